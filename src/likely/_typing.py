@@ -1,0 +1,14 @@
+"""Names for the array types that cross room borders."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.intp]
+Booleans: TypeAlias = NDArray[np.bool_]
+Labels: TypeAlias = NDArray[Any]
+Rows: TypeAlias = "NDArray[Any] | csr_array[Any]"
+"""Validated rows: a real array of any width of number, or a CSR array."""

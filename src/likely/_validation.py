@@ -1,0 +1,105 @@
+"""The one door for data: rows, labels and weights are checked here, and trusted below.
+
+Finiteness is not checked here but read off the sums that are made anyway (see ``Block.non_finite``): a pass over the
+rows for that alone would cost as much as learning a diagonal Gaussian.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from likely._typing import Floats, Integers, Labels, Rows
+from likely.exceptions import InvalidDataError, InvalidParameterError
+
+__all__ = ["check_fraction", "check_option", "check_rows", "check_training", "check_weight", "encode_labels"]
+
+
+def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
+    """Rows as an array of numbers or a CSR array, with the names and number of columns kept or compared.
+
+    Numbers keep their width: blocks are widened to double precision one at a time.
+    """
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    return csr_array(X) if issparse(X) else np.asarray(X)
+
+
+def check_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = True, supervised: bool = True
+) -> tuple[Rows, Labels | None, Floats | None]:
+    """Rows, labels and weights to learn from; rows of weight zero are dropped before anything else."""
+    X = check_rows(estimator, X, reset)
+    labels = _check_labels(estimator, y) if supervised else None
+    if labels is not None:
+        check_consistent_length(X, labels)
+    weight = check_weight(sample_weight, X.shape[0])
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        X, weight, labels = X[kept], weight[kept], None if labels is None else labels[kept]
+    return X, labels, weight
+
+
+def check_weight(sample_weight: Any, n: int) -> Floats | None:
+    """Weights as frequencies: one for each row, finite, none negative, not all zero."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.ndim != 1:
+        raise InvalidDataError(f"Sample weights must be 1D array or scalar, but came with shape {weight.shape}.")
+    if len(weight) != n:
+        raise InvalidDataError(f"sample_weight must have one value for each of the {n} rows, but has {len(weight)}.")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise InvalidDataError(f"Weights are frequencies, finite and >= 0, but row {bad[0]} has {weight[bad[0]]}.")
+    if not weight.any():
+        raise InvalidDataError("Sample weights must contain at least one non-zero number: all rows have weight 0.")
+    return weight
+
+
+def encode_labels(y: Labels) -> tuple[Labels, Integers]:
+    """The classes in sorted order, and each label's position among them.
+
+    Integer labels of a small range are counted, not sorted: a tenth of the time on a million labels.
+    """
+    if y.dtype.kind in "iub" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < 2**16:
+            shifted = y.astype(np.intp) - low
+            occurs = np.bincount(shifted) > 0
+            return (np.flatnonzero(occurs) + low).astype(y.dtype), (np.cumsum(occurs) - 1)[shifted]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.intp)
+
+
+def check_option(name: str, value: Any, options: Any) -> None:
+    """One of a few words."""
+    if value not in options:
+        raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, options))}, but is {value!r}.")
+
+
+def check_fraction(name: str, value: Any, whom: Any) -> None:
+    """A number from 0 to 1."""
+    if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
+        raise InvalidParameterError(f"{name} of {type(whom).__name__} must lie between 0 and 1, but is {value!r}.")
+
+
+def _check_labels(estimator: Any, y: Any) -> Labels:
+    if y is None:
+        raise InvalidDataError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Give one label a row."
+        )
+    labels: Labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind in "fcOT":
+        missing = labels != labels if labels.dtype.kind != "O" else [v is None or v != v for v in labels]
+        if np.any(missing):
+            raise InvalidDataError(
+                f"Input y contains NaN: the label of row {int(np.argmax(missing))} is missing. Drop rows without one."
+            )
+        check_classification_targets(labels)
+    return labels

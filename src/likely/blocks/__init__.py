@@ -1,0 +1,13 @@
+"""Where rows come from: blocks, sources that map and add over them, and the estimators that learn so.
+
+This room knows no statistic; it adds whatever has ``+``.
+"""
+
+from likely.blocks.arrays import ArraySource
+from likely.blocks.block import Block
+from likely.blocks.learner import AdditiveLearner
+from likely.blocks.loop import repeat_until_stable
+from likely.blocks.rows import over_rows
+from likely.blocks.source import Source
+
+__all__ = ["AdditiveLearner", "ArraySource", "Block", "Source", "over_rows", "repeat_until_stable"]

@@ -1,0 +1,61 @@
+"""A run of consecutive rows with what belongs to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._typing import Floats, Integers, Rows
+from likely.exceptions import InvalidDataError
+
+__all__ = ["Block"]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows ``start``, ``start + 1``, … of a source.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, n_features)
+        Numbers of any width; statistics sum them in double precision.
+    codes : array of int of shape (n,), or None
+        Each row's class, as a position in the source's ``classes``.
+    weight : array of shape (n,), or None
+        Frequencies, all positive; None stands for ones.
+    folds : array of int of shape (n,), or None
+        The fold in which each row is held out.
+    start : int
+        Position of the first row in the source, for messages.
+    """
+
+    X: Rows
+    codes: Integers | None = None
+    weight: Floats | None = None
+    folds: Integers | None = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def non_finite(self) -> InvalidDataError:
+        """The error that says where this block's first NaN or infinity is, or that its sums overflowed."""
+        X = self.X.toarray() if issparse(self.X) else np.asarray(self.X, dtype=np.float64)
+        bad = np.argwhere(~np.isfinite(X))
+        if not len(bad):
+            column = np.abs(X).max(axis=0).argmax()
+            return InvalidDataError(
+                f"Values of column {column} reach {np.abs(X[:, column]).max():.3g}, too large for their squares to be "
+                "summed. Rescale that column."
+            )
+        row, column = bad[0]
+        what = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
+        return InvalidDataError(f"X contains {what} in row {self.start + row}, column {column}. {_REMEDY[what]}")
+
+
+_REMEDY = {
+    "NaN": "Fill in missing values, or use a model that takes them, such as GaussianClassifier.",
+    "infinity (inf)": "Replace it by a finite number, or by NaN if the value is missing.",
+}

@@ -1,0 +1,279 @@
+"""The application: how frequent the classes are where a model is used, and what mistakes cost there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely._numerics import difference, log, log_normalized
+from likely._typing import Floats, Integers, Labels
+from likely.exceptions import InvalidDataError, InvalidParameterError
+
+__all__ = ["Application"]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Application:
+    """Priors and costs, brought to the evidence at decision time.
+
+    A decision minimises the expected cost under the posterior. On a tie the last class wins, so a log-likelihood ratio
+    equal to the threshold accepts; rejecting needs to be strictly cheaper than every class.
+
+    Parameters
+    ----------
+    priors : sequence of float in class order, or mapping {label: prior}
+        Probabilities of the classes where the decisions are made; they sum to 1.
+    costs : array of shape (n_classes, n_classes), default: 0 on the diagonal and 1 elsewhere
+        ``costs[truth, decision]``, rows and columns in the order of ``priors``. A right decision is never dearer than
+        a wrong one of the same truth.
+    reject_cost : float, optional
+        The cost of deciding nothing, whatever the truth. Without it every row is decided.
+
+    Attributes
+    ----------
+    priors : array of shape (n_classes,)
+    costs : array of shape (n_classes, n_classes)
+    reject_cost : float or None
+    labels : tuple of labels, or None
+        The classes in the order of ``priors``, where they were named; None stands for the class not named.
+
+    Notes
+    -----
+    With log-likelihoods l and priors π, deciding d costs E(d) = Σ_t P(t given x) costs[t, d] with
+    P(t given x) ∝ π_t exp(l_t). Decisions compare the logarithms of E, so evidence of any size decides rightly. For two
+    classes they reduce to llr ≥ threshold, with
+
+        threshold = log [(1 − π)(costs[0, 1] − costs[0, 0])] − log [π (costs[1, 0] − costs[1, 1])].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Application([0.5, 0.5]).threshold
+    0.0
+    >>> app = Application.binary(0.5, cost_fn=10)
+    >>> round(app.effective_prior, 4), round(app.threshold, 4)
+    (0.9091, -2.3026)
+    >>> app.decide(np.log([[0.9, 0.1], [0.95, 0.05]]), classes=["ham", "spam"])
+    array(['spam', 'ham'], dtype='<U4')
+    """
+
+    priors: Floats
+    costs: Floats
+    reject_cost: float | None
+    labels: tuple[Any, ...] | None
+
+    def __init__(
+        self,
+        priors: Sequence[float] | Mapping[Any, float] | Floats,
+        costs: Sequence[Sequence[float]] | Floats | None = None,
+        reject_cost: float | None = None,
+    ) -> None:
+        labels = tuple(priors) if isinstance(priors, Mapping) else None
+        values = list(priors.values()) if isinstance(priors, Mapping) else priors
+        self._set(_checked_priors(values), costs, reject_cost, labels)
+
+    def _set(self, priors: Floats, costs: Any, reject_cost: float | None, labels: tuple[Any, ...] | None) -> None:
+        checked = _checked_costs(costs, len(priors))
+        if reject_cost is not None and not reject_cost >= 0:
+            raise InvalidParameterError(f"reject_cost must be a number >= 0 or None, but is {reject_cost!r}.")
+        for array in (priors, checked):
+            array.flags.writeable = False
+        fields = {"priors": priors, "costs": checked, "reject_cost": reject_cost, "labels": labels}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def binary(
+        cls,
+        prior: float,
+        cost_fn: float = 1.0,
+        cost_fp: float = 1.0,
+        positive: Any = None,
+        reject_cost: float | None = None,
+    ) -> Application:
+        """The application of a detector: the target's prior, the cost of a miss and that of a false alarm.
+
+        The target is the second class, unless ``positive`` names it.
+        """
+        if not 0 < prior < 1:
+            raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
+        app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost)
+        if positive is not None:
+            object.__setattr__(app, "labels", (None, positive))
+        return app
+
+    def __repr__(self) -> str:
+        priors: Any = [float(p) for p in self.priors]
+        if self.labels is not None:
+            priors = dict(zip(self.labels, priors, strict=True))
+        reject = "" if self.reject_cost is None else f", reject_cost={self.reject_cost}"
+        return f"Application(priors={priors}, costs={self.costs.tolist()}{reject})"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.priors)
+
+    @property
+    def effective_prior(self) -> float:
+        """The prior that, with unit costs, gives the same decisions (two classes).
+
+        π̃ = π C_fn / (π C_fn + (1 − π) C_fp), with the costs counted from those of the right decisions.
+        """
+        false_alarm, miss = self._stakes()
+        return float(miss / (miss + false_alarm))
+
+    @property
+    def prior_log_odds(self) -> float:
+        """The log-odds of the effective prior: minus the threshold (two classes)."""
+        return -self.threshold
+
+    @property
+    def threshold(self) -> float:
+        """The log-likelihood ratio from which on the second class is decided (two classes)."""
+        false_alarm, miss = self._stakes()
+        return float(log(false_alarm) - log(miss))
+
+    def _stakes(self) -> tuple[float, float]:
+        """Prior times cost of a false alarm and of a miss, each above the cost of the right decision."""
+        if self.n_classes != 2:
+            raise InvalidParameterError(
+                f"Thresholds and effective priors exist for two classes, but the application has {self.n_classes}. "
+                "Use decide, which takes any number."
+            )
+        regrets = self.priors * (self.costs.max(axis=1) - self.costs.diagonal())
+        if not regrets.sum() > 0:
+            raise InvalidParameterError("No mistake costs anything here, so there is nothing to decide.")
+        return float(regrets[0]), float(regrets[1])
+
+    def aligned(self, classes: Sequence[Any] | Labels) -> Application:
+        """The same application with priors and costs in the order of ``classes``."""
+        classes = np.asarray(classes)
+        if len(classes) != self.n_classes:
+            raise InvalidDataError(
+                f"The application has priors for {self.n_classes} classes, but the model knows {len(classes)}: "
+                f"{_listing(classes)}."
+            )
+        if self.labels is None:
+            return self
+        order = self._order_for(classes)
+        app = object.__new__(Application)
+        app._set(self.priors[order], self.costs[np.ix_(order, order)], self.reject_cost, tuple(classes.tolist()))
+        return app
+
+    def _order_for(self, classes: Labels) -> Integers:
+        labels: tuple[Any, ...] = self.labels or ()
+        position = {label: i for i, label in enumerate(labels) if label is not None}
+        known = classes.tolist()
+        strangers = [label for label in position if label not in known]
+        if strangers:
+            raise InvalidDataError(
+                f"The application names the class {strangers[0]!r}, which the model does not know. "
+                f"It knows {_listing(classes)}."
+            )
+        unnamed = [i for i, label in enumerate(labels) if label is None]
+        return np.array([position[c] if c in position else unnamed[0] for c in known])
+
+    def posteriors(self, log_likelihoods: Floats) -> Floats:
+        """Class posteriors under these priors, from rows of log-likelihoods in class order."""
+        return np.asarray(np.exp(self.log_posteriors(log_likelihoods)))
+
+    def log_posteriors(self, log_likelihoods: Floats) -> Floats:
+        """Log class posteriors under these priors."""
+        return log_normalized(self._log_joint(log_likelihoods))
+
+    def expected_costs(self, log_likelihoods: Floats) -> Floats:
+        """What each decision is expected to cost, of shape (n, n_classes)."""
+        return np.asarray(self.posteriors(log_likelihoods) @ self.costs)
+
+    def decide(self, log_likelihoods: Floats, classes: Sequence[Any] | Labels) -> Labels:
+        """The cheapest decision for each row, as a label of ``classes``.
+
+        Parameters
+        ----------
+        log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' log-likelihood ratios
+            Columns in the order of ``classes``.
+        classes : sequence of labels
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels; with a ``reject_cost``, an object array with None where rejecting is cheapest.
+        """
+        classes = np.asarray(classes)
+        chosen = self.aligned(classes).decide_codes(log_likelihoods)
+        if self.reject_cost is None:
+            return np.asarray(classes[chosen])
+        decided = np.append(classes.astype(object), None)[chosen]
+        return np.asarray(decided)
+
+    def decide_codes(self, log_likelihoods: Floats) -> Integers:
+        """The cheapest decision for each row, as a class position in the order of ``priors``; −1 rejects."""
+        scores = np.asarray(log_likelihoods, dtype=np.float64)
+        if scores.ndim == 1 and self.n_classes == 2:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        if scores.ndim != 2 or scores.shape[1] != self.n_classes:
+            raise InvalidDataError(
+                f"Decisions among {self.n_classes} classes need log-likelihoods of shape (n, {self.n_classes}), "
+                f"but came with shape {scores.shape}."
+            )
+        if np.isnan(scores).any():
+            raise InvalidDataError(f"A log-likelihood is NaN, first in row {np.isnan(scores).any(axis=1).argmax()}.")
+        if self.n_classes == 2 and self.reject_cost is None:
+            return (difference(scores[:, 1], scores[:, 0]) >= self.threshold).astype(np.intp)
+        return self._cheapest(scores)
+
+    def _cheapest(self, scores: Floats) -> Integers:
+        """Compare log expected costs; rejecting, if on offer, stands before the classes, so it loses ties."""
+        costs = self.costs
+        if self.reject_cost is not None:
+            costs = np.column_stack([np.full(self.n_classes, self.reject_cost), costs])
+        # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.
+        regrets = costs - costs.min(axis=1, keepdims=True)
+        log_posteriors = self.log_posteriors(scores)
+        log_costs = np.column_stack([logsumexp(log_posteriors + log(regret), axis=1) for regret in regrets.T])
+        n_decisions = costs.shape[1]
+        last_best = n_decisions - 1 - log_costs[:, ::-1].argmin(axis=1)
+        return np.asarray(last_best - (n_decisions - self.n_classes))
+
+    def _log_joint(self, log_likelihoods: Floats) -> Floats:
+        """Log-likelihoods plus log-priors; a class of prior zero stays impossible whatever the evidence."""
+        return np.where(self.priors > 0, np.asarray(log_likelihoods) + log(self.priors), -np.inf)
+
+
+def _checked_priors(priors: Any) -> Floats:
+    values = np.array(priors, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 2:
+        raise InvalidParameterError(f"priors must be at least two numbers in a row, but came with shape {values.shape}.")
+    if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < 1e-8):
+        raise InvalidParameterError(f"priors must be >= 0 and sum to 1, but are {values.tolist()}.")
+    return values
+
+
+def _checked_costs(costs: Any, n_classes: int) -> Floats:
+    if costs is None:
+        return 1.0 - np.eye(n_classes)
+    values = np.array(costs, dtype=np.float64)
+    if values.shape != (n_classes, n_classes):
+        raise InvalidParameterError(
+            f"costs[truth, decision] must have shape ({n_classes}, {n_classes}), one row and column for each prior, "
+            f"but came with shape {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        raise InvalidParameterError(f"costs must be finite numbers, but are {values.tolist()}.")
+    dear = np.argwhere(values < values.diagonal()[:, None])
+    if len(dear):
+        truth, decision = dear[0]
+        raise InvalidParameterError(
+            f"costs[{truth}, {truth}] = {values[truth, truth]:g} makes the right decision dearer than the wrong one "
+            f"costs[{truth}, {decision}] = {values[truth, decision]:g}. costs are laid out as costs[truth, decision]."
+        )
+    return values
+
+
+def _listing(classes: Labels) -> str:
+    return ", ".join(repr(c) for c in classes.tolist()[:10]) + (", …" if len(classes) > 10 else "")

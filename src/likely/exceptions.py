@@ -1,0 +1,45 @@
+"""Every error and warning the library raises on its own account.
+
+::
+
+    LikelyError
+    ├── InvalidParameterError     a constructor argument or option is out of range     (ValueError)
+    ├── InvalidDataError          rows, labels, weights or priors break a rule         (ValueError)
+    ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
+    └── IncompatiblePartsError    two parts that do not go together                    (TypeError)
+
+    DegenerateDataWarning         parameters were floored; the message says which and why
+"""
+
+__all__ = [
+    "DegenerateDataError",
+    "DegenerateDataWarning",
+    "IncompatiblePartsError",
+    "InvalidDataError",
+    "InvalidParameterError",
+    "LikelyError",
+]
+
+
+class LikelyError(Exception):
+    """Base of the errors of this library; catch it to catch them all."""
+
+
+class InvalidParameterError(LikelyError, ValueError):
+    """A constructor argument or an option is outside what it may be."""
+
+
+class InvalidDataError(LikelyError, ValueError):
+    """Rows, labels, weights or priors break a rule that every input must keep."""
+
+
+class DegenerateDataError(LikelyError, ValueError):
+    """The data are legal but do not determine the parameters asked for."""
+
+
+class IncompatiblePartsError(LikelyError, TypeError):
+    """Two parts were put together that do not fit each other."""
+
+
+class DegenerateDataWarning(UserWarning):
+    """Parameters were floored because the data do not determine them."""

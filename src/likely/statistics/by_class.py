@@ -1,0 +1,107 @@
+"""One statistic for each class, or for each cell of class and fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from likely._typing import Floats, Integers, Rows
+
+__all__ = ["ByClass"]
+
+S = TypeVar("S", bound=Any)
+
+
+@dataclass(frozen=True, eq=False)
+class ByClass(Generic[S]):
+    """Statistics keyed by class code, or by (class code, fold); a key that is absent stands for zero.
+
+    Adding is key by key, so blocks that hold few classes cost only what they hold.
+
+    Parameters
+    ----------
+    parts : mapping from key to statistic
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likely.statistics import Moments
+    >>> X, codes, folds = np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 1]), np.array([0, 0, 1])
+    >>> cells = ByClass.of(Moments, X, codes, folds=folds)
+    >>> sorted(cells.parts)
+    [(0, 0), (1, 0), (1, 1)]
+    >>> classes = cells.regrouped(lambda cell: cell[0])
+    >>> classes.parts[1].mean, classes.total().weight
+    (array([3.]), 3.0)
+    """
+
+    parts: Mapping[Hashable, S]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))  # type: ignore[type-var]
+
+    @classmethod
+    def zero(cls) -> ByClass[S]:
+        """The statistics of no rows."""
+        return cls({})
+
+    @classmethod
+    def of(
+        cls,
+        statistic: type[S],
+        X: Rows,
+        codes: Integers,
+        weight: Floats | None = None,
+        folds: Integers | None = None,
+    ) -> ByClass[S]:
+        """The ``statistic`` of the rows of each class, or of each (class, fold) where ``folds`` are given."""
+        if folds is None:
+            return cls(statistic.grouped(X, codes, weight))
+        n_folds = int(folds.max()) + 1
+        cells = statistic.grouped(X, codes * n_folds + folds, weight)
+        return cls({divmod(cell, n_folds): part for cell, part in cells.items()})
+
+    def __add__(self, other: ByClass[S]) -> ByClass[S]:
+        merged = dict(self.parts)
+        for key, part in other.parts.items():
+            merged[key] = merged[key] + part if key in merged else part
+        return ByClass(merged)
+
+    def regrouped(self, key_of: Callable[[Any], Hashable | None]) -> ByClass[S]:
+        """Add up the parts whose keys ``key_of`` maps to the same new key; it leaves out those it maps to None."""
+        groups: dict[Hashable, S] = {}
+        for key, part in self.parts.items():
+            new = key_of(key)
+            if new is not None:
+                groups[new] = groups[new] + part if new in groups else part
+        return ByClass(groups)
+
+    def each(self, change: Callable[[S], S]) -> ByClass[S]:
+        """Apply a change to every part."""
+        return ByClass({key: change(part) for key, part in self.parts.items()})
+
+    def total(self) -> S:
+        """The statistic of all rows together."""
+        return self._total
+
+    @cached_property
+    def _total(self) -> S:
+        return reduce(add, self.parts.values())
+
+    def within(self) -> S:
+        """The pooled statistic about the class means: its scatter is the within-class scatter."""
+        return reduce(add, (part.centred() for part in self.parts.values()))
+
+    def weights(self) -> Floats:
+        """The weight of each part, in the order of the keys."""
+        return np.array([part.weight for part in self.parts.values()])
+
+    def is_finite(self) -> bool:
+        """Whether every part's sums are finite."""
+        return all(part.is_finite() for part in self.parts.values())
