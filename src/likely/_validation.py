@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = ["check_fraction", "check_option", "check_rows", "check_training", "check_weight", "encode_labels"]
+__all__ = ["check_fraction", "check_labels", "check_option", "check_rows", "check_training", "check_weight", "encode_labels"]
 
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
@@ -33,7 +33,7 @@ def check_training(
 ) -> tuple[Rows, Labels | None, Floats | None]:
     """Rows, labels and weights to learn from; rows of weight zero are dropped before anything else."""
     X = check_rows(estimator, X, reset)
-    labels = _check_labels(estimator, y) if supervised else None
+    labels = check_labels(type(estimator).__name__, y) if supervised else None
     if labels is not None:
         check_consistent_length(X, labels)
     weight = check_weight(sample_weight, X.shape[0])
@@ -89,10 +89,11 @@ def check_fraction(name: str, value: Any, whom: Any) -> None:
         raise InvalidParameterError(f"{name} of {type(whom).__name__} must lie between 0 and 1, but is {value!r}.")
 
 
-def _check_labels(estimator: Any, y: Any) -> Labels:
+def check_labels(whom: str, y: Any) -> Labels:
+    """Labels as an array, none of them missing."""
     if y is None:
         raise InvalidDataError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. Give one label a row."
+            f"{whom} requires y to be passed, but the target y is None. Give one label a row."
         )
     labels: Labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "fcOT":

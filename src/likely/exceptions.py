@@ -5,6 +5,7 @@
     LikelyError
     ├── InvalidParameterError     a constructor argument or option is out of range     (ValueError)
     ├── InvalidDataError          rows, labels, weights or priors break a rule         (ValueError)
+    │   └── MissingValuesError    NaN where the method takes none
     ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
     └── IncompatiblePartsError    two parts that do not go together                    (TypeError)
 
@@ -18,6 +19,7 @@ __all__ = [
     "InvalidDataError",
     "InvalidParameterError",
     "LikelyError",
+    "MissingValuesError",
 ]
 
 
@@ -31,6 +33,10 @@ class InvalidParameterError(LikelyError, ValueError):
 
 class InvalidDataError(LikelyError, ValueError):
     """Rows, labels, weights or priors break a rule that every input must keep."""
+
+
+class MissingValuesError(InvalidDataError):
+    """Rows hold NaN where the method takes no missing values."""
 
 
 class DegenerateDataError(LikelyError, ValueError):

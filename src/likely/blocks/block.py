@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from likely._typing import Floats, Integers, Rows
-from likely.exceptions import InvalidDataError
+from likely.exceptions import InvalidDataError, MissingValuesError
 
 __all__ = ["Block"]
 
@@ -40,9 +40,13 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    def dense(self) -> Floats:
+        """The rows as a dense array in double precision."""
+        return np.asarray(self.X.toarray() if issparse(self.X) else self.X, dtype=np.float64)
+
     def non_finite(self) -> InvalidDataError:
         """The error that says where this block's first NaN or infinity is, or that its sums overflowed."""
-        X = self.X.toarray() if issparse(self.X) else np.asarray(self.X, dtype=np.float64)
+        X = self.dense()
         bad = np.argwhere(~np.isfinite(X))
         if not len(bad):
             column = np.abs(X).max(axis=0).argmax()
@@ -51,11 +55,12 @@ class Block:
                 "summed. Rescale that column."
             )
         row, column = bad[0]
-        what = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
-        return InvalidDataError(f"X contains {what} in row {self.start + row}, column {column}. {_REMEDY[what]}")
-
-
-_REMEDY = {
-    "NaN": "Fill in missing values, or use a model that takes them, such as GaussianClassifier.",
-    "infinity (inf)": "Replace it by a finite number, or by NaN if the value is missing.",
-}
+        where = f"in row {self.start + row}, column {column}"
+        if np.isnan(X[row, column]):
+            return MissingValuesError(
+                f"X contains NaN {where}. Fill in missing values, or use a model that takes them, such as "
+                "GaussianClassifier."
+            )
+        return InvalidDataError(
+            f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."
+        )

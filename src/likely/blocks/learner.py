@@ -65,8 +65,8 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         self.statistics_ = statistics
         if self.by_class:
             self.classes_ = classes
+        self.n_features_in_ = statistics.n_features
         self._parameters = self._estimate(statistics)
-        self._adopt(self._parameters)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -116,11 +116,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "statistics_")
         if self._parameters is None:
             self._parameters = self._estimate(self.statistics_)
-            self._adopt(self._parameters)
         return self._parameters
-
-    def _adopt(self, parameters: Any) -> None:
-        """Hook: set what else follows from the parameters."""
 
     def _forget(self) -> None:
         for name in ("statistics_", "_announced"):

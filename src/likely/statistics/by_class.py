@@ -98,6 +98,11 @@ class ByClass(Generic[S]):
         """The pooled statistic about the class means: its scatter is the within-class scatter."""
         return reduce(add, (part.centred() for part in self.parts.values()))
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(next(iter(self.parts.values())).n_features)
+
     def weights(self) -> Floats:
         """The weight of each part, in the order of the keys."""
         return np.array([part.weight for part in self.parts.values()])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
-from scipy.sparse import issparse
 
-from likely._typing import Floats, Rows
+from likely._typing import Floats
 
 __all__ = ["LinearMap"]
 
@@ -39,12 +37,14 @@ class LinearMap:
         """Whether each output is a multiple of one input."""
         return self.matrix.ndim == 1
 
-    def __call__(self, X: Rows) -> Floats:
-        """Map rows; a sparse input is multiplied as it is and moved afterwards, so only the output is dense."""
-        if issparse(X) and not self.is_diagonal:
-            return np.asarray(X @ self.matrix - self.centre @ self.matrix)
-        dense = X.toarray() if issparse(X) else X
-        return self.times(np.asarray(dense - self.centre))
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the mapped rows."""
+        return int(self.matrix.shape[-1])
+
+    def __call__(self, X: Floats) -> Floats:
+        """Map rows."""
+        return self.times(X - self.centre)
 
     def inverse(self, Z: Floats) -> Floats:
         """The rows that map to ``Z`` (of least squared distance to the centre, where P has fewer outputs)."""
@@ -60,5 +60,4 @@ class LinearMap:
         """P' S P: how the map moves a scatter matrix."""
         if self.is_diagonal:
             return np.asarray(self.matrix[:, None] * S * self.matrix)
-        half = cast(Floats, self.matrix.T @ S)
-        return np.asarray(half @ self.matrix)
+        return np.asarray(self.matrix.T @ S @ self.matrix)

@@ -65,6 +65,11 @@ class Moments:
         self.mean.flags.writeable = False
         self.scatter.flags.writeable = False
 
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.mean)
+
     @classmethod
     def zero(cls, n_features: int) -> Moments:
         """The moments of no rows."""
@@ -168,6 +173,11 @@ class DiagonalMoments:
     def __post_init__(self) -> None:
         for part in (self.column_weights, self.mean, self.scatter):
             part.flags.writeable = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.mean)
 
     @classmethod
     def zero(cls, n_features: int) -> DiagonalMoments:

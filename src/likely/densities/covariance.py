@@ -1,0 +1,218 @@
+"""Covariance shapes: what is estimated of a covariance, how it is shrunk, and what happens when it is singular.
+
+The shapes hold hyperparameters only; :mod:`likely.densities.factors` holds what they estimate.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh, lapack
+from sklearn.base import BaseEstimator
+
+from likely._numerics import is_rounding
+from likely._typing import Floats, Integers
+from likely._validation import check_fraction
+from likely.densities.factors import Covariances, DiagonalCovariances, FullCovariances
+from likely.exceptions import DegenerateDataError, DegenerateDataWarning, InvalidParameterError
+from likely.statistics import DiagonalMoments, Moments
+
+__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "is_well_conditioned", "shape_of"]
+
+FLOOR = 1e-9
+
+
+class Covariance(BaseEstimator):  # type: ignore[misc]
+    """A shape of covariance and the rule for singular ones.
+
+    A column whose variance is only the rounding of a constant, and a direction whose share of the correlation is less
+    than ``floor``, are not determined by the data. They are floored, each relative to its own scale, with a warning
+    that names the class and its rank; ``floor=0`` raises instead. A constant column gets ``floor`` times the variance
+    of that column over all classes (where that is zero too, times its mean square, or 1).
+
+    Parameters
+    ----------
+    shrinkage : float from 0 to 1, default 0
+        How far the estimate is moved to a simpler shape: for :class:`Full` its own diagonal, for :class:`Diagonal` its
+        own average variance. Unlike a floor it is felt in every direction.
+    floor : float from 0 to 1, default 1e-9
+        Least eigenvalue of the correlation matrix, and the least variance of a constant column, relative to the
+        column's variance over all rows.
+    unbiased : bool, default False
+        Divide by the weight less the number of means estimated, and not by the weight (maximum likelihood).
+    """
+
+    moments: ClassVar[Any] = DiagonalMoments
+    """The statistic the shape is estimated from."""
+
+    name: ClassVar[str]
+
+    def __init__(self, shrinkage: float = 0.0, floor: float = FLOOR, unbiased: bool = False) -> None:
+        self.shrinkage = shrinkage
+        self.floor = floor
+        self.unbiased = unbiased
+
+    def estimate(
+        self, parts: Sequence[Any], names: Sequence[str], whole: DiagonalMoments, n_means: int = 1, remedy: str = ""
+    ) -> Covariances:
+        """The covariances of ``parts``.
+
+        Parameters
+        ----------
+        parts : sequence of moments
+        names : sequence of str
+            How to speak of each part in a message.
+        whole : DiagonalMoments
+            The moments of all rows, from which a constant column takes its scale.
+        n_means : int
+            Means that were estimated for each part: the degrees of freedom an unbiased estimate divides less by.
+        remedy : str
+            What to advise when a part is singular.
+        """
+        check_fraction("shrinkage", self.shrinkage, self)
+        check_fraction("floor", self.floor, self)
+        lost = n_means if self.unbiased else 0
+        estimates, ranks, constants = zip(*(self._one(part, whole, lost) for part in parts), strict=True)
+        _report(self, [_Singular(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
+        return self._stacked(np.stack(estimates))
+
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+        """The estimate, its rank before flooring, and the columns that are constant."""
+        raise NotImplementedError
+
+    def _stacked(self, estimates: Floats) -> Covariances:
+        return DiagonalCovariances(estimates)
+
+
+class Full(Covariance):
+    """All variances and covariances: an ellipse of any direction."""
+
+    moments = Moments
+    name = "full"
+
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+        C = part.covariance(lost)
+        variances, constant = _with_constants(C.diagonal(), whole, self.floor)
+        scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+        R = (1 - self.shrinkage) * C / np.outer(scale, scale)
+        R[constant] = R[:, constant] = 0.0
+        np.fill_diagonal(R, 1.0)
+        if is_well_conditioned(R, self.floor):
+            rank = len(scale)
+        else:
+            values, vectors = eigh(R)
+            rank = int((values > max(self.floor, len(R) * np.finfo(np.float64).eps)).sum())
+            R = (vectors * np.maximum(values, self.floor)) @ vectors.T
+        return (R + R.T) / 2 * np.outer(scale, scale), rank - len(constant), constant
+
+    def _stacked(self, estimates: Floats) -> Covariances:
+        return FullCovariances.of(estimates)
+
+
+class Diagonal(Covariance):
+    """Variances alone: columns that are independent given the class (Gaussian naive Bayes)."""
+
+    name = "diagonal"
+
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+        variances = part.variances(lost)
+        variances = (1 - self.shrinkage) * variances + self.shrinkage * variances.mean()
+        variances, constant = _with_constants(variances, whole, self.floor)
+        return variances, len(variances) - len(constant), constant
+
+
+class Spherical(Covariance):
+    """One variance for all columns: distances are Euclidean.
+
+    Parameters
+    ----------
+    floor, unbiased
+        As for every :class:`Covariance`.
+    """
+
+    name = "spherical"
+    shrinkage = 0.0
+
+    def __init__(self, floor: float = FLOOR, unbiased: bool = False) -> None:
+        self.floor = floor
+        self.unbiased = unbiased
+
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+        variances, constant = _with_constants(part.variances(lost), whole, self.floor)
+        if len(constant) == len(variances):
+            return np.full_like(variances, variances.mean()), 0, constant
+        # A constant column is no trouble for an average, as long as some column varies.
+        return np.full_like(variances, part.variances(lost).mean()), len(variances), np.empty(0, dtype=np.intp)
+
+
+_SHAPES = {shape.name: shape for shape in (Full, Diagonal, Spherical)}
+
+
+def shape_of(covariance: Any) -> Covariance:
+    """The shape that a constructor's ``covariance`` stands for: a shape, or the name of one."""
+    if isinstance(covariance, Covariance):
+        return covariance
+    if covariance not in _SHAPES:
+        raise InvalidParameterError(
+            f"covariance must be one of {', '.join(map(repr, _SHAPES))} or a shape such as Full(shrinkage=0.1), "
+            f"but is {covariance!r}."
+        )
+    return _SHAPES[covariance]()
+
+
+def _with_constants(variances: Floats, whole: DiagonalMoments, floor: float) -> tuple[Floats, Integers]:
+    """Variances in which those of constant columns are floored, and which columns those are."""
+    total = whole.variances()
+    typical = np.sqrt(whole.mean**2 + total)
+    constant = is_rounding(variances, typical)
+    scale = np.where(is_rounding(total, typical), whole.mean**2, total)
+    filled = floor * np.where(scale > 0, scale, 1.0)
+    return np.where(constant, filled, variances), np.flatnonzero(constant)
+
+
+def is_well_conditioned(R: Floats, floor: float) -> bool:
+    """Whether a correlation matrix has all its eigenvalues well above the floor, without computing them.
+
+    1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the Cholesky factor costs a sixth of
+    a decomposition and may be a few times too large; the factor of ten covers that.
+    """
+    factor, failed = lapack.dpotrf(R, lower=1)
+    if failed:
+        return False
+    norm = np.abs(R).sum(axis=0).max()
+    reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
+    return bool(reciprocal * norm > 10 * max(floor, len(R) * np.finfo(np.float64).eps))
+
+
+@dataclass(frozen=True)
+class _Singular:
+    """What there is to say of a part that may be singular."""
+
+    name: str
+    part: Any
+    rank: int
+    constant: Integers
+
+    def sentence(self, shape: str) -> str:
+        d = self.part.n_features
+        columns = ", ".join(map(str, self.constant[:5])) + (", …" if len(self.constant) > 5 else "")
+        where = f" (constant columns: {columns})" if 0 < len(self.constant) < d else ""
+        return f"{self.name} has {self.part.weight:g} rows for {d} features, so its {shape} covariance has rank {self.rank}{where}."
+
+
+def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
+    """One warning, or with ``floor=0`` one error, for all parts that are singular."""
+    singular = [part for part in parts if part.rank < part.part.n_features]
+    if not singular:
+        return
+    sentences = [part.sentence(shape.name) for part in singular[:3]]
+    if len(singular) > 3:
+        sentences.append(f"So it is with {len(singular) - 3} more.")
+    if shape.floor == 0:
+        raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
+    said = f"What is missing was floored at {shape.floor:g} of its own scale."
+    warnings.warn(" ".join([*sentences, said, remedy]), DegenerateDataWarning, stacklevel=2)

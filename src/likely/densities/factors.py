@@ -1,0 +1,151 @@
+"""Fitted covariances: the values that the shapes of :mod:`likely.densities.covariance` estimate.
+
+Each holds a stack of covariances, one for each class or component, or a single one that all share (tied).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import lapack
+
+from likely._typing import Booleans, Floats
+from likely.densities.distances import DistancesByVariances, DistancesByWhiteners
+
+__all__ = ["Covariances", "DiagonalCovariances", "FullCovariances"]
+
+
+class Covariances(Protocol):
+    """What Gaussians need of a stack of covariances."""
+
+    @property
+    def log_determinants(self) -> Floats:
+        """Log-determinants, of shape (n_covariances,)."""
+        ...
+
+    def distances(self, means: Floats) -> Callable[[Floats], Floats]:
+        """A function from rows to their squared distances (n, n_means), each mean by its own covariance."""
+        ...
+
+    def marginal(self, columns: Booleans) -> Covariances:
+        """The covariances of some columns alone."""
+        ...
+
+    def array(self) -> Floats:
+        """Matrices, or variances where they are diagonal, stacked."""
+        ...
+
+    def matrix(self, k: int) -> Floats:
+        """The k-th covariance as a matrix."""
+        ...
+
+    def colour(self, k: int, white: Floats) -> Floats:
+        """Rows of unit covariance turned into rows of the k-th covariance."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FullCovariances:
+    """Covariance matrices with their whitening factors.
+
+    Parameters
+    ----------
+    matrices : array of shape (n, d, d)
+    whiteners : array of shape (n, d, d)
+        Upper triangular U with U U' the inverse of the matrix.
+    log_determinants : array of shape (n,)
+    """
+
+    matrices: Floats
+    whiteners: Floats
+    log_determinants: Floats
+
+    @classmethod
+    def of(cls, matrices: Floats) -> FullCovariances:
+        """Factor positive-definite matrices, each scaled by its own diagonal first."""
+        matrices = np.asarray(matrices)
+        whiteners, logs = zip(*(_whitener(matrix) for matrix in matrices), strict=True)
+        return cls(matrices, np.stack(whiteners), np.array(logs))
+
+    def distances(self, means: Floats) -> Callable[[Floats], Floats]:
+        if len(self.matrices) > 1 or len(means) == 1:
+            return DistancesByWhiteners(means, self.whiteners)
+        return _WhitenedDistances(means, self.whiteners[0])
+
+    def marginal(self, columns: Booleans) -> FullCovariances:
+        kept = np.flatnonzero(columns)
+        return FullCovariances.of(self.matrices[:, kept[:, None], kept])
+
+    def array(self) -> Floats:
+        return self.matrices
+
+    def matrix(self, k: int) -> Floats:
+        return self.matrices[k % len(self.matrices)]
+
+    def colour(self, k: int, white: Floats) -> Floats:
+        return np.asarray(white @ np.linalg.cholesky(self.matrix(k)).T)
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalCovariances:
+    """Variances of columns that are independent given the class.
+
+    Parameters
+    ----------
+    variances : array of shape (n, d)
+    """
+
+    variances: Floats
+
+    @property
+    def log_determinants(self) -> Floats:
+        return np.asarray(np.log(self.variances).sum(axis=1))
+
+    def distances(self, means: Floats) -> Callable[[Floats], Floats]:
+        return DistancesByVariances(means, np.broadcast_to(self.variances, means.shape))
+
+    def marginal(self, columns: Booleans) -> DiagonalCovariances:
+        return DiagonalCovariances(self.variances[:, columns])
+
+    def array(self) -> Floats:
+        return self.variances
+
+    def matrix(self, k: int) -> Floats:
+        return np.diag(self.variances[k % len(self.variances)])
+
+    def colour(self, k: int, white: Floats) -> Floats:
+        return np.asarray(white * np.sqrt(self.variances[k % len(self.variances)]))
+
+
+@dataclass(frozen=True, eq=False)
+class _WhitenedDistances:
+    """Distances by one shared covariance: whiten once, then all variances are one."""
+
+    means: Floats
+    whitener: Floats
+
+    def __post_init__(self) -> None:
+        origin = self.means.mean(axis=0)
+        white = (self.means - origin) @ self.whitener
+        object.__setattr__(self, "origin", origin)
+        object.__setattr__(self, "white", DistancesByVariances(white, np.ones_like(white)))
+
+    origin: Floats = None  # type: ignore[assignment]
+    white: DistancesByVariances = None  # type: ignore[assignment]
+
+    def __call__(self, rows: Floats) -> Floats:
+        return self.white((rows - self.origin) @ self.whitener)
+
+
+def _whitener(matrix: Floats) -> tuple[Floats, float]:
+    """U = D⁻¹ L⁻ᵀ and the log-determinant, where D⁻¹ C D⁻¹ = L L' has a unit diagonal.
+
+    Scaling first keeps a column of scale 1e-6 beside one of 1e3 from spoiling the factor.
+    """
+    scale = np.sqrt(matrix.diagonal())
+    lower = np.linalg.cholesky(matrix / np.outer(scale, scale))
+    inverse, _ = lapack.dtrtri(lower, lower=1)
+    return np.ascontiguousarray((np.tril(inverse) / scale).T), float(2 * np.log(scale * lower.diagonal()).sum())

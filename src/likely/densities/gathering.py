@@ -1,0 +1,28 @@
+"""From blocks to moments: the functions that sources map over their blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.blocks import Block
+from likely.statistics import ByClass, DiagonalMoments, Moments
+
+__all__ = ["class_moments", "moments"]
+
+
+def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
+    """The moments of a block's rows."""
+    return _finite(kind.of(block.X, block.weight), block)
+
+
+def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
+    """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
+    assert block.codes is not None
+    return _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
+
+
+def _finite(statistic: Any, block: Block) -> Any:
+    """The statistic, if its sums are finite; that they are is what makes the rows finite."""
+    if not statistic.is_finite():
+        raise block.non_finite()
+    return statistic

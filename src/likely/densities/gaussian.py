@@ -1,0 +1,218 @@
+"""Gaussian densities: one, and several side by side that are scored together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+
+from likely._typing import Booleans, Floats, Integers, Rows
+from likely._validation import check_rows
+from likely.blocks import AdditiveLearner, Block, Source, over_rows
+from likely.densities.covariance import Covariance, shape_of
+from likely.densities.factors import Covariances
+from likely.densities.gathering import moments
+from likely.exceptions import InvalidDataError, MissingValuesError
+from likely.statistics import ByClass, DiagonalMoments, Moments
+
+__all__ = ["Gaussian", "Gaussians"]
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """K Gaussian densities on the same columns: the evidence of a classifier, or the components of a mixture.
+
+    Parameters
+    ----------
+    means : array of shape (K, d)
+    covariances : Covariances
+        K of them, or one that all share.
+
+    Notes
+    -----
+    log N(x; m, C) = −½ [(x − m)' C⁻¹ (x − m) + log |C| + d log 2π]. Missing values (NaN) are integrated out: the
+    density of what was observed is Gaussian, with the rows and columns of the rest left out. Of a row with nothing
+    observed the log density is 0.
+    """
+
+    means: Floats
+    covariances: Covariances
+
+    def log_density(self, X: Rows) -> Floats:
+        """Log densities, of shape (n, K)."""
+        scores = over_rows(self._finite_rows, X, len(self.means))
+        doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(doubtful):
+            scores[doubtful] = self._doubtful_rows(Block(X[doubtful]).dense(), doubtful)
+        return scores
+
+    def marginal(self, columns: Booleans) -> Gaussians:
+        """The densities of some columns alone."""
+        return Gaussians(self.means[:, columns], self.covariances.marginal(columns))
+
+    def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
+        """One row from the density of each code."""
+        white = random.standard_normal((len(codes), self.means.shape[1]))
+        for k in np.unique(codes):
+            rows = codes == k
+            white[rows] = self.means[k] + self.covariances.colour(int(k), white[rows])
+        return white
+
+    def broadcast_covariances(self) -> Floats:
+        """The covariances stacked for all K, as matrices, or as variances where they are diagonal."""
+        stacked = self.covariances.array()
+        return np.broadcast_to(stacked, (len(self.means), *stacked.shape[1:]))
+
+    @cached_property
+    def _distances(self) -> Any:
+        return self.covariances.distances(self.means)
+
+    @cached_property
+    def _constants(self) -> Floats:
+        return np.asarray(-0.5 * (self.covariances.log_determinants + self.means.shape[1] * LOG_2PI))
+
+    def _finite_rows(self, rows: Floats, start: int) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.asarray(self._distances(rows) * -0.5 + self._constants)
+
+    def _doubtful_rows(self, rows: Floats, positions: Integers) -> Floats:
+        """Rows with missing values, by the pattern of what is observed; infinite ones are refused."""
+        infinite = np.isinf(rows).any(axis=1)
+        if infinite.any():
+            at = int(infinite.argmax())
+            raise Block(rows[at : at + 1], start=int(positions[at])).non_finite()
+        patterns, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
+        scores = np.empty((len(rows), len(self.means)))
+        for k, observed in enumerate(patterns):
+            chosen = which.ravel() == k
+            scores[chosen] = self._observed(rows[chosen][:, observed], observed)
+        return scores
+
+    def _observed(self, rows: Floats, observed: Booleans) -> Floats:
+        if observed.all():
+            # Finite rows whose squares overflow: impossible under every class, as far as numbers reach.
+            return np.full((len(rows), len(self.means)), -np.inf)
+        if not observed.any():
+            return np.zeros((len(rows), len(self.means)))
+        return self.marginal(observed)._finite_rows(rows, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"means": self.means, "covariances": self.covariances}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
+    """A multivariate Gaussian density.
+
+    Maximum likelihood by default; ``covariance=Full(unbiased=True)`` divides by n − 1. A singular covariance is floored
+    with a warning (see :class:`likely.Full`). Missing values are allowed: a diagonal or spherical shape leaves them out
+    column by column, the full one is fitted by EM (which instalments cannot be).
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical"} or Covariance, default "full"
+        The shape of the covariance, by name or as an object with its options.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    covariance_ : array of shape (n_features, n_features)
+    statistics_ : Moments or DiagonalMoments
+        What was learned from: weight, mean and scatter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> heights = Gaussian().fit([[170.0], [176.0], [180.0]])
+    >>> heights.mean_, heights.covariance_
+    (array([175.33333333]), array([[16.88888889]]))
+    >>> heights.log_density([[174.0]])
+    array([-2.38494251])
+    """
+
+    def __init__(self, covariance: Any = "full") -> None:
+        self.covariance = covariance
+
+    @classmethod
+    def from_moments(cls, moments: Moments | DiagonalMoments, covariance: Any = "full") -> Gaussian:
+        """The Gaussian of rows whose moments are known."""
+        kind = shape_of(covariance).moments
+        return cls(covariance).estimate(moments if isinstance(moments, kind) else moments.diagonal())
+
+    @property
+    def mean_(self) -> Floats:
+        return self._learned().means[0]
+
+    @property
+    def covariance_(self) -> Floats:
+        return self._learned().covariances.matrix(0)
+
+    def log_density(self, X: Any) -> Floats:
+        """Natural log of the density at each row, of shape (n,)."""
+        gaussians = self._learned()
+        return gaussians.log_density(check_rows(self, X))[:, 0]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the rows."""
+        return float(self.log_density(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
+        """Rows drawn from the density, of shape (n_samples, n_features)."""
+        return self._learned().sample(np.zeros(n_samples, dtype=np.intp), check_random_state(random_state))
+
+    def fit_source(self, source: Source) -> Self:
+        """Learn from the rows of a source, wherever they are."""
+        try:
+            return super().fit_source(source)
+        except MissingValuesError:
+            from likely.densities.missing import expected_moments
+
+            return self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
+
+    def _statistic(self) -> Any:
+        return moments, (shape_of(self.covariance).moments,)
+
+    def _estimate(self, statistics: Any) -> Gaussians:
+        return estimate_gaussians(ByClass({0: statistics}), ["X"], shape_of(self.covariance), remedy=_REMEDY)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def estimate_gaussians(
+    statistics: ByClass[Any], names: list[str], shape: Covariance, tied: bool = False, remedy: str = ""
+) -> Gaussians:
+    """Gaussians from the moments of each class, with one covariance for each, or one about all the class means."""
+    parts = list(statistics.parts.values())
+    _check_columns(parts, names)
+    whole = statistics.total().diagonal()
+    if tied:
+        pooled = [statistics.within()]
+        covariances = shape.estimate(pooled, ["The pooled data"], whole, n_means=len(parts), remedy=remedy)
+    else:
+        covariances = shape.estimate(parts, names, whole, remedy=remedy)
+    return Gaussians(np.stack([part.mean for part in parts]), covariances)
+
+
+_REMEDY = "Use covariance='diagonal', or set shrinkage, or drop the columns that repeat others."
+
+
+def _check_columns(parts: list[Any], names: list[str]) -> None:
+    for part, name in zip(parts, names, strict=True):
+        empty = np.flatnonzero(part.diagonal().column_weights == 0)
+        if len(empty):
+            raise InvalidDataError(
+                f"{name} has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
+            )
+

@@ -1,0 +1,74 @@
+"""What all linear features share: they learn from moments, map rows, and map moments."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import TransformerMixin
+
+from likely._typing import Floats, Integers
+from likely._validation import check_rows
+from likely.blocks import AdditiveLearner, Block, over_rows
+from likely.densities import class_moments, moments
+from likely.statistics import DiagonalMoments, LinearMap, Moments
+
+__all__ = ["LinearFeature"]
+
+
+class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
+    """A map x ↦ (x − centre) P learned from moments.
+
+    A subclass says which moments it needs and computes its :class:`~likely.statistics.LinearMap` from them.
+    """
+
+    needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
+    """The least statistic it can learn from."""
+
+    keeps_missing: ClassVar[bool] = False
+    """Whether NaN is passed on as NaN."""
+
+    def transform(self, X: Any) -> Floats:
+        """Map rows; the result has shape (n, n_outputs)."""
+        linear = self._map()
+        rows = check_rows(self, X)
+        mapped = over_rows(lambda block, start: linear(block), rows, linear.n_outputs)
+        doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
+        if len(doubtful):
+            self._refuse(rows, doubtful)
+        return mapped
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """The rows that map to ``X``; of those, the nearest to the mean in the features left out."""
+        return self._map().inverse(np.asarray(X, dtype=np.float64))
+
+    def map_statistics(self, statistics: Any) -> Any:
+        """The moments, or moments by class, that the mapped rows have."""
+        linear = self._map()
+        return statistics.each(lambda part: part.mapped(linear))
+
+    def _map(self) -> LinearMap:
+        linear: LinearMap = self._learned()
+        return linear
+
+    def _statistic(self) -> Any:
+        return (class_moments if self.by_class else moments), (self.needs,)
+
+    def _refuse(self, rows: Any, doubtful: Integers) -> None:
+        """Refuse infinities, and NaN where a projection would spread it over every output."""
+        values = Block(rows[doubtful]).dense()
+        refused = np.isinf(values) if self.keeps_missing else ~np.isfinite(values)
+        if refused.any():
+            at = int(doubtful[refused.any(axis=1).argmax()])
+            raise Block(rows[at : at + 1], start=at).non_finite()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._map().n_outputs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.keeps_missing
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.by_class
+        return tags

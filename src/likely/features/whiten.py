@@ -1,0 +1,78 @@
+"""Columns made uncorrelated and of unit variance, all together or within the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+
+from likely._typing import Floats
+from likely._validation import check_option
+from likely.densities import Full
+from likely.densities.covariance import FLOOR
+from likely.features.base import LinearFeature
+from likely.statistics import ByClass, LinearMap, Moments
+
+__all__ = ["Whiten"]
+
+
+class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+    """Turn the covariance into the identity.
+
+    A singular covariance is floored with a warning, as everywhere (see :class:`likely.Full`).
+
+    Parameters
+    ----------
+    form : {"zca", "pca"}, default "zca"
+        Which of the whitenings: the one that moves the data least (symmetric), or the one onto the principal axes,
+        largest variance first.
+    by : {"total", "within"}, default "total"
+        Whose covariance becomes the identity: that of all rows, or the average within the classes, which needs labels.
+    floor : float, default 1e-9
+        Least eigenvalue of the correlation matrix; 0 raises on a singular one.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    components_ : array of shape (n_features, n_features)
+        One direction a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 2)) @ [[1.0, 2.0], [0.0, 3.0]]
+    >>> np.cov(Whiten().fit_transform(X), rowvar=False, bias=True).round(10) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
+        self.form = form
+        self.by = by
+        self.floor = floor
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Whether it learns from labels."""
+        return self.by == "within"
+
+    @property
+    def mean_(self) -> Floats:
+        return self._map().centre
+
+    @property
+    def components_(self) -> Floats:
+        return self._map().matrix.T
+
+    def _estimate(self, statistics: Any) -> LinearMap:
+        check_option("form", self.form, ("zca", "pca"))
+        check_option("by", self.by, ("total", "within"))
+        total: Moments = statistics.total() if isinstance(statistics, ByClass) else statistics
+        about: Moments = statistics.within() if isinstance(statistics, ByClass) else statistics
+        shape = Full(floor=self.floor)
+        covariance = shape.estimate([about], ["X"], total.diagonal(), remedy="Use PCA to drop empty directions.")
+        values, vectors = eigh(covariance.matrix(0))
+        scaled = vectors[:, ::-1] / np.sqrt(values[::-1])
+        return LinearMap(total.mean, scaled if self.form == "pca" else scaled @ vectors[:, ::-1].T)

@@ -1,0 +1,56 @@
+"""Chains of steps that learn from moments and hand moments on.
+
+A step takes part by what it has, whatever its class: ``needs`` (the least statistic it learns from), ``by_class``,
+``estimate(statistics, classes)`` and, unless it is the last, ``map_statistics(statistics)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from likely._typing import Labels
+from likely.exceptions import IncompatiblePartsError
+from likely.statistics import ByClass, DiagonalMoments, Moments
+
+__all__ = ["estimate_chain", "estimate_step", "is_mappable", "needs_of", "steps_of"]
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something, or a model as the only step."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [step for _, step in model.steps if step is not None and step != "passthrough"]
+
+
+def is_mappable(steps: list[Any]) -> bool:
+    """Whether the chain can be learned from the moments of its input."""
+    return all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps) and all(
+        hasattr(step, "map_statistics") for step in steps[:-1]
+    )
+
+
+def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
+    """The least statistic of the input that all steps can learn from."""
+    if not is_mappable(steps):
+        strange = next((step for step in steps if not hasattr(step, "needs")), steps[0])
+        raise IncompatiblePartsError(
+            f"{type(strange).__name__} does not learn from moments, so this chain cannot be learned in instalments or "
+            "from a source. Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
+        )
+    return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
+
+
+def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels) -> None:
+    """Estimate every step from the moments by class of the chain's input."""
+    for step in steps[:-1]:
+        statistics = estimate_step(step, statistics, classes).map_statistics(statistics)
+    estimate_step(steps[-1], statistics, classes)
+
+
+def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels) -> Any:
+    """Estimate one step from the moments by class of its input."""
+    if step.needs is DiagonalMoments:
+        statistics = statistics.each(lambda part: part.diagonal())
+    return step.estimate(statistics if step.by_class else statistics.total(), classes)

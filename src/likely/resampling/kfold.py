@@ -1,0 +1,244 @@
+"""Out-of-fold scores of many models from one pass over the data."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import check_cv
+
+from likely._typing import Floats, Integers, Labels, Rows
+from likely._validation import check_labels, check_rows, check_weight, encode_labels
+from likely.blocks import ArraySource, Block
+from likely.densities import class_moments
+from likely.exceptions import DegenerateDataError, InvalidDataError, MissingValuesError
+from likely.resampling.chains import estimate_step, is_mappable, needs_of, steps_of
+from likely.statistics import ByClass, Moments
+
+__all__ = ["kfold_scores"]
+
+MOST_CELL_BYTES = 2**31
+"""Memory that the (class, fold) cells may take; past it models are refitted."""
+
+
+def kfold_scores(
+    pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None
+) -> Any:
+    """Pooled out-of-fold scores: every row scored by a model that has not seen its fold.
+
+    Chains of this library's linear features and Gaussian models are estimated from sums gathered in one pass over the
+    data, one for each class and fold; equal beginnings of several chains are estimated and applied once. Leaving out
+    one row at a time is downdated for Gaussian models that stand alone. All else is refitted fold by fold.
+
+    Parameters
+    ----------
+    pipelines : classifier or pipeline, or a list of them
+        They are not changed.
+    X : array, data frame or sparse matrix of shape (n, n_features)
+    y : array of labels of shape (n,)
+    folds : int, scikit-learn splitter, or iterable of (train, test) positions
+        Its test sets hold every row once.
+    groups : array of shape (n,), optional
+        For splitters that keep groups together.
+    sample_weight : array of shape (n,), optional
+        Frequencies to learn with; rows of weight 0 are scored and not learned from.
+
+    Returns
+    -------
+    array of shape (n, n_classes), or a list of them
+        Log-likelihoods in row order and class order; of a model that has none, its ``decision_function``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from likely import PCA, GaussianClassifier, make_pipeline
+    >>> X, y = load_iris(return_X_y=True)
+    >>> chains = [make_pipeline(PCA(k), GaussianClassifier(tied=True)) for k in (1, 2, 3)]
+    >>> [float((s.argmax(axis=1) == y).mean().round(3)) for s in kfold_scores(chains, X, y)]
+    [0.927, 0.96, 0.98]
+    """
+    single = not isinstance(pipelines, (list, tuple))
+    models = [pipelines] if single else list(pipelines)
+    trial = _Trial.of(X, y, folds, groups, sample_weight)
+    results: dict[int, Floats] = {}
+    if trial.leaves_one_out:
+        results = _downdated(models, trial)
+    elif trial.complementary:
+        results = _from_cells(models, trial)
+    scores = [results[i] if i in results else _refitted(model, trial) for i, model in enumerate(models)]
+    return scores[0] if single else scores
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """The data and how they are split, checked once."""
+
+    X: Any
+    y: Labels
+    classes: Labels
+    codes: Integers
+    weight: Floats
+    splits: list[tuple[Integers, Integers]]
+
+    @classmethod
+    def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> _Trial:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        y = check_labels("kfold_scores", y)
+        if len(y) != X.shape[0]:
+            raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
+        given = check_weight(sample_weight, len(y))
+        weight = np.ones(len(y)) if given is None else given
+        splits = [(_positions(train), _positions(test)) for train, test in _split(folds, X, y, groups)]
+        classes, codes = encode_labels(y)
+        trial = cls(X, y, classes, codes, weight, splits)
+        trial._check_partition()
+        trial._check_classes()
+        return trial
+
+    @cached_property
+    def complementary(self) -> bool:
+        """Whether every model learns from all rows but those it is tested on."""
+        return all(len(train) + len(test) == len(self.y) for train, test in self.splits)
+
+    @cached_property
+    def leaves_one_out(self) -> bool:
+        """Whether every row is a fold of its own."""
+        return self.complementary and len(self.splits) == len(self.y)
+
+    @cached_property
+    def fold_of_row(self) -> Integers:
+        """The fold in which each row is held out."""
+        folds = np.empty(len(self.y), dtype=np.intp)
+        for fold, (_, test) in enumerate(self.splits):
+            folds[test] = fold
+        return folds
+
+    def _check_partition(self) -> None:
+        times = np.bincount(np.concatenate([test for _, test in self.splits]), minlength=len(self.y))
+        if (times != 1).any():
+            row = int((times != 1).argmax())
+            raise InvalidDataError(
+                f"The test sets of the folds must hold every row once, but row {row} is held out {times[row]} times. "
+                "Use a splitter such as StratifiedKFold, GroupKFold or LeaveOneOut."
+            )
+
+    def _check_classes(self) -> None:
+        """Every model must learn from every class: what a class weighs outside a fold is more than nothing."""
+        n_classes, learned = len(self.classes), self.weight > 0
+        if self.complementary:
+            cells = self.codes * len(self.splits) + self.fold_of_row
+            held_out = np.bincount(cells[learned], minlength=n_classes * len(self.splits)).reshape(n_classes, -1)
+            left = held_out.sum(axis=1, keepdims=True) - held_out
+        else:
+            left = np.column_stack([np.bincount(self.codes[train], learned[train], n_classes) for train, _ in self.splits])
+        if (left == 0).any():
+            k, fold = np.argwhere(left == 0)[0]
+            raise DegenerateDataError(
+                f"Class {self.classes.tolist()[k]!r} has no rows outside fold {fold}, so the model tested there cannot "
+                "learn it. Use fewer folds, or folds stratified by class."
+            )
+
+
+def _from_cells(models: list[Any], trial: _Trial) -> dict[int, Floats]:
+    """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
+    chains = {i: steps_of(model) for i, model in enumerate(models) if is_mappable(steps_of(model))}
+    kinds = {i: needs_of(steps) for i, steps in chains.items()}
+    results: dict[int, Floats] = {}
+    for kind in set(kinds.values()):
+        alike = {i: steps for i, steps in chains.items() if kinds[i] is kind}
+        results |= _from_cells_of(kind, alike, trial)
+    return results
+
+
+def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> dict[int, Floats]:
+    """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
+    rows = check_rows(BaseEstimator(), trial.X, reset=True)
+    n_cells, n_values = len(trial.classes) * len(trial.splits), rows.shape[1] ** (2 if kind is Moments else 1)
+    if 8 * n_cells * n_values > MOST_CELL_BYTES:
+        return {}
+    try:
+        cells = _gathered(kind, rows, trial)
+    except MissingValuesError:
+        return {}
+    scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
+    for fold, (_, test) in enumerate(trial.splits):
+        statistics = cells.regrouped(lambda cell, out=fold: None if cell[1] == out else cell[0])
+        for i, part in _score_together(chains, statistics, trial.classes, rows[test]).items():
+            scores[i][test] = part
+    return scores
+
+
+def _gathered(kind: Any, rows: Rows, trial: _Trial) -> ByClass[Any]:
+    """The moments of every (class, fold) cell; rows of no weight are not learned from."""
+    codes, weight, folds = trial.codes, trial.weight, trial.fold_of_row
+    if not weight.all():
+        kept = weight > 0
+        rows, codes, weight, folds = rows[kept], codes[kept], weight[kept], folds[kept]
+    plain = (weight == 1).all()
+    return ArraySource(rows, codes, None if plain else weight, trial.classes, folds).reduce(class_moments, kind)
+
+
+def _score_together(
+    chains: dict[int, list[Any]], statistics: ByClass[Any], classes: Labels, rows: Rows
+) -> dict[int, Floats]:
+    """Scores of a fold's rows by chains; those that begin alike share what they begin with."""
+    groups: dict[bytes, dict[int, list[Any]]] = {}
+    for i, steps in chains.items():
+        groups.setdefault(pickle.dumps(clone(steps[0])), {})[i] = steps
+    results: dict[int, Floats] = {}
+    for members in groups.values():
+        step = estimate_step(clone(next(iter(members.values()))[0]), statistics, classes)
+        results |= {i: step.log_likelihood(rows) for i, steps in members.items() if len(steps) == 1}
+        longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
+        if longer:
+            results |= _score_together(longer, step.map_statistics(statistics), classes, step.transform(rows))
+    return results
+
+
+def _downdated(models: list[Any], trial: _Trial) -> dict[int, Floats]:
+    """Leave-one-out scores of models that can downdate, with the rows they cannot do refitted."""
+    results: dict[int, Floats] = {}
+    for i, model in enumerate(models):
+        if not hasattr(model, "leave_one_out") or not trial.weight.all():
+            continue
+        rows = Block(check_rows(BaseEstimator(), trial.X, reset=True)).dense()
+        if np.isnan(rows).any():
+            continue
+        fitted = clone(model).fit(rows, trial.y, sample_weight=trial.weight)
+        scores, doubtful = fitted.leave_one_out(rows, trial.codes, trial.weight)
+        folds = [trial.fold_of_row[row] for row in np.flatnonzero(doubtful)]
+        results[i] = _refitted(model, trial, scores, folds)
+    return results
+
+
+def _refitted(model: Any, trial: _Trial, scores: Floats | None = None, folds: Iterable[int] | None = None) -> Floats:
+    """Scores by fitting anew for each fold, or for some folds into scores that are there already."""
+    for fold in range(len(trial.splits)) if folds is None else folds:
+        train, test = trial.splits[fold]
+        kwargs = {} if (trial.weight == 1).all() else {"sample_weight": trial.weight[train]}
+        fitted = clone(model).fit(_take(trial.X, train), trial.y[train], **kwargs)
+        score = fitted.log_likelihood if hasattr(fitted, "log_likelihood") else fitted.decision_function
+        part = score(_take(trial.X, test))
+        if scores is None:
+            scores = np.empty((len(trial.y), *part.shape[1:]))
+        scores[test] = part
+    assert scores is not None
+    return scores
+
+
+def _split(folds: Any, X: Any, y: Labels, groups: Any) -> Any:
+    return check_cv(folds, y, classifier=True).split(X, y, groups)
+
+
+def _positions(chosen: Any) -> Integers:
+    chosen = np.asarray(chosen)
+    return np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+
+
+def _take(X: Any, rows: Integers) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
