@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = ["check_fraction", "check_labels", "check_option", "check_rows", "check_training", "check_weight", "encode_labels"]
+__all__ = [
+    "check_fraction",
+    "check_labels",
+    "check_option",
+    "check_rows",
+    "check_training",
+    "check_weight",
+    "encode_labels",
+]
 
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
@@ -24,8 +32,8 @@ def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     Numbers keep their width: blocks are widened to double precision one at a time.
     """
-    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    return csr_array(X) if issparse(X) else np.asarray(X)
+    valid: Any = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    return csr_array(valid) if issparse(valid) else np.asarray(valid)
 
 
 def check_training(
@@ -92,9 +100,7 @@ def check_fraction(name: str, value: Any, whom: Any) -> None:
 def check_labels(whom: str, y: Any) -> Labels:
     """Labels as an array, none of them missing."""
     if y is None:
-        raise InvalidDataError(
-            f"{whom} requires y to be passed, but the target y is None. Give one label a row."
-        )
+        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label a row.")
     labels: Labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "fcOT":
         missing = labels != labels if labels.dtype.kind != "O" else [v is None or v != v for v in labels]

@@ -56,5 +56,7 @@ class ArraySource(Source):
     def block(self, index: int) -> Block:
         start = index * self.block_rows
         rows = slice(start, start + self.block_rows)
-        codes, weight, folds = (None if part is None else part[rows] for part in (self.codes, self.weight, self.folds))
+        codes = None if self.codes is None else self.codes[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        folds = None if self.folds is None else self.folds[rows]
         return Block(self.X[rows], codes, weight, folds, start)

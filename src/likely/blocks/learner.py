@@ -30,6 +30,8 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
     by_class: ClassVar[bool] = False
     """Whether the statistic is kept apart by class, so that labels are needed."""
 
+    classes_: Labels
+
     def _statistic(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         raise NotImplementedError
 
@@ -63,7 +65,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
     def estimate(self, statistics: Any, classes: Labels | None = None) -> Self:
         """Learn from statistics that were added up already, without any rows."""
         self.statistics_ = statistics
-        if self.by_class:
+        if classes is not None:
             self.classes_ = classes
         self.n_features_in_ = statistics.n_features
         self._parameters = self._estimate(statistics)

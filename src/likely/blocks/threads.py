@@ -63,7 +63,8 @@ def _sum(leaf: Callable[[int], S], low: int, high: int) -> S:
     if high - low == 1:
         return leaf(low)
     middle = _middle(low, high)
-    return _sum(leaf, low, middle) + _sum(leaf, middle, high)
+    total: S = _sum(leaf, low, middle) + _sum(leaf, middle, high)
+    return total
 
 
 def _branches(low: int, high: int, most: int) -> list[tuple[int, int]]:
@@ -77,7 +78,8 @@ def _join(sums: dict[tuple[int, int], S], low: int, high: int) -> S:
     if (low, high) in sums:
         return sums.pop((low, high))
     middle = _middle(low, high)
-    return _join(sums, low, middle) + _join(sums, middle, high)
+    total: S = _join(sums, low, middle) + _join(sums, middle, high)
+    return total
 
 
 @cache

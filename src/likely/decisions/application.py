@@ -208,8 +208,8 @@ class Application:
         chosen = self.aligned(classes).decide_codes(log_likelihoods)
         if self.reject_cost is None:
             return np.asarray(classes[chosen])
-        decided = np.append(classes.astype(object), None)[chosen]
-        return np.asarray(decided)
+        decisions = np.array([*classes.tolist(), None], dtype=object)
+        return np.asarray(decisions[chosen])
 
     def decide_codes(self, log_likelihoods: Floats) -> Integers:
         """The cheapest decision for each row, as a class position in the order of ``priors``; −1 rejects."""
@@ -248,7 +248,9 @@ class Application:
 def _checked_priors(priors: Any) -> Floats:
     values = np.array(priors, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2:
-        raise InvalidParameterError(f"priors must be at least two numbers in a row, but came with shape {values.shape}.")
+        raise InvalidParameterError(
+            f"priors must be at least two numbers in a row, but came with shape {values.shape}."
+        )
     if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < 1e-8):
         raise InvalidParameterError(f"priors must be >= 0 and sum to 1, but are {values.tolist()}.")
     return values

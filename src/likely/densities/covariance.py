@@ -201,7 +201,8 @@ class _Singular:
         d = self.part.n_features
         columns = ", ".join(map(str, self.constant[:5])) + (", …" if len(self.constant) > 5 else "")
         where = f" (constant columns: {columns})" if 0 < len(self.constant) < d else ""
-        return f"{self.name} has {self.part.weight:g} rows for {d} features, so its {shape} covariance has rank {self.rank}{where}."
+        rank = f"so its {shape} covariance has rank {self.rank}{where}."
+        return f"{self.name} has {self.part.weight:g} rows for {d} features, {rank}"
 
 
 def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:

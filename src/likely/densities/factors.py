@@ -83,7 +83,7 @@ class FullCovariances:
         return self.matrices
 
     def matrix(self, k: int) -> Floats:
-        return self.matrices[k % len(self.matrices)]
+        return np.asarray(self.matrices[k % len(self.matrices)])
 
     def colour(self, k: int, white: Floats) -> Floats:
         return np.asarray(white @ np.linalg.cholesky(self.matrix(k)).T)

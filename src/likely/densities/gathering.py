@@ -18,7 +18,8 @@ def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
 def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
     """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
     assert block.codes is not None
-    return _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
+    cells: ByClass[Any] = _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
+    return cells
 
 
 def _finite(statistic: Any, block: Block) -> Any:

@@ -135,7 +135,7 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     >>> heights.mean_, heights.covariance_
     (array([175.33333333]), array([[16.88888889]]))
     >>> heights.log_density([[174.0]])
-    array([-2.38494251])
+    array([-2.38489808])
     """
 
     def __init__(self, covariance: Any = "full") -> None:
@@ -149,16 +149,16 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
 
     @property
     def mean_(self) -> Floats:
-        return self._learned().means[0]
+        return np.asarray(self._gaussians().means[0])
 
     @property
     def covariance_(self) -> Floats:
-        return self._learned().covariances.matrix(0)
+        return self._gaussians().covariances.matrix(0)
 
     def log_density(self, X: Any) -> Floats:
         """Natural log of the density at each row, of shape (n,)."""
-        gaussians = self._learned()
-        return gaussians.log_density(check_rows(self, X))[:, 0]
+        gaussians = self._gaussians()
+        return np.asarray(gaussians.log_density(check_rows(self, X))[:, 0])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows."""
@@ -166,7 +166,7 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
         """Rows drawn from the density, of shape (n_samples, n_features)."""
-        return self._learned().sample(np.zeros(n_samples, dtype=np.intp), check_random_state(random_state))
+        return self._gaussians().sample(np.zeros(n_samples, dtype=np.intp), check_random_state(random_state))
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are."""
@@ -176,6 +176,10 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
             from likely.densities.missing import expected_moments
 
             return self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
+
+    def _gaussians(self) -> Gaussians:
+        gaussians: Gaussians = self._learned()
+        return gaussians
 
     def _statistic(self) -> Any:
         return moments, (shape_of(self.covariance).moments,)
@@ -215,4 +219,3 @@ def _check_columns(parts: list[Any], names: list[str]) -> None:
             raise InvalidDataError(
                 f"{name} has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
             )
-

@@ -52,7 +52,7 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
         gaussians = estimate_gaussians(pass_.moments, names, shape, tied)
         return (gaussians, pass_.moments), pass_.log_likelihood / pass_.weight
 
-    begin = (first, ByClass.zero())
+    begin: tuple[Gaussians, ByClass[Moments]] = (first, ByClass.zero())
     (_, completed), _ = repeat_until_stable(source, _expect, estimate, begin, TOLERANCE, MOST_PASSES)
     return completed
 

@@ -52,7 +52,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
     >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [5.0, 5.0], [7.0, 5.0], [5.0, 6.0]])
     >>> lda = LDA().fit(X, [0, 0, 0, 1, 1, 1])
     >>> lda.components_.round(3)
-    array([[1.826, 3.651]])
+    array([[0.926, 2.315]])
     """
 
     by_class = True
@@ -98,8 +98,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
             return most
         if not 1 <= self.n_components <= most:
             raise InvalidParameterError(
-                f"n_components of LDA must lie between 1 and {most}, since {n_classes} classes of {n_features} features "
-                f"have no more directions, but is {self.n_components!r}."
+                f"n_components of LDA must lie between 1 and {most}, since {n_classes} classes of {n_features} "
+                f"features have no more directions, but is {self.n_components!r}."
             )
         return int(self.n_components)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.1]])
     >>> pca = PCA(0.99).fit(X)
     >>> pca.n_components_, pca.components_.round(2), pca.explained_variance_ratio_.round(4)
-    (1, array([[0.7 , 0.72]]), array([0.9998]))
+    (1, array([[0.7 , 0.72]]), array([0.9999]))
     """
 
     def __init__(self, n_components: int | float | None = None) -> None:
@@ -89,12 +88,12 @@ def _n_kept(n_components: Any, variances: Floats, weight: float) -> int:
     d = len(variances)
     if n_components is None:
         return d
-    if isinstance(n_components, Integral) and 1 <= n_components <= d:
+    if isinstance(n_components, (int, np.integer)) and 1 <= n_components <= d:
         return int(n_components)
-    if not isinstance(n_components, Integral) and 0 < n_components < 1:
+    if not isinstance(n_components, (int, np.integer)) and 0 < n_components < 1:
         shares = np.cumsum(variances) / variances.sum()
         return int(np.searchsorted(shares, n_components)) + 1
     raise InvalidParameterError(
-        f"n_components of PCA must be a number of directions from 1 to the {d} features, a share of the variance between "
-        f"0 and 1, or None, but is {n_components!r}."
+        f"n_components of PCA must be a number of directions from 1 to the {d} features, a share of the variance "
+        f"between 0 and 1, or None, but is {n_components!r}."
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from likely._numerics import difference, log
 from likely._typing import Floats, Labels, Rows
@@ -40,7 +41,7 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
 
     def log_likelihood(self, X: Any) -> Floats:
         """Natural log-likelihood of each row under each class, of shape (n, n_classes), without priors."""
-        self._learned()
+        check_is_fitted(self)
         return self._evidence(check_rows(self, X))
 
     def llr(self, X: Any) -> Floats:
@@ -92,6 +93,3 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
         priors = self.training_priors_ if self.priors is None else self.priors
         application = Application(priors if isinstance(priors, Mapping) else np.asarray(priors))
         return application.aligned(self.classes_)
-
-    def _learned(self) -> Any:
-        raise NotImplementedError

@@ -31,7 +31,7 @@ class QuadraticForm(NamedTuple):
     def __call__(self, X: Any) -> Floats:
         """Its values at rows; terms cancel for data far from zero, where the classifier's own ``llr`` does not."""
         X = np.asarray(X, dtype=np.float64)
-        values = X @ self.b + self.c
+        values: Floats = np.asarray(X @ self.b + self.c)
         return values if self.A is None else values + np.einsum("ni,ij,nj->n", X, self.A, X)
 
 
@@ -166,7 +166,7 @@ class GaussianClassifier(_GaussianFamily):
 
     Notes
     -----
-    log p(x given k) = −½ [(x − m_k)' C_k⁻¹ (x − m_k) + log |C_k| + d log 2π], with m_k and C_k the weighted mean and the
+    log p(x given k) = −½ [(x − m_k)' C_k⁻¹ (x − m_k) + log |C_k| + d log 2π], with m_k and C_k the weighted mean and
     maximum-likelihood covariance of class k; tied, C = Σ_k S_k / n with S_k the scatter about m_k.
 
     Examples
@@ -177,7 +177,7 @@ class GaussianClassifier(_GaussianFamily):
     >>> model.score(X, y)
     0.98
     >>> model.log_likelihood(X[:1]).round(2)
-    array([[  1.57, -47.6 , -92.73]])
+    array([[  1.2 , -49.11, -96.51]])
     """
 
     def __init__(self, covariance: Any = "full", tied: bool = False, priors: Any = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,7 @@ MOST_CELL_BYTES = 2**31
 """Memory that the (class, fold) cells may take; past it models are refitted."""
 
 
-def kfold_scores(
-    pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None
-) -> Any:
+def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
     """Pooled out-of-fold scores: every row scored by a model that has not seen its fold.
 
     Chains of this library's linear features and Gaussian models are estimated from sums gathered in one pass over the
@@ -60,7 +58,7 @@ def kfold_scores(
     >>> X, y = load_iris(return_X_y=True)
     >>> chains = [make_pipeline(PCA(k), GaussianClassifier(tied=True)) for k in (1, 2, 3)]
     >>> [float((s.argmax(axis=1) == y).mean().round(3)) for s in kfold_scores(chains, X, y)]
-    [0.927, 0.96, 0.98]
+    [0.927, 0.96, 0.987]
     """
     single = not isinstance(pipelines, (list, tuple))
     models = [pipelines] if single else list(pipelines)
@@ -135,7 +133,9 @@ class _Trial:
             held_out = np.bincount(cells[learned], minlength=n_classes * len(self.splits)).reshape(n_classes, -1)
             left = held_out.sum(axis=1, keepdims=True) - held_out
         else:
-            left = np.column_stack([np.bincount(self.codes[train], learned[train], n_classes) for train, _ in self.splits])
+            left = np.column_stack(
+                [np.bincount(self.codes[train], learned[train], n_classes) for train, _ in self.splits]
+            )
         if (left == 0).any():
             k, fold = np.argwhere(left == 0)[0]
             raise DegenerateDataError(
@@ -167,10 +167,14 @@ def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> di
         return {}
     scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
     for fold, (_, test) in enumerate(trial.splits):
-        statistics = cells.regrouped(lambda cell, out=fold: None if cell[1] == out else cell[0])
+        statistics = cells.regrouped(partial(_class_outside, fold))
         for i, part in _score_together(chains, statistics, trial.classes, rows[test]).items():
             scores[i][test] = part
     return scores
+
+
+def _class_outside(fold: int, cell: tuple[int, int]) -> int | None:
+    return None if cell[1] == fold else cell[0]
 
 
 def _gathered(kind: Any, rows: Rows, trial: _Trial) -> ByClass[Any]:

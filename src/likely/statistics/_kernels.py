@@ -8,7 +8,7 @@ from likely._typing import Floats, Integers
 __all__ = ["sums_by_code"]
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True, cache=True)
 def sums_by_code(X: Floats, codes: Integers, weight: Floats, n_codes: int) -> tuple[Floats, ...]:
     """Weighted sums and sums of squares by code and column, NaN left out, about each code's first value.
 

@@ -41,10 +41,10 @@ class ByClass(Generic[S]):
     (array([3.]), 3.0)
     """
 
-    parts: Mapping[Hashable, S]
+    parts: Mapping[Any, S]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))  # type: ignore[type-var]
+        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))
 
     @classmethod
     def zero(cls) -> ByClass[S]:
@@ -96,7 +96,8 @@ class ByClass(Generic[S]):
 
     def within(self) -> S:
         """The pooled statistic about the class means: its scatter is the within-class scatter."""
-        return reduce(add, (part.centred() for part in self.parts.values()))
+        pooled: S = reduce(add, (part.centred() for part in self.parts.values()))
+        return pooled
 
     @property
     def n_features(self) -> int:

@@ -210,7 +210,9 @@ class DiagonalMoments:
         from likely.statistics._kernels import sums_by_code
 
         w = np.ones(X.shape[0]) if weight is None else weight
-        rows, present, shift, first, second = sums_by_code(np.ascontiguousarray(_dense(X)), codes, w, int(codes.max()) + 1)
+        rows, present, shift, first, second = sums_by_code(
+            np.ascontiguousarray(_dense(X)), codes, w, int(codes.max()) + 1
+        )
         step = first / _divisor(present)
         scatter = np.maximum(second - first * step, 0.0)
         return {int(k): cls(float(rows[k]), present[k], shift[k] + step[k], scatter[k]) for k in np.flatnonzero(rows)}
@@ -267,7 +269,7 @@ def _of_sparse(X: Any, w: Floats) -> DiagonalMoments:
     known = ~np.isnan(values)
     columns, values, absent = columns[known], values[known], np.bincount(columns[~known], stored[~known], minlength=d)
     stored = stored[known]
-    present = total - absent
+    present: Floats = np.asarray(total - absent, dtype=np.float64)
     mean = np.bincount(columns, stored * values, minlength=d) / _divisor(present)
     zeros = np.maximum(present - np.bincount(columns, stored, minlength=d), 0.0)
     deviations = np.bincount(columns, stored * np.square(values - mean[columns]), minlength=d)

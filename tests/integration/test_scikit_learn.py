@@ -1,0 +1,31 @@
+"""scikit-learn's own checks on every estimator, none of them expected to fail."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import likely
+
+ESTIMATORS = [
+    likely.Center(),
+    likely.Standardize(),
+    likely.Whiten(),
+    likely.Whiten(form="pca", by="within"),
+    likely.PCA(),
+    likely.PCA(0.9),
+    likely.LDA(),
+    likely.Gaussian(),
+    likely.Gaussian("diagonal"),
+    likely.NearestMeanClassifier(),
+    *(likely.GaussianClassifier(shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)),
+    likely.GaussianClassifier(likely.Full(shrinkage=0.1, unbiased=True)),
+    likely.make_pipeline(likely.Standardize(), likely.GaussianClassifier()),
+]
+
+
+# Some checks fit on one row or on fewer rows than columns, where flooring with a warning is what is promised.
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+# scikit-learn skips checks of array libraries that are not installed.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_passes_the_check(estimator, check):
+    check(estimator)
