@@ -4,7 +4,6 @@ import threading
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from likely._typing import Floats
 
@@ -36,11 +35,14 @@ def log_normalized(log_weights: Floats) -> Floats:
     A row of minus infinities (impossible under every class) says nothing, so it becomes uniform; plus infinities
     share the whole mass.
     """
-    certain = np.isposinf(log_weights)
-    log_weights = np.where(certain.any(axis=1, keepdims=True), log(certain), log_weights)
-    impossible = np.isneginf(log_weights).all(axis=1)
-    log_weights[impossible] = 0.0
-    return np.asarray(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
+    top = log_weights.max(axis=1, keepdims=True)
+    if not np.isfinite(top).all():
+        log_weights = np.where(np.isposinf(top), log(np.isposinf(log_weights)), log_weights)
+        log_weights = np.where(np.isneginf(top), 0.0, log_weights)
+        top = log_weights.max(axis=1, keepdims=True)
+    shifted = log_weights - top
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted)
 
 
 def is_rounding(variance: Floats, mean: Floats) -> Any:
@@ -55,10 +57,10 @@ def scratch(shape: tuple[int, ...], slot: int) -> Floats:
     """A reused, uninitialised array of this thread's own; contents last until the slot's next use.
 
     Fresh megabyte arrays are mapped and unmapped by the system on every block; the page faults cost as much as the
-    arithmetic on tall, thin data. Past eight megabytes the arithmetic dominates and nothing is kept.
+    arithmetic on tall, thin data. Past 32 megabytes the arithmetic dominates and nothing is kept.
     """
     size = int(np.prod(shape))
-    if size > 2**20:
+    if size > 2**22:
         return np.empty(shape)
     buffers: dict[int, Floats] = _local.__dict__.setdefault("buffers", {})
     if slot not in buffers or buffers[slot].size < size:

@@ -33,7 +33,7 @@ def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     Numbers keep their width: blocks are widened to double precision one at a time.
     """
     valid: Any = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    return csr_array(valid) if issparse(valid) else np.asarray(valid)
+    return csr_array(valid) if issparse(valid) else np.asarray(valid)  # type: ignore[call-overload]
 
 
 def check_training(
@@ -103,10 +103,14 @@ def check_labels(whom: str, y: Any) -> Labels:
         raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label a row.")
     labels: Labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "fcOT":
-        missing = labels != labels if labels.dtype.kind != "O" else [v is None or v != v for v in labels]
-        if np.any(missing):
+        missing = [label is None or label != label for label in labels.tolist()]
+        if any(missing):
             raise InvalidDataError(
-                f"Input y contains NaN: the label of row {int(np.argmax(missing))} is missing. Drop rows without one."
+                f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without one."
+            )
+        if labels.dtype.kind == "f" and np.isinf(labels).any():
+            raise InvalidDataError(
+                f"Input y contains infinity (inf) in row {int(np.isinf(labels).argmax())}, which is no label."
             )
         check_classification_targets(labels)
     return labels

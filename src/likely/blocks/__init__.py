@@ -9,5 +9,6 @@ from likely.blocks.learner import AdditiveLearner
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
+from likely.blocks.threads import for_each
 
-__all__ = ["AdditiveLearner", "ArraySource", "Block", "Source", "over_rows", "repeat_until_stable"]
+__all__ = ["AdditiveLearner", "ArraySource", "Block", "Source", "for_each", "over_rows", "repeat_until_stable"]

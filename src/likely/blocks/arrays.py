@@ -8,11 +8,14 @@ from likely.blocks.source import Source
 
 __all__ = ["ArraySource"]
 
-MOST_ROWS = 2**14
-"""Rows of a block: 6.5 MB at 50 features. Shorter blocks pay for Python, longer ones leave the cache."""
+ROWS = 2**14
+"""Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
 
-MOST_VALUES = 2**24
-"""Values of a block, so that wide rows do not need gigabytes of working space."""
+WIDE_ROWS, WIDE = 2**15, 256
+"""Rows of a block from so many features on, where the products outweigh the traffic and merging is what costs."""
+
+MOST_VALUES = 2**25
+"""Values of a block, so that very wide rows do not need gigabytes of working space."""
 
 
 class ArraySource(Source):
@@ -28,7 +31,7 @@ class ArraySource(Source):
     classes : array of labels, optional
     folds : array of int of shape (n,), optional
     block_rows : int, optional
-        Rows of a block; chosen by the number of features if not given.
+        Most rows of a block; set by the number of features if not given. Blocks are cut evenly.
 
     Examples
     --------
@@ -50,8 +53,9 @@ class ArraySource(Source):
         n, d = X.shape
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
         self.n_features = d
-        self.block_rows = block_rows or max(1, min(MOST_ROWS, MOST_VALUES // max(d, 1)))
-        self.n_blocks = -(-n // self.block_rows)
+        most = block_rows or max(1, min(ROWS if d < WIDE else WIDE_ROWS, MOST_VALUES // max(d, 1)))
+        self.n_blocks = max(1, -(-n // most))
+        self.block_rows = -(-n // self.n_blocks)
 
     def block(self, index: int) -> Block:
         start = index * self.block_rows

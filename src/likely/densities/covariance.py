@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh, lapack, rq
 from sklearn.base import BaseEstimator
 
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers
 from likely._validation import check_fraction
-from likely.densities.factors import Covariances, DiagonalCovariances, FullCovariances
+from likely.blocks import for_each
+from likely.densities.factors import Covariances, DiagonalCovariances, FullCovariances, inverse_factor
 from likely.exceptions import DegenerateDataError, DegenerateDataWarning, InvalidParameterError
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "is_well_conditioned", "shape_of"]
+__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "shape_of", "well_conditioned_factor"]
 
 FLOOR = 1e-9
 
@@ -76,16 +77,19 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         check_fraction("shrinkage", self.shrinkage, self)
         check_fraction("floor", self.floor, self)
         lost = n_means if self.unbiased else 0
-        estimates, ranks, constants = zip(*(self._one(part, whole, lost) for part in parts), strict=True)
+        # Threads pay for themselves where a factorisation takes milliseconds.
+        apply: Any = for_each if whole.n_features >= 128 else map
+        found = apply(lambda part: self._one(part, whole, lost), list(parts))
+        estimates, ranks, constants = zip(*found, strict=True)
         _report(self, [_Singular(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
-        return self._stacked(np.stack(estimates))
+        return self._stacked(estimates, ranks)
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         """The estimate, its rank before flooring, and the columns that are constant."""
         raise NotImplementedError
 
-    def _stacked(self, estimates: Floats) -> Covariances:
-        return DiagonalCovariances(estimates)
+    def _stacked(self, estimates: tuple[Any, ...], ranks: tuple[int, ...]) -> Covariances:
+        return DiagonalCovariances(np.stack(estimates))
 
 
 class Full(Covariance):
@@ -94,23 +98,21 @@ class Full(Covariance):
     moments = Moments
     name = "full"
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         C = part.covariance(lost)
         variances, constant = _with_constants(C.diagonal(), whole, self.floor)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         R = (1 - self.shrinkage) * C / np.outer(scale, scale)
         R[constant] = R[:, constant] = 0.0
         np.fill_diagonal(R, 1.0)
-        if is_well_conditioned(R, self.floor):
-            rank = len(scale)
-        else:
-            values, vectors = eigh(R)
-            rank = int((values > max(self.floor, len(R) * np.finfo(np.float64).eps)).sum())
-            R = (vectors * np.maximum(values, self.floor)) @ vectors.T
-        return (R + R.T) / 2 * np.outer(scale, scale), rank - len(constant), constant
+        R, U, rank = _floored(R, self.floor)
+        R *= np.outer(scale, scale)
+        U /= scale[:, None]
+        return (R, U), rank - len(constant), constant
 
-    def _stacked(self, estimates: Floats) -> Covariances:
-        return FullCovariances.of(estimates)
+    def _stacked(self, estimates: tuple[Any, ...], ranks: tuple[int, ...]) -> FullCovariances:
+        matrices, whiteners = zip(*estimates, strict=True)
+        return FullCovariances(np.stack(matrices), np.stack(whiteners), ranks)
 
 
 class Diagonal(Covariance):
@@ -174,18 +176,34 @@ def _with_constants(variances: Floats, whole: DiagonalMoments, floor: float) -> 
     return np.where(constant, filled, variances), np.flatnonzero(constant)
 
 
-def is_well_conditioned(R: Floats, floor: float) -> bool:
-    """Whether a correlation matrix has all its eigenvalues well above the floor, without computing them.
+def _floored(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
+    """A correlation matrix with its eigenvalues floored, its upper triangular whitener, and its rank.
 
-    1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the Cholesky factor costs a sixth of
-    a decomposition and may be a few times too large; the factor of ten covers that.
+    The whitener of a floored matrix is triangularised from its eigenvectors: a Cholesky factor of the matrix itself
+    would have lost as many digits as the floor has zeros.
     """
-    factor, failed = lapack.dpotrf(R, lower=1)
+    lower = well_conditioned_factor(R, floor)
+    if lower is not None:
+        return R, inverse_factor(lower), len(R)
+    values, vectors = eigh(R)
+    least = max(floor, len(R) * np.finfo(np.float64).eps)
+    raised = np.maximum(values, least)
+    whitener, _ = rq(vectors / np.sqrt(raised))
+    return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > least).sum())
+
+
+def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
+    """The Cholesky factor of a correlation matrix, if its eigenvalues are all well above the floor.
+
+    1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the factor costs little beside the
+    eigenvalues themselves and may be a few times too large; the factor of ten covers that.
+    """
+    lower, failed = lapack.dpotrf(R, lower=1)
     if failed:
-        return False
+        return None
     norm = np.abs(R).sum(axis=0).max()
-    reciprocal, _ = lapack.dpocon(factor, norm, uplo="L")
-    return bool(reciprocal * norm > 10 * max(floor, len(R) * np.finfo(np.float64).eps))
+    reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
+    return lower if reciprocal * norm > 10 * max(floor, len(R) * np.finfo(np.float64).eps) else None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 from likely._typing import Booleans, Floats
 from likely.densities.distances import DistancesByVariances, DistancesByWhiteners
 
-__all__ = ["Covariances", "DiagonalCovariances", "FullCovariances"]
+__all__ = ["Covariances", "DiagonalCovariances", "FullCovariances", "inverse_factor"]
 
 
 class Covariances(Protocol):
@@ -56,19 +56,28 @@ class FullCovariances:
     matrices : array of shape (n, d, d)
     whiteners : array of shape (n, d, d)
         Upper triangular U with U U' the inverse of the matrix.
-    log_determinants : array of shape (n,)
+    ranks : tuple of int, optional
+        Ranks of the matrices before they were floored, where they were estimated.
     """
 
     matrices: Floats
     whiteners: Floats
-    log_determinants: Floats
+    ranks: tuple[int, ...] | None = None
+
+    @property
+    def log_determinants(self) -> Floats:
+        return np.asarray(-2 * np.log(np.abs(np.diagonal(self.whiteners, axis1=1, axis2=2))).sum(axis=1))
 
     @classmethod
     def of(cls, matrices: Floats) -> FullCovariances:
-        """Factor positive-definite matrices, each scaled by its own diagonal first."""
-        matrices = np.asarray(matrices)
-        whiteners, logs = zip(*(_whitener(matrix) for matrix in matrices), strict=True)
-        return cls(matrices, np.stack(whiteners), np.array(logs))
+        """Factor positive-definite matrices.
+
+        Each is scaled by its own diagonal first, which keeps a column of scale 1e-6 beside one of 1e3 from spoiling
+        the factor.
+        """
+        scales = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+        lowers = np.linalg.cholesky(matrices / (scales[:, :, None] * scales[:, None, :]))
+        return cls(matrices, np.stack([inverse_factor(lower) for lower in lowers]) / scales[:, :, None])
 
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
         if len(self.matrices) > 1 or len(means) == 1:
@@ -140,12 +149,7 @@ class _WhitenedDistances:
         return self.white((rows - self.origin) @ self.whitener)
 
 
-def _whitener(matrix: Floats) -> tuple[Floats, float]:
-    """U = D⁻¹ L⁻ᵀ and the log-determinant, where D⁻¹ C D⁻¹ = L L' has a unit diagonal.
-
-    Scaling first keeps a column of scale 1e-6 beside one of 1e3 from spoiling the factor.
-    """
-    scale = np.sqrt(matrix.diagonal())
-    lower = np.linalg.cholesky(matrix / np.outer(scale, scale))
+def inverse_factor(lower: Floats) -> Floats:
+    """L⁻ᵀ, upper triangular, of a lower triangular L."""
     inverse, _ = lapack.dtrtri(lower, lower=1)
-    return np.ascontiguousarray((np.tril(inverse) / scale).T), float(2 * np.log(scale * lower.diagonal()).sum())
+    return np.ascontiguousarray(np.tril(inverse).T)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from likely.blocks import Block
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
@@ -12,13 +14,15 @@ __all__ = ["class_moments", "moments"]
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
     """The moments of a block's rows."""
-    return _finite(kind.of(block.X, block.weight), block)
+    with np.errstate(all="ignore"):
+        return _finite(kind.of(block.X, block.weight), block)
 
 
 def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
     """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
     assert block.codes is not None
-    cells: ByClass[Any] = _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
+    with np.errstate(all="ignore"):
+        cells: ByClass[Any] = _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
     return cells
 
 

@@ -200,7 +200,7 @@ def estimate_gaussians(
     """Gaussians from the moments of each class, with one covariance for each, or one about all the class means."""
     parts = list(statistics.parts.values())
     _check_columns(parts, names)
-    whole = statistics.total().diagonal()
+    whole = statistics.each(lambda part: part.diagonal()).total()
     if tied:
         pooled = [statistics.within()]
         covariances = shape.estimate(pooled, ["The pooled data"], whole, n_means=len(parts), remedy=remedy)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
-from likely.densities.covariance import Covariance, Full, Spherical, is_well_conditioned
+from likely.densities.covariance import Covariance, Full, Spherical, well_conditioned_factor
 from likely.densities.gaussian import LOG_2PI, Gaussians
 from likely.statistics import ByClass
 
@@ -108,6 +108,7 @@ def _is_plain(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bo
         plain = np.full_like(plain, plain.mean()) if isinstance(shape, Spherical) else plain
         return bool(np.allclose(estimate, plain, rtol=1e-9, atol=0) and (part.column_weights == part.weight).all())
     scale = np.sqrt(part.variances(lost))
-    return bool((scale > 0).all()) and is_well_conditioned(
-        part.covariance(lost) / np.outer(scale, scale), shape.floor / (1 - MOST_LEVERAGE)
-    )
+    if not scale.all():
+        return False
+    R = part.covariance(lost) / np.outer(scale, scale)
+    return well_conditioned_factor(R, shape.floor / (1 - MOST_LEVERAGE)) is not None

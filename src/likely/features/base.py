@@ -13,7 +13,7 @@ from likely.blocks import AdditiveLearner, Block, over_rows
 from likely.densities import class_moments, moments
 from likely.statistics import DiagonalMoments, LinearMap, Moments
 
-__all__ = ["LinearFeature"]
+__all__ = ["LinearFeature", "with_signs"]
 
 
 class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
@@ -32,7 +32,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         """Map rows; the result has shape (n, n_outputs)."""
         linear = self._map()
         rows = check_rows(self, X)
-        mapped = over_rows(lambda block, start: linear(block), rows, linear.n_outputs)
+        mapped = over_rows(lambda block, start: _quietly(linear, block), rows, linear.n_outputs)
         doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
         if len(doubtful):
             self._refuse(rows, doubtful)
@@ -72,3 +72,15 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = self.by_class
         return tags
+
+
+def _quietly(linear: LinearMap, rows: Floats) -> Floats:
+    """Mapped rows; infinities and NaN among them are looked for afterwards."""
+    with np.errstate(all="ignore"):
+        return linear(rows)
+
+
+def with_signs(directions: Floats) -> Floats:
+    """Directions, as columns, turned so that the largest entry of each is positive."""
+    largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
+    return np.asarray(directions * np.where(largest < 0, -1.0, 1.0))

@@ -11,8 +11,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from likely._typing import Floats
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
+from likely.densities.factors import FullCovariances
 from likely.exceptions import DegenerateDataError, InvalidParameterError
-from likely.features.base import LinearFeature
+from likely.features.base import LinearFeature, with_signs
 from likely.statistics import ByClass, LinearMap, Moments
 
 __all__ = ["LDA"]
@@ -87,10 +88,12 @@ class LDA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
         within = shape.estimate(
             [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
         )
-        values, vectors = eigh(between.covariance(), within.matrix(0))
-        directions = vectors[:, ::-1][:, :n_kept]
+        assert isinstance(within, FullCovariances)
+        U = within.whiteners[0]
+        values, vectors = eigh(U.T @ between.covariance() @ U)
+        directions = U @ vectors[:, ::-1][:, :n_kept]
         shares = values[::-1][:n_kept] / values.sum()
-        return _Discriminants(total.mean, directions * _signs(directions, statistics), shares)
+        return _Discriminants(total.mean, _with_signs(directions, statistics), shares)
 
     def _n_kept(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
@@ -117,10 +120,8 @@ def _between(statistics: ByClass[Moments]) -> Moments:
     return Moments.of(np.stack([part.mean for part in parts]), statistics.weights())
 
 
-def _signs(directions: Floats, statistics: ByClass[Moments]) -> Floats:
+def _with_signs(directions: Floats, statistics: ByClass[Moments]) -> Floats:
     parts = list(statistics.parts.values())
-    if len(parts) == 2:
-        leaning = (parts[1].mean - parts[0].mean) @ directions
-    else:
-        leaning = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
-    return np.where(leaning < 0, -1.0, 1.0)
+    if len(parts) > 2:
+        return with_signs(directions)
+    return np.asarray(directions * np.where((parts[1].mean - parts[0].mean) @ directions < 0, -1.0, 1.0))

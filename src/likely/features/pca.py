@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
-from likely.features.base import LinearFeature
+from likely.features.base import LinearFeature, with_signs
 from likely.statistics import LinearMap, Moments
 
 __all__ = ["PCA"]
@@ -23,7 +23,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int, float below 1, or None
-        How many directions to keep; as a fraction, as many as hold that share of the variance; None keeps all.
+        How many directions to keep; as a fraction, as many as hold that share of the variance; None keeps all
+        that hold any.
 
     Attributes
     ----------
@@ -79,15 +80,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
 
     def _estimate(self, statistics: Any) -> LinearMap:
         values, vectors = statistics.principal_axes
-        kept = vectors[:, : _n_kept(self.n_components, np.maximum(values, 0.0), statistics.weight)]
-        largest = kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])]
-        return LinearMap(statistics.mean, kept * np.where(largest < 0, -1.0, 1.0))
+        kept = vectors[:, : _n_kept(self.n_components, np.maximum(values, 0.0))]
+        return LinearMap(statistics.mean, with_signs(kept))
 
 
-def _n_kept(n_components: Any, variances: Floats, weight: float) -> int:
+def _n_kept(n_components: Any, variances: Floats) -> int:
     d = len(variances)
     if n_components is None:
-        return d
+        return max(1, int((variances > d * np.finfo(np.float64).eps * variances[0]).sum()))
     if isinstance(n_components, (int, np.integer)) and 1 <= n_components <= d:
         return int(n_components)
     if not isinstance(n_components, (int, np.integer)) and 0 < n_components < 1:

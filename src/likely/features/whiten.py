@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from likely._typing import Floats
 from likely._validation import check_option
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
-from likely.features.base import LinearFeature
+from likely.densities.factors import FullCovariances
+from likely.features.base import LinearFeature, with_signs
 from likely.statistics import ByClass, LinearMap, Moments
 
 __all__ = ["Whiten"]
@@ -27,7 +27,7 @@ class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[mi
     ----------
     form : {"zca", "pca"}, default "zca"
         Which of the whitenings: the one that moves the data least (symmetric), or the one onto the principal axes,
-        largest variance first.
+        largest variance first, which leaves out the directions that hold none.
     by : {"total", "within"}, default "total"
         Whose covariance becomes the identity: that of all rows, or the average within the classes, which needs labels.
     floor : float, default 1e-9
@@ -36,7 +36,7 @@ class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[mi
     Attributes
     ----------
     mean_ : array of shape (n_features,)
-    components_ : array of shape (n_features, n_features)
+    components_ : array of shape (n_outputs, n_features)
         One direction a row.
 
     Examples
@@ -71,8 +71,12 @@ class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[mi
         check_option("by", self.by, ("total", "within"))
         total: Moments = statistics.total() if isinstance(statistics, ByClass) else statistics
         about: Moments = statistics.within() if isinstance(statistics, ByClass) else statistics
-        shape = Full(floor=self.floor)
-        covariance = shape.estimate([about], ["X"], total.diagonal(), remedy="Use PCA to drop empty directions.")
-        values, vectors = eigh(covariance.matrix(0))
-        scaled = vectors[:, ::-1] / np.sqrt(values[::-1])
-        return LinearMap(total.mean, scaled if self.form == "pca" else scaled @ vectors[:, ::-1].T)
+        full = Full(floor=self.floor)
+        fitted = full.estimate([about], ["X"], total.diagonal(), remedy="Put PCA before it to drop empty directions.")
+        assert isinstance(fitted, FullCovariances)
+        rank = fitted.ranks[0] if fitted.ranks else total.n_features
+        axes, roots, _ = np.linalg.svd(fitted.whiteners[0])
+        if self.form == "zca":
+            return LinearMap(total.mean, (axes * roots) @ axes.T)
+        scaled = (axes * roots)[:, ::-1]
+        return LinearMap(total.mean, with_signs(scaled[:, : max(1, rank)]))

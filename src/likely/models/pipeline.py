@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import sklearn.pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -100,6 +101,16 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
                     f"with weights. To weight other steps, pass them by name, as in {self.steps[-1][0]}__sample_weight."
                 )
         return [name for name, _ in steps]
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the input."""
+        return int(self._sums.n_features_in_ if "_sums" in self.__dict__ else super().n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = all(get_tags(step).input_tags.allow_nan for step in steps_of(self))
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # scikit-learn asks before every use: the moment to estimate from the instalments that have come since.

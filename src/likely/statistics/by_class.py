@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -44,7 +43,7 @@ class ByClass(Generic[S]):
     parts: Mapping[Any, S]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))
+        object.__setattr__(self, "parts", dict(sorted(self.parts.items())))
 
     @classmethod
     def zero(cls) -> ByClass[S]:

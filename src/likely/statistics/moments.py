@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import blas, eigh
 from scipy.sparse import issparse
 
 from likely._numerics import scratch
@@ -76,12 +76,15 @@ class Moments:
         return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
 
     @classmethod
-    def of(cls, X: Rows, weight: Floats | None = None) -> Moments:
-        """The moments of rows; sparse rows are made dense, since their scatter is."""
+    def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> Moments:
+        """The moments of rows; sparse rows are made dense, since their scatter is.
+
+        With ``overwrite`` an array in double precision may be used as working space.
+        """
         X = _dense(X)
         total = float(len(X)) if weight is None else float(weight.sum())
         mean = np.asarray((X.sum(axis=0) if weight is None else weight @ X) / total)
-        centred = np.subtract(X, mean, out=scratch(X.shape, slot=1))
+        centred = np.subtract(X, mean, out=X if overwrite else scratch(X.shape, slot=1))
         if weight is not None:
             centred *= np.sqrt(weight)[:, None]
         return cls(total, mean, centred.T @ centred)
@@ -97,9 +100,8 @@ class Moments:
         weight = self.weight + other.weight
         share = other.weight / weight
         step = other.mean - self.mean
-        scatter = np.outer(self.weight * share * step, step)
-        scatter += self.scatter
-        scatter += other.scatter
+        scatter = self.scatter + other.scatter
+        blas.dger(self.weight * share, step, step, a=scatter.T, overwrite_a=True)
         return Moments(weight, self.mean + share * step, scatter)
 
     def mapped(self, linear: LinearMap) -> Moments:
@@ -125,8 +127,8 @@ class Moments:
         return self.diagonal().variances(lost_degrees)
 
     def is_finite(self) -> bool:
-        """Whether all sums are finite, which they are only if the rows were."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+        """Whether the sums are finite, which they are only if the rows were, and not too large to be squared."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter.diagonal()).all())
 
     @cached_property
     def principal_axes(self) -> tuple[Floats, Floats]:
@@ -185,7 +187,7 @@ class DiagonalMoments:
         return cls(0.0, np.zeros(n_features), np.zeros(n_features), np.zeros(n_features))
 
     @classmethod
-    def of(cls, X: Rows, weight: Floats | None = None) -> DiagonalMoments:
+    def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> DiagonalMoments:
         """The moments of rows, dense or sparse; a sparse column's absent values are zeros."""
         w = np.ones(X.shape[0]) if weight is None else weight
         if issparse(X):
@@ -284,8 +286,16 @@ def _of_each_group(kind: Any, X: Rows, codes: Integers, weight: Floats | None) -
         return {int(occurring[0]): kind.of(X, weight)}
     # NumPy sorts 16-bit integers by radix: 16 times as fast as the comparison sort of wider ones.
     order = np.argsort(codes.astype(np.int16) if len(sizes) < 2**15 else codes, kind="stable")
-    X = X[order] if issparse(X) else _dense(X).take(order, axis=0, out=scratch(X.shape, slot=0), mode="clip")
-    weight = None if weight is None else weight[order]
+    rows = X if issparse(X) else _dense(X)
     ends = np.cumsum(sizes)
-    runs = {int(k): slice(ends[k] - sizes[k], ends[k]) for k in occurring}
-    return {k: kind.of(X[run], None if weight is None else weight[run]) for k, run in runs.items()}
+    runs = {int(k): order[ends[k] - sizes[k] : ends[k]] for k in occurring}
+    return {k: _of_rows(kind, rows, run, weight) for k, run in runs.items()}
+
+
+def _of_rows(kind: Any, X: Rows, run: Integers, weight: Floats | None) -> Any:
+    """The moments of some rows, brought together in one reused piece of memory that stays in cache."""
+    w = None if weight is None else weight[run]
+    if issparse(X):
+        return kind.of(X[run], w)
+    together = np.take(X, run, axis=0, out=scratch((len(run), X.shape[1]), slot=0), mode="clip")
+    return kind.of(together, w, overwrite=True)

@@ -1,0 +1,26 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+# scikit-learn skips its checks of array-API input unless this is set before SciPy is first imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np
+import pytest
+
+DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260101)
+
+
+@pytest.fixture(scope="session")
+def mnist():
+    path = DATA / "mnist.npz"
+    if not path.exists():
+        pytest.skip(f"needs mnist.npz, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
+    with np.load(path) as arrays:
+        return {name: arrays[name] for name in arrays.files}
