@@ -57,10 +57,10 @@ def scratch(shape: tuple[int, ...], slot: int) -> Floats:
     """A reused, uninitialised array of this thread's own; contents last until the slot's next use.
 
     Fresh megabyte arrays are mapped and unmapped by the system on every block; the page faults cost as much as the
-    arithmetic on tall, thin data. Past 32 megabytes the arithmetic dominates and nothing is kept.
+    arithmetic on tall, thin data. Past eight megabytes the arithmetic dominates and nothing is kept.
     """
     size = int(np.prod(shape))
-    if size > 2**22:
+    if size > 2**20:
         return np.empty(shape)
     buffers: dict[int, Floats] = _local.__dict__.setdefault("buffers", {})
     if slot not in buffers or buffers[slot].size < size:

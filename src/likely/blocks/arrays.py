@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
+
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.blocks.block import Block
 from likely.blocks.source import Source
@@ -11,11 +15,9 @@ __all__ = ["ArraySource"]
 ROWS = 2**14
 """Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
 
-WIDE_ROWS, WIDE = 2**15, 256
-"""Rows of a block from so many features on, where the products outweigh the traffic and merging is what costs."""
-
-MOST_VALUES = 2**25
-"""Values of a block, so that very wide rows do not need gigabytes of working space."""
+WIDE, WIDE_VALUES = 256, 2**22
+"""From so many features on a block holds so many values of one class and fold. Statistics are then large beside a
+block, and blocks that share few of them leave little to merge."""
 
 
 class ArraySource(Source):
@@ -31,7 +33,7 @@ class ArraySource(Source):
     classes : array of labels, optional
     folds : array of int of shape (n,), optional
     block_rows : int, optional
-        Most rows of a block; set by the number of features if not given. Blocks are cut evenly.
+        Most rows of a block, cut in row order; set by the shape of the data if not given.
 
     Examples
     --------
@@ -53,14 +55,35 @@ class ArraySource(Source):
         n, d = X.shape
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
         self.n_features = d
-        most = block_rows or max(1, min(ROWS if d < WIDE else WIDE_ROWS, MOST_VALUES // max(d, 1)))
-        self.n_blocks = max(1, -(-n // most))
-        self.block_rows = -(-n // self.n_blocks)
+        self._cuts: list[range] | list[Integers]
+        if block_rows is not None or d < WIDE or codes is None:
+            most = block_rows or max(1, min(ROWS, 8 * WIDE_VALUES // max(d, 1)))
+            self._cuts = [range(low, high) for low, high in _even_cuts(0, n, most)]
+        else:
+            self._cuts = _cuts_by_cell(
+                codes if folds is None else codes * (int(folds.max()) + 1) + folds, WIDE_VALUES // d
+            )
+        self.n_blocks = len(self._cuts)
 
     def block(self, index: int) -> Block:
-        start = index * self.block_rows
-        rows = slice(start, start + self.block_rows)
+        positions = self._cuts[index]
+        rows = slice(positions.start, positions.stop) if isinstance(positions, range) else positions
         codes = None if self.codes is None else self.codes[rows]
         weight = None if self.weight is None else self.weight[rows]
         folds = None if self.folds is None else self.folds[rows]
-        return Block(self.X[rows], codes, weight, folds, start)
+        return Block(self.X[rows], codes, weight, folds, positions)
+
+
+def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:
+    """Runs of at most so many rows, as even as can be; one empty run if there are no rows."""
+    n_runs = max(1, -(-(high - low) // max(most, 1)))
+    ends = [low + (high - low) * i // n_runs for i in range(n_runs + 1)]
+    return list(pairwise(ends))
+
+
+def _cuts_by_cell(cells: Integers, most: int) -> list[Integers]:
+    """Positions of the rows of each cell, in runs of at most so many rows."""
+    order = np.argsort(cells, kind="stable")
+    ends = np.cumsum(np.bincount(cells))
+    runs = [_even_cuts(low, high, most) for low, high in pairwise([0, *ends.tolist()]) if high > low]
+    return [order[low:high] for cell in runs for low, high in cell]

@@ -1,7 +1,8 @@
-"""A run of consecutive rows with what belongs to them."""
+"""A few rows with what belongs to them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ __all__ = ["Block"]
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows ``start``, ``start + 1``, … of a source.
+    """Some rows of a source.
 
     Parameters
     ----------
@@ -27,15 +28,15 @@ class Block:
         Frequencies, all positive; None stands for ones.
     folds : array of int of shape (n,), or None
         The fold in which each row is held out.
-    start : int
-        Position of the first row in the source, for messages.
+    positions : sequence of int, optional
+        Where the rows are in the source, for messages; 0, 1, … if not given.
     """
 
     X: Rows
     codes: Integers | None = None
     weight: Floats | None = None
     folds: Integers | None = None
-    start: int = 0
+    positions: Sequence[int] | Integers | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -55,7 +56,8 @@ class Block:
                 "summed. Rescale that column."
             )
         row, column = bad[0]
-        where = f"in row {self.start + row}, column {column}"
+        position = row if self.positions is None else self.positions[row]
+        where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
                 f"X contains NaN {where}. Fill in missing values, or use a model that takes them, such as "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -24,6 +24,7 @@ S = TypeVar("S", bound=Any)
 SUBTREES = 8
 """Tasks the tree is cut into: enough to balance a few threads, few enough to hold their sums."""
 
+_worker = local()
 _lock = Lock()
 _inside = 0
 _limit: Any = None
@@ -48,11 +49,14 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
 
 
 def for_each(task: Callable[[Any], S], items: list[Any]) -> list[S]:
-    """Results of a task for each item, in order, on all cores with one BLAS thread in each."""
-    if len(items) == 1 or n_threads() == 1:
+    """Results of a task for each item, in order, on all cores with one BLAS thread in each.
+
+    A task that calls this again does so in its own thread.
+    """
+    if len(items) < 2 or n_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
-    with _one_blas_thread(), ThreadPoolExecutor(min(n_threads(), len(items))) as pool:
-        return list(pool.map(task, items))
+    with _one_blas_thread():
+        return list(_pool().map(task, items))
 
 
 def _middle(low: int, high: int) -> int:
@@ -80,6 +84,16 @@ def _join(sums: dict[tuple[int, int], S], low: int, high: int) -> S:
     middle = _middle(low, high)
     total: S = _join(sums, low, middle) + _join(sums, middle, high)
     return total
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that are kept: starting two costs as much as scoring a thousand rows."""
+    return ThreadPoolExecutor(n_threads(), "likely", initializer=lambda: setattr(_worker, "busy", True))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @cache

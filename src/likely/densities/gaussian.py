@@ -86,7 +86,7 @@ class Gaussians:
         infinite = np.isinf(rows).any(axis=1)
         if infinite.any():
             at = int(infinite.argmax())
-            raise Block(rows[at : at + 1], start=int(positions[at])).non_finite()
+            raise Block(rows[at : at + 1], positions=positions[at : at + 1]).non_finite()
         patterns, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
         scores = np.empty((len(rows), len(self.means)))
         for k, observed in enumerate(patterns):

@@ -60,7 +60,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         refused = np.isinf(values) if self.keeps_missing else ~np.isfinite(values)
         if refused.any():
             at = int(doubtful[refused.any(axis=1).argmax()])
-            raise Block(rows[at : at + 1], start=at).non_finite()
+            raise Block(rows[at : at + 1], positions=[at]).non_finite()
 
     @property
     def _n_features_out(self) -> int:

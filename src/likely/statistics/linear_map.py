@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from likely._numerics import scratch
 from likely._typing import Floats
 
 __all__ = ["LinearMap"]
@@ -44,7 +45,7 @@ class LinearMap:
 
     def __call__(self, X: Floats) -> Floats:
         """Map rows."""
-        return self.times(X - self.centre)
+        return self.times(np.subtract(X, self.centre, out=scratch(X.shape, slot=0)))
 
     def inverse(self, Z: Floats) -> Floats:
         """The rows that map to ``Z`` (of least squared distance to the centre, where P has fewer outputs)."""
