@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import check_cv
 
@@ -180,12 +179,12 @@ class _HeldOut:
 
     def __init__(self, X: Rows, most: int) -> None:
         self.X = X
-        self.space = None if issparse(X) else np.empty((most, X.shape[1]), dtype=X.dtype)
+        self.space = np.empty((most, X.shape[1]), dtype=X.dtype) if isinstance(X, np.ndarray) else None
 
     def rows(self, test: Integers) -> Rows:
-        if self.space is None:
+        if self.space is None or not isinstance(self.X, np.ndarray):
             return self.X[test]
-        return np.take(self.X, test, axis=0, out=self.space[: len(test)], mode="clip")
+        return np.asarray(np.take(self.X, test, axis=0, out=self.space[: len(test)], mode="clip"))
 
 
 def _class_outside(fold: int, cell: tuple[int, int]) -> int | None:
@@ -209,14 +208,46 @@ def _score_together(
     groups: dict[bytes, dict[int, list[Any]]] = {}
     for i, steps in chains.items():
         groups.setdefault(pickle.dumps(clone(steps[0])), {})[i] = steps
+    firsts = [estimate_step(clone(next(iter(m.values()))[0]), statistics, classes) for m in groups.values()]
     results: dict[int, Floats] = {}
-    for members in groups.values():
-        step = estimate_step(clone(next(iter(members.values()))[0]), statistics, classes)
+    passed_on = _PassedOn(statistics, rows)
+    for step, members in sorted(zip(firsts, groups.values(), strict=True), key=_width, reverse=True):
         results |= {i: step.log_likelihood(rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
         if longer:
-            results |= _score_together(longer, step.map_statistics(statistics), classes, step.transform(rows))
+            mapped, transformed = passed_on.by(step)
+            results |= _score_together(longer, mapped, classes, transformed)
     return results
+
+
+def _width(pair: tuple[Any, Any]) -> int:
+    return len(getattr(pair[0], "components_", ()))
+
+
+class _PassedOn:
+    """What steps pass on of one input; of two projections where one begins like the other, the wider serves both."""
+
+    def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
+        self.statistics, self.rows = statistics, rows
+        self.widest: tuple[Any, ByClass[Any], Rows] | None = None
+
+    def by(self, step: Any) -> tuple[ByClass[Any], Rows]:
+        if self.widest is not None and _begins_like(step, self.widest[0]):
+            k = len(step.components_)
+            return self.widest[1].each(lambda part: part.leading(k)), self.widest[2][:, :k]
+        passed = step.map_statistics(self.statistics), step.transform(self.rows)
+        if hasattr(step, "components_"):
+            self.widest = (step, *passed)
+        return passed
+
+
+def _begins_like(step: Any, wider: Any) -> bool:
+    """Whether a step's directions are the first of a wider step's, about the same mean."""
+    return (
+        hasattr(step, "components_")
+        and np.array_equal(step.mean_, wider.mean_)
+        and np.array_equal(step.components_, wider.components_[: len(step.components_)])
+    )
 
 
 def _downdated(models: list[Any], trial: _Trial) -> dict[int, Floats]:

@@ -108,6 +108,10 @@ class Moments:
         """The moments of the mapped rows."""
         return Moments(self.weight, linear.times(self.mean - linear.centre), linear.scatter(self.scatter))
 
+    def leading(self, k: int) -> Moments:
+        """The moments of the first k columns."""
+        return Moments(self.weight, self.mean[:k], self.scatter[:k, :k])
+
     def centred(self) -> Moments:
         """The moments of the same rows moved to have mean zero."""
         return Moments(self.weight, np.zeros_like(self.mean), self.scatter)
