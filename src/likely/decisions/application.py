@@ -242,7 +242,8 @@ class Application:
 
     def _log_joint(self, log_likelihoods: Floats) -> Floats:
         """Log-likelihoods plus log-priors; a class of prior zero stays impossible whatever the evidence."""
-        return np.where(self.priors > 0, np.asarray(log_likelihoods) + log(self.priors), -np.inf)
+        with np.errstate(invalid="ignore"):
+            return np.where(self.priors > 0, np.asarray(log_likelihoods) + log(self.priors), -np.inf)
 
 
 def _checked_priors(priors: Any) -> Floats:
