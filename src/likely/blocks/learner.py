@@ -58,9 +58,10 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are."""
-        self._forget()
         of, args = self._statistic()
-        return self.estimate(source.reduce(of, *args), source.classes)
+        statistics = source.reduce(of, *args)
+        self.__dict__.pop("_announced", None)
+        return self.estimate(statistics, source.classes)
 
     def estimate(self, statistics: Any, classes: Labels | None = None) -> Self:
         """Learn from statistics that were added up already, without any rows."""
@@ -102,7 +103,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         merged = np.union1d(self.classes_, found)
         if len(merged) > len(self.classes_):
             if getattr(self, "_announced", False):
-                stranger = np.setdiff1d(found, self.classes_)[0]
+                stranger = np.setdiff1d(found, self.classes_).tolist()[0]
                 raise InvalidDataError(
                     f"The label {stranger!r} is not among the announced classes {self.classes_.tolist()}. "
                     "Announce all classes in the first partial_fit."
@@ -119,7 +120,3 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         if self._parameters is None:
             self._parameters = self._estimate(self.statistics_)
         return self._parameters
-
-    def _forget(self) -> None:
-        for name in ("statistics_", "_announced"):
-            self.__dict__.pop(name, None)

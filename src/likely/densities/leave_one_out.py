@@ -56,13 +56,13 @@ def leave_one_out(
     n = statistics.weights()[codes]
     tied = len(gaussians.covariances.array()) == 1
     parts = [statistics.within()] if tied else list(statistics.parts.values())
+    lost = (len(statistics.parts) if tied else 1) if shape.unbiased else 0
+    estimates = gaussians.covariances.array()
+    if not all(_is_plain(shape, part, estimates[p], lost) for p, part in enumerate(parts)):
+        return scores, np.ones(len(X), dtype=bool)
     refit = n - w <= w.min() / 2
     for p, part in enumerate(parts):
         rows = np.arange(len(X)) if tied else np.flatnonzero(codes == p)
-        lost = (len(statistics.parts) if tied else 1) if shape.unbiased else 0
-        if not _is_plain(shape, part, gaussians.covariances.array()[p], lost):
-            refit[rows] = True
-            continue
         rest = np.maximum(n - w, w.min() / 2)[rows]
         own = X[rows] - gaussians.means[codes[rows]]
         left = _LeftOut(own, w[rows] * n[rows] / rest, n[rows] / rest, part.weight - lost, part.weight - lost - w[rows])

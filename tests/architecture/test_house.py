@@ -1,0 +1,69 @@
+"""The rules of the house that no linter checks."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import likely
+
+SOURCE = Path(likely.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+EXPORTS = [getattr(likely, name) for name in likely.__all__]
+
+
+def test_all_names_of_the_shop_window_are_there_and_sorted():
+    assert sorted(likely.__all__, key=_isort_key) == likely.__all__
+    assert all(hasattr(likely, name) for name in likely.__all__)
+
+
+def _isort_key(name):
+    return (not name.isupper(), not name[0].isupper(), name)
+
+
+@pytest.mark.parametrize("export", EXPORTS, ids=lambda e: e.__name__)
+def test_every_export_says_what_it_is(export):
+    assert len(inspect.getdoc(export).splitlines()[0]) > 15
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_private_of_scikit_learn_is_imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.split(".")[0] == "sklearn":
+                assert not any(part.startswith("_") for part in name.split(".")), name
+
+
+def test_importing_the_library_loads_no_optional_or_slow_dependency():
+    heavy = ["numba", "matplotlib", "pandas", "polars", "pyarrow", "dask", "pyspark", "jinja2", "fastapi"]
+    code = f"import sys, likely; print([m for m in {heavy} if m in sys.modules])"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert loaded.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_constructors_stay_small(path):
+    tree = ast.parse(path.read_text())
+
+    assert path.read_text().count("\n") <= 400
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            assert len(node.args.args) + len(node.args.kwonlyargs) - 1 <= 8
+
+
+def test_the_errors_form_one_family_and_are_what_python_expects():
+    errors = [e for e in EXPORTS if isinstance(e, type) and issubclass(e, Exception) and not issubclass(e, Warning)]
+
+    assert all(issubclass(error, likely.LikelyError) for error in errors)
+    assert issubclass(likely.InvalidDataError, ValueError)
+    assert issubclass(likely.IncompatiblePartsError, TypeError)

@@ -1,0 +1,30 @@
+"""The scripts that users run first."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_the_demo_prints_a_table_of_the_gaussian_family():
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "gaussian_family.py"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "LDA, tied full" in done.stdout
+    assert "cost" in done.stdout
+
+
+def test_the_mnist_example_says_what_it_misses(tmp_path):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "mnist_gaussians.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"LIKELY_DATA": str(tmp_path)},
+    )
+
+    assert done.returncode == 1
+    assert "mnist.npz is not in" in done.stderr

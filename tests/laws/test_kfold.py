@@ -1,0 +1,213 @@
+"""Out-of-fold scores from sums are those of refitting, and no fit sees data."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.preprocessing import QuantileTransformer
+
+import likely
+from likely import (
+    LDA,
+    PCA,
+    DegenerateDataError,
+    GaussianClassifier,
+    InvalidDataError,
+    NearestMeanClassifier,
+    Standardize,
+    Whiten,
+    kfold_scores,
+    make_pipeline,
+)
+
+GAUSSIANS = [GaussianClassifier(shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)]
+MAPPED = [
+    *GAUSSIANS,
+    GaussianClassifier(likely.Full(shrinkage=0.2, unbiased=True)),
+    NearestMeanClassifier(),
+    make_pipeline(PCA(3), GaussianClassifier()),
+    make_pipeline(PCA(2), GaussianClassifier("diagonal", tied=True)),
+    make_pipeline(PCA(0.9), GaussianClassifier(tied=True)),
+    make_pipeline(Standardize(), PCA(3), LDA(), GaussianClassifier()),
+    make_pipeline(Standardize(), GaussianClassifier("diagonal")),
+    make_pipeline(Whiten("pca", "within"), NearestMeanClassifier()),
+]
+FOLDS = {
+    "stratified": StratifiedKFold(5, shuffle=True, random_state=0),
+    "groups": GroupKFold(4),
+    "number": 3,
+    "predefined": PredefinedSplit(np.arange(150) % 6),
+}
+
+
+@pytest.fixture
+def data(rng):
+    y = np.array(["a", "b", "c"])[np.arange(150) % 3]
+    X = rng.normal(size=(150, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[np.arange(150) % 3] * 2
+    return X, y
+
+
+def refitted(model, X, y, splits, weight=None):
+    scores = np.empty((len(y), 3))
+    for train, test in splits:
+        kwargs = {} if weight is None else {"sample_weight": weight[train]}
+        scores[test] = clone(model).fit(X[train], y[train], **kwargs).log_likelihood(X[test])
+    return scores
+
+
+@pytest.fixture
+def forbid_fitting(monkeypatch):
+    def forbidden(self, *args, **kwargs):
+        raise AssertionError(f"{type(self).__name__} was fitted on data")
+
+    for kind in (likely.blocks.AdditiveLearner, likely.Pipeline):
+        for method in ("fit", "fit_source", "partial_fit"):
+            monkeypatch.setattr(kind, method, forbidden)
+    monkeypatch.setattr(GaussianClassifier, "fit_source", forbidden)
+
+
+@pytest.mark.parametrize("folds", FOLDS)
+def test_scores_from_one_pass_equal_refitting(folds, data):
+    X, y = data
+    groups = np.arange(150) // 5 if folds == "groups" else None
+    splitter = FOLDS[folds]
+    splits = list(StratifiedKFold(3).split(X, y) if folds == "number" else splitter.split(X, y, groups))
+
+    found = kfold_scores(MAPPED, X, y, splitter, groups=groups)
+
+    for model, scores in zip(MAPPED, found, strict=True):
+        assert_allclose(scores, refitted(model, X, y, splits), rtol=1e-8, atol=1e-8)
+
+
+def test_no_fit_sees_data_on_the_one_pass_path(data, forbid_fitting):
+    X, y = data
+
+    scores = kfold_scores(MAPPED, X, y)
+
+    assert len(scores) == len(MAPPED)
+    assert all(np.isfinite(s).all() for s in scores)
+
+
+def test_weights_and_sparse_rows_are_carried_into_the_cells(data, rng):
+    X, y = np.round(data[0], 1), data[1]
+    w = rng.integers(0, 3, 150).astype(float)
+    splits = list(FOLDS["stratified"].split(X, y))
+
+    for model, scores in zip(MAPPED, kfold_scores(MAPPED, csr_array(X), y, splits, sample_weight=w), strict=True):
+        assert_allclose(scores, refitted(model, X, y, splits, w), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("model", [*GAUSSIANS, GaussianClassifier(likely.Full(unbiased=True), True)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leaving_one_out_by_downdating_equals_refitting(model, weighted, data, rng):
+    X, y = data
+    w = rng.integers(1, 4, 150).astype(float) if weighted else None
+
+    scores = kfold_scores(model, X, y, LeaveOneOut(), sample_weight=w)
+
+    assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X), w), rtol=1e-8, atol=1e-8)
+
+
+def test_leaving_one_out_fits_once_where_no_row_has_much_leverage(data, monkeypatch):
+    X, y = data
+    fits = []
+    original = GaussianClassifier.fit
+    monkeypatch.setattr(GaussianClassifier, "fit", lambda self, *a, **k: fits.append(1) or original(self, *a, **k))
+
+    kfold_scores(GaussianClassifier(), X, y, LeaveOneOut())
+
+    assert len(fits) == 1
+
+
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+@pytest.mark.parametrize("model", GAUSSIANS, ids=str)
+def test_a_row_that_holds_a_column_s_whole_variance_is_refitted(model, data):
+    X, y = data
+    X = np.column_stack([X, np.zeros(150)])
+    X[0, -1] = 1.0
+
+    scores = kfold_scores(model, X, y, LeaveOneOut())
+
+    assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X)), rtol=1e-7, atol=1e-8)
+
+
+def test_shrunk_covariances_are_refitted_when_leaving_one_out(data):
+    X, y = data
+    model = GaussianClassifier(likely.Full(shrinkage=0.5))
+
+    scores = kfold_scores(model, X, y, LeaveOneOut())
+
+    assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("model", [GaussianClassifier(), GaussianClassifier("diagonal")], ids=str)
+def test_missing_values_are_cross_validated_too(model, data, rng):
+    X, y = data
+    X = np.where(rng.random(X.shape) < 0.05, np.nan, X)
+    splits = list(FOLDS["stratified"].split(X, y))
+
+    assert_allclose(kfold_scores(model, X, y, splits), refitted(model, X, y, splits), rtol=1e-8)
+
+
+def test_cells_that_would_not_fit_in_memory_are_refitted(data, monkeypatch):
+    X, y = data
+    monkeypatch.setattr("likely.resampling.kfold.MOST_CELL_BYTES", 100)
+    splits = list(FOLDS["stratified"].split(X, y))
+    model = make_pipeline(PCA(3), GaussianClassifier())
+
+    assert_allclose(kfold_scores(model, X, y, splits), refitted(model, X, y, splits), rtol=1e-8)
+
+
+def test_models_of_others_are_refitted_and_give_their_decision_function(data):
+    X, y = data
+    splits = list(FOLDS["stratified"].split(X, y))
+    foreign = LogisticRegression()
+    mixed = make_pipeline(QuantileTransformer(n_quantiles=20), GaussianClassifier())
+
+    ours, theirs, chain = kfold_scores([GaussianClassifier(), foreign, mixed], X, y, splits)
+
+    assert_allclose(ours, refitted(GaussianClassifier(), X, y, splits), rtol=1e-8)
+    assert_allclose(chain, refitted(mixed, X, y, splits), rtol=1e-8)
+    for train, test in splits:
+        assert_allclose(theirs[test], clone(foreign).fit(X[train], y[train]).decision_function(X[test]))
+
+
+def test_frames_can_be_cross_validated(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    frame = pandas.DataFrame(X, columns=list("pqrst"))
+
+    assert_array_equal(kfold_scores(GaussianClassifier(), frame, y), kfold_scores(GaussianClassifier(), X, y))
+    assert kfold_scores(LogisticRegression(), frame, y).shape == (150, 3)
+
+
+def test_the_models_given_are_not_changed(data):
+    X, y = data
+    model = make_pipeline(PCA(2), GaussianClassifier())
+
+    kfold_scores(model, X, y)
+
+    assert not hasattr(model[-1], "statistics_")
+
+
+def test_test_sets_that_do_not_hold_every_row_once_are_refused(data):
+    X, y = data
+
+    with pytest.raises(InvalidDataError, match="must hold every row once, but row"):
+        kfold_scores(GaussianClassifier(), X, y, ShuffleSplit(3, random_state=0))
+
+
+def test_a_class_that_lies_in_one_fold_is_named(data):
+    X, y = data
+    y = np.where(np.arange(150) < 2, "rare", y)
+
+    with pytest.raises(DegenerateDataError, match="Class 'rare' has no rows outside fold 0"):
+        kfold_scores(GaussianClassifier(), X, y, PredefinedSplit(np.arange(150) // 50))
+
+
+def test_lengths_that_differ_are_refused(data):
+    with pytest.raises(InvalidDataError, match="have 150 and 3"):
+        kfold_scores(GaussianClassifier(), data[0], ["a", "b", "c"])
