@@ -33,7 +33,7 @@ CHAINS = {
 }
 APPLICATIONS = {
     "clinic": Application.binary(0.37, cost_fn=10, positive="malignant"),
-    "screening": Application.binary(0.01, cost_fn=100, positive="malignant"),
+    "screening": Application.binary(0.01, cost_fn=20, positive="malignant"),
     "plain": Application.binary(0.5, positive="malignant"),
 }
 
@@ -61,9 +61,8 @@ def main():
         print(f"{name:20} {errors:7.2f}   " + "".join(f"{cost:11.3f}" for cost in costs))
     print("\nApplications (positive: malignant):")
     for name, app in APPLICATIONS.items():
-        print(
-            f"  {name:10} prior {app.priors[1]:.2f}, a miss costs {app.costs[1, 0]:g}, a false alarm {app.costs[0, 1]:g}"
-        )
+        miss, alarm = app.costs[1, 0], app.costs[0, 1]
+        print(f"  {name:10} prior {app.priors[1]:.2f}, a miss costs {miss:g}, a false alarm {alarm:g}")
 
 
 if __name__ == "__main__":

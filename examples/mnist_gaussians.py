@@ -1,7 +1,7 @@
 """Error rates of Gaussian classifiers on MNIST, uniform priors, after PCA and after PCA and LDA.
 
-Needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or ``../shared/data``.
-One pass over the training images; every model is estimated from their moments.
+Needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or else in
+``../shared/data``. One pass over the training images; every model is estimated from their moments.
 """
 
 import os

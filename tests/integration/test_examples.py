@@ -1,5 +1,6 @@
 """The scripts that users run first."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_the_mnist_example_says_what_it_misses(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        env={"LIKELY_DATA": str(tmp_path)},
+        env={**os.environ, "LIKELY_DATA": str(tmp_path)},
     )
 
     assert done.returncode == 1

@@ -98,7 +98,7 @@ def test_scaling_keeps_missing_values_and_learns_from_the_rest(feature, data):
 
 @pytest.mark.parametrize("form", ["zca", "pca"])
 def test_whitening_by_the_total_makes_the_covariance_the_identity(form, data):
-    X, y = data
+    X, _y = data
     Z = Whiten(form).fit_transform(X)
 
     assert_allclose(np.cov(Z, rowvar=False, bias=True), np.eye(4), atol=1e-10)

@@ -53,7 +53,7 @@ def test_floor_zero_raises_instead(shape):
     X, y = [[0.0, 1.0], [1.0, 1.5], [5.0, 7.0]], ["a", "a", "b"]
 
     with pytest.raises(
-        DegenerateDataError, match="Class 'b' has 1 rows for 2 features, so its .* covariance has rank 0"
+        DegenerateDataError, match=r"Class 'b' has 1 rows for 2 features, so its .* covariance has rank 0"
     ):
         GaussianClassifier(shape(floor=0)).fit(X, y)
 
@@ -87,7 +87,7 @@ def test_a_duplicate_column_is_floored_and_changes_no_decision(data):
     X, y = data
     wide = np.column_stack([X, X[:, 0]])
 
-    with pytest.warns(DegenerateDataWarning, match="Class 'a' has 20 rows for 4 features.*Class 'b'"):
+    with pytest.warns(DegenerateDataWarning, match=r"Class 'a' has 20 rows for 4 features.*Class 'b'"):
         model = GaussianClassifier().fit(wide, y)
 
     assert_array_equal(model.predict(wide), GaussianClassifier().fit(X, y).predict(X))
@@ -137,7 +137,7 @@ def test_features_of_singular_data_stay_finite(feature, rng):
 
 
 def test_lda_on_singular_data_says_what_to_do(rng):
-    with pytest.warns(DegenerateDataWarning, match="The pooled data has 6 rows for 10 features.*Put PCA before it"):
+    with pytest.warns(DegenerateDataWarning, match=r"The pooled data has 6 rows for 10 features.*Put PCA before it"):
         LDA().fit(rng.normal(size=(6, 10)), np.arange(6) % 2)
 
 
@@ -268,7 +268,7 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
 
     chain = make_pipeline(QuantileTransformer(n_quantiles=5), GaussianClassifier())
 
-    with pytest.raises(InvalidParameterError, match="step 'quantiletransformer' .* takes no sample_weight"):
+    with pytest.raises(InvalidParameterError, match=r"step 'quantiletransformer' .* takes no sample_weight"):
         chain.fit(*data, sample_weight=np.ones(40))
 
 
