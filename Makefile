@@ -15,7 +15,7 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q src README.md docs
+	$(BIN)/pytest -q --doctest-glob="*.md" src README.md docs
 
 bench: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"

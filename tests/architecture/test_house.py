@@ -45,8 +45,8 @@ def test_nothing_private_of_scikit_learn_is_imported(path):
 def test_importing_the_library_loads_no_optional_or_slow_dependency():
     """What scikit-learn and SciPy load by themselves, such as a pandas that happens to be installed, is theirs."""
     heavy = ["numba", "matplotlib", "pandas", "polars", "pyarrow", "dask", "pyspark", "jinja2", "fastapi"]
-    peers = "import sklearn.datasets, sklearn.model_selection, sklearn.pipeline"
-    code = f"import sys; {peers}; before = set(sys.modules); import likely; print(set({heavy}) & set(sys.modules) - before)"
+    peers = "import sys, sklearn.datasets, sklearn.model_selection, sklearn.pipeline; before = set(sys.modules)"
+    code = f"{peers}; import likely; print(set({heavy}) & set(sys.modules) - before)"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
