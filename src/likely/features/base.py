@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from likely._typing import Floats, Integers
 from likely._validation import check_rows
@@ -13,7 +13,7 @@ from likely.blocks import AdditiveLearner, Block, over_rows
 from likely.densities import class_moments, moments
 from likely.statistics import DiagonalMoments, LinearMap, Moments
 
-__all__ = ["LinearFeature", "with_signs"]
+__all__ = ["LinearFeature", "Projection", "with_signs"]
 
 
 class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
@@ -27,6 +27,10 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
 
     keeps_missing: ClassVar[bool] = False
     """Whether NaN is passed on as NaN."""
+
+    @property
+    def mean_(self) -> Floats:
+        return self._map().centre
 
     def transform(self, X: Any) -> Floats:
         """Map rows; the result has shape (n, n_outputs)."""
@@ -72,6 +76,18 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = self.by_class
         return tags
+
+
+class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+    """A linear feature that mixes columns: it has directions, and refuses missing values."""
+
+    @property
+    def components_(self) -> Floats:
+        return self._map().matrix.T
+
+    @property
+    def n_components_(self) -> int:
+        return self._map().n_outputs
 
 
 def _quietly(linear: LinearMap, rows: Floats) -> Floats:

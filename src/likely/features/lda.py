@@ -6,20 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from likely._typing import Floats
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
 from likely.densities.factors import FullCovariances
 from likely.exceptions import DegenerateDataError, InvalidParameterError
-from likely.features.base import LinearFeature, with_signs
+from likely.features.base import Projection, with_signs
 from likely.statistics import ByClass, LinearMap, Moments
 
 __all__ = ["LDA"]
 
 
-class LDA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+class LDA(Projection):
     """Project onto the directions in which the class means lie furthest apart, measured in spread within the classes.
 
     There are at most K − 1 of them. In the projection the average covariance within the classes is the identity, so
@@ -61,18 +60,6 @@ class LDA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
     def __init__(self, n_components: int | None = None, floor: float = FLOOR) -> None:
         self.n_components = n_components
         self.floor = floor
-
-    @property
-    def mean_(self) -> Floats:
-        return self._map().centre
-
-    @property
-    def components_(self) -> Floats:
-        return self._map().matrix.T
-
-    @property
-    def n_components_(self) -> int:
-        return self._map().n_outputs
 
     @property
     def explained_variance_ratio_(self) -> Floats:

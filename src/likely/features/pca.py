@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
-from likely.features.base import LinearFeature, with_signs
+from likely.features.base import Projection, with_signs
 from likely.statistics import LinearMap, Moments
 
 __all__ = ["PCA"]
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+class PCA(Projection):
     """Project onto the directions of largest variance.
 
     The signs make the largest entry of each direction positive. Missing values are refused.
@@ -52,18 +51,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
 
     def __init__(self, n_components: int | float | None = None) -> None:
         self.n_components = n_components
-
-    @property
-    def mean_(self) -> Floats:
-        return self._map().centre
-
-    @property
-    def components_(self) -> Floats:
-        return self._map().matrix.T
-
-    @property
-    def n_components_(self) -> int:
-        return self._map().n_outputs
 
     @property
     def explained_variance_(self) -> Floats:

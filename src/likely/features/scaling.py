@@ -32,10 +32,6 @@ class Center(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
     needs = DiagonalMoments
     keeps_missing = True
 
-    @property
-    def mean_(self) -> Floats:
-        return self._map().centre
-
     def _estimate(self, statistics: Any) -> LinearMap:
         return LinearMap(statistics.mean, np.ones(statistics.n_features))
 
@@ -60,10 +56,6 @@ class Standardize(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
 
     needs = DiagonalMoments
     keeps_missing = True
-
-    @property
-    def mean_(self) -> Floats:
-        return self._map().centre
 
     @property
     def scale_(self) -> Floats:

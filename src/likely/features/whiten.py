@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from likely._typing import Floats
 from likely._validation import check_option
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
 from likely.densities.factors import FullCovariances
-from likely.features.base import LinearFeature, with_signs
+from likely.features.base import Projection, with_signs
 from likely.statistics import ByClass, LinearMap, Moments
 
 __all__ = ["Whiten"]
 
 
-class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+class Whiten(Projection):
     """Turn the covariance into the identity.
 
     A singular covariance is floored with a warning, as everywhere (see :class:`likely.Full`).
@@ -57,14 +55,6 @@ class Whiten(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[mi
     def by_class(self) -> bool:  # type: ignore[override]
         """Whether it learns from labels."""
         return self.by == "within"
-
-    @property
-    def mean_(self) -> Floats:
-        return self._map().centre
-
-    @property
-    def components_(self) -> Floats:
-        return self._map().matrix.T
 
     def _estimate(self, statistics: Any) -> LinearMap:
         check_option("form", self.form, ("zca", "pca"))
