@@ -24,3 +24,14 @@ def mnist():
         pytest.skip(f"needs mnist.npz, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
     with np.load(path) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many of scikit-learn's checks ran: green ones that never ran are worth nothing."""
+    outcomes = {
+        outcome: sum("test_passes_the_check" in report.nodeid for report in terminalreporter.stats.get(outcome, []))
+        for outcome in ("passed", "failed", "skipped", "xfailed")
+    }
+    if any(outcomes.values()):
+        said = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        terminalreporter.write_line(f"scikit-learn's estimator checks: {said}")

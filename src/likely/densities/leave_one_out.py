@@ -9,6 +9,8 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 from likely.densities.covariance import Covariance, Full, Spherical, well_conditioned_factor
+from likely.densities.distances import DistancesByVariances
+from likely.densities.factors import FullCovariances
 from likely.densities.gaussian import LOG_2PI, Gaussians
 from likely.statistics import ByClass
 
@@ -23,10 +25,12 @@ class _LeftOut:
     """Rows that share a covariance, and what leaving out each of them does to it.
 
     With δ the deviation of a row of weight w from the mean of its class of weight n, the class loses the scatter
-    a δδ', a = w n / (n − w), and its mean moves so that the row deviates by grow · δ, grow = n / (n − w).
+    a δδ', a = w n / (n − w), and its mean moves so that the row deviates by grow · δ, grow = n / (n − w). The degrees
+    of freedom that the scatter is divided by go from ``before`` to ``after``.
     """
 
-    own: Floats
+    X: Floats
+    codes: Integers
     a: Floats
     grow: Floats
     before: float
@@ -63,40 +67,54 @@ def leave_one_out(
     refit = n - w <= w.min() / 2
     for p, part in enumerate(parts):
         rows = np.arange(len(X)) if tied else np.flatnonzero(codes == p)
+        classes = np.arange(len(gaussians.means)) if tied else np.array([p])
         rest = np.maximum(n - w, w.min() / 2)[rows]
-        own = X[rows] - gaussians.means[codes[rows]]
-        left = _LeftOut(own, w[rows] * n[rows] / rest, n[rows] / rest, part.weight - lost, part.weight - lost - w[rows])
-        for k in range(len(gaussians.means)) if tied else [p]:
-            is_own = (codes[rows] == k)[:, None]
-            deviations = np.where(is_own, own * left.grow[:, None], X[rows] - gaussians.means[k])
-            log_density = _full if isinstance(shape, Full) else _diagonal
-            with np.errstate(all="ignore"):
-                scores[rows, k], leverage = log_density(gaussians, p, shape, left, deviations)
-            refit[rows] |= ~(leverage < MOST_LEVERAGE) | (left.after <= 0)
+        after = part.weight - lost - w[rows]
+        left = _LeftOut(X[rows], codes[rows], w[rows] * n[rows] / rest, n[rows] / rest, part.weight - lost, after)
+        downdated = _full if isinstance(shape, Full) else _diagonal
+        with np.errstate(all="ignore"):
+            scores[np.ix_(rows, classes)], leverage = downdated(gaussians, p, shape, left, classes)
+        refit[rows] |= ~(leverage < MOST_LEVERAGE) | (after <= 0)
     return scores, refit
 
 
-def _full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, e: Floats) -> tuple[Floats, Floats]:
-    U, log_determinant = gaussians.covariances.whiteners[p], gaussians.covariances.log_determinants[p]  # type: ignore[attr-defined]
-    white_own, white = left.own @ U, e @ U
-    b = left.a / left.before
-    leverage = b * np.square(white_own).sum(axis=1)
-    along = np.einsum("nd,nd->n", white_own, white)
-    ratio = left.after / left.before
-    distances = ratio * (np.square(white).sum(axis=1) + b * along**2 / (1 - leverage))
-    logs = log_determinant + np.log1p(-leverage) - e.shape[1] * np.log(ratio)
-    return -0.5 * (distances + logs + e.shape[1] * LOG_2PI), leverage
+def _full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers) -> tuple[Floats, Floats]:
+    """Log densities and leverages, in coordinates in which the covariance is the identity."""
+    assert isinstance(gaussians.covariances, FullCovariances)
+    origin, U = gaussians.means.mean(axis=0), gaussians.covariances.whiteners[p]
+    Z, centres = (left.X - origin) @ U, (gaussians.means - origin) @ U
+    own = Z - centres[left.codes]
+    length = np.einsum("nd,nd->n", own, own)
+    is_own = left.codes[:, None] == classes
+    squares = DistancesByVariances(centres[classes], np.ones_like(centres[classes]))(Z)
+    squares = np.where(is_own, (left.grow**2 * length)[:, None], squares)
+    along = np.einsum("nd,nd->n", own, Z)[:, None] - own @ centres[classes].T
+    along = np.where(is_own, (left.grow * length)[:, None], along)
+    b, ratio = left.a / left.before, left.after / left.before
+    leverage = b * length
+    distances = ratio[:, None] * (squares + (b / (1 - leverage))[:, None] * along**2)
+    d = Z.shape[1]
+    logs = gaussians.covariances.log_determinants[p] + np.log1p(-leverage) - d * np.log(ratio) + d * LOG_2PI
+    return -0.5 * (distances + logs[:, None]), leverage
 
 
-def _diagonal(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, e: Floats) -> tuple[Floats, Floats]:
+def _diagonal(
+    gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers
+) -> tuple[Floats, Floats]:
+    """Log densities and leverages, the scatter subtracted column by column."""
     scatter = gaussians.covariances.array()[p] * left.before
-    taken = left.a[:, None] * np.square(left.own)
+    own = left.X - gaussians.means[left.codes]
+    taken = left.a[:, None] * np.square(own)
     if isinstance(shape, Spherical):
-        taken = taken.mean(axis=1, keepdims=True)
+        taken = np.broadcast_to(taken.mean(axis=1, keepdims=True), taken.shape)
     variances = (scatter - taken) / left.after[:, None]
-    distances = (np.square(e) / variances).sum(axis=1)
-    logs = np.log(variances).sum(axis=1)
-    return -0.5 * (distances + logs + e.shape[1] * LOG_2PI), (taken / scatter).max(axis=1)
+    logs = np.log(variances).sum(axis=1) + own.shape[1] * LOG_2PI
+    scores = np.empty((len(own), len(classes)))
+    for i, k in enumerate(classes):
+        is_own = (left.codes == k)[:, None]
+        deviations = np.where(is_own, own * left.grow[:, None], left.X - gaussians.means[k])
+        scores[:, i] = -0.5 * ((np.square(deviations) / variances).sum(axis=1) + logs)
+    return scores, (taken / scatter).max(axis=1)
 
 
 def _is_plain(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bool:

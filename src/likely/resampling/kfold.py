@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import LeaveOneOut, check_cv
 
-from likely._typing import Floats, Integers, Labels, Rows
+from likely._typing import Booleans, Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_rows, check_weight, encode_labels
 from likely.blocks import ArraySource, Block
 from likely.densities import class_moments
@@ -81,7 +81,9 @@ class _Trial:
     classes: Labels
     codes: Integers
     weight: Floats
-    splits: list[tuple[Integers, Integers]]
+    tests: list[Integers]
+    trains: list[Integers | None]
+    """Rows learned from; None stands for all rows but those tested on."""
 
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> _Trial:
@@ -91,9 +93,9 @@ class _Trial:
             raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
         given = check_weight(sample_weight, len(y))
         weight = np.ones(len(y)) if given is None else given
-        splits = [(_positions(train), _positions(test)) for train, test in _split(folds, X, y, groups)]
+        tests, trains = zip(*_splits(folds, X, y, groups), strict=True)
         classes, codes = encode_labels(y)
-        trial = cls(X, y, classes, codes, weight, splits)
+        trial = cls(X, y, classes, codes, weight, list(tests), list(trains))
         trial._check_partition()
         trial._check_classes()
         return trial
@@ -101,23 +103,31 @@ class _Trial:
     @cached_property
     def complementary(self) -> bool:
         """Whether every model learns from all rows but those it is tested on."""
-        return all(len(train) + len(test) == len(self.y) for train, test in self.splits)
+        return all(train is None for train in self.trains)
 
     @cached_property
     def leaves_one_out(self) -> bool:
         """Whether every row is a fold of its own."""
-        return self.complementary and len(self.splits) == len(self.y)
+        return self.complementary and len(self.tests) == len(self.y)
 
     @cached_property
     def fold_of_row(self) -> Integers:
         """The fold in which each row is held out."""
         folds = np.empty(len(self.y), dtype=np.intp)
-        for fold, (_, test) in enumerate(self.splits):
-            folds[test] = fold
+        folds[np.concatenate(self.tests)] = np.repeat(np.arange(len(self.tests)), [len(test) for test in self.tests])
         return folds
 
+    def weight_of(self, rows: Any) -> Floats | None:
+        """Weights of some rows; None where all rows of the trial weigh one."""
+        return None if (self.weight == 1).all() else self.weight[rows]
+
+    def train(self, fold: int) -> Integers:
+        """The rows that the model of a fold learns from."""
+        train = self.trains[fold]
+        return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
+
     def _check_partition(self) -> None:
-        times = np.bincount(np.concatenate([test for _, test in self.splits]), minlength=len(self.y))
+        times = np.bincount(np.concatenate(self.tests), minlength=len(self.y))
         if (times != 1).any():
             row = int((times != 1).argmax())
             raise InvalidDataError(
@@ -129,13 +139,12 @@ class _Trial:
         """Every model must learn from every class: what a class weighs outside a fold is more than nothing."""
         n_classes, learned = len(self.classes), self.weight > 0
         if self.complementary:
-            cells = self.codes * len(self.splits) + self.fold_of_row
-            held_out = np.bincount(cells[learned], minlength=n_classes * len(self.splits)).reshape(n_classes, -1)
+            cells = self.codes * len(self.tests) + self.fold_of_row
+            held_out = np.bincount(cells[learned], minlength=n_classes * len(self.tests)).reshape(n_classes, -1)
             left = held_out.sum(axis=1, keepdims=True) - held_out
         else:
-            left = np.column_stack(
-                [np.bincount(self.codes[train], learned[train], n_classes) for train, _ in self.splits]
-            )
+            trains = [self.train(fold) for fold in range(len(self.tests))]
+            left = np.column_stack([np.bincount(self.codes[rows], learned[rows], n_classes) for rows in trains])
         if (left == 0).any():
             k, fold = np.argwhere(left == 0)[0]
             raise DegenerateDataError(
@@ -158,7 +167,7 @@ def _from_cells(models: list[Any], trial: _Trial) -> dict[int, Floats]:
 def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> dict[int, Floats]:
     """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
     rows = check_rows(BaseEstimator(), trial.X, reset=True)
-    n_cells, n_values = len(trial.classes) * len(trial.splits), rows.shape[1] ** (2 if kind is Moments else 1)
+    n_cells, n_values = len(trial.classes) * len(trial.tests), rows.shape[1] ** (2 if kind is Moments else 1)
     if 8 * n_cells * n_values > MOST_CELL_BYTES:
         return {}
     try:
@@ -166,8 +175,8 @@ def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> di
     except MissingValuesError:
         return {}
     scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
-    held_out = _HeldOut(rows, max(len(test) for _, test in trial.splits))
-    for fold, (_, test) in enumerate(trial.splits):
+    held_out = _HeldOut(rows, max(map(len, trial.tests)))
+    for fold, test in enumerate(trial.tests):
         statistics = cells.regrouped(partial(_class_outside, fold))
         for i, part in _score_together(chains, statistics, trial.classes, held_out.rows(test)).items():
             scores[i][test] = part
@@ -193,12 +202,12 @@ def _class_outside(fold: int, cell: tuple[int, int]) -> int | None:
 
 def _gathered(kind: Any, rows: Rows, trial: _Trial) -> ByClass[Any]:
     """The moments of every (class, fold) cell; rows of no weight are not learned from."""
-    codes, weight, folds = trial.codes, trial.weight, trial.fold_of_row
-    if not weight.all():
-        kept = weight > 0
-        rows, codes, weight, folds = rows[kept], codes[kept], weight[kept], folds[kept]
-    plain = (weight == 1).all()
-    return ArraySource(rows, codes, None if plain else weight, trial.classes, folds).reduce(class_moments, kind)
+    codes, folds = trial.codes, trial.fold_of_row
+    if trial.weight.all():
+        return ArraySource(rows, codes, trial.weight_of(slice(None)), trial.classes, folds).reduce(class_moments, kind)
+    kept = np.flatnonzero(trial.weight)
+    source = ArraySource(rows[kept], codes[kept], trial.weight_of(kept), trial.classes, folds[kept])
+    return source.reduce(class_moments, kind)
 
 
 def _score_together(
@@ -259,8 +268,9 @@ def _downdated(models: list[Any], trial: _Trial) -> dict[int, Floats]:
         rows = Block(check_rows(BaseEstimator(), trial.X, reset=True)).dense()
         if np.isnan(rows).any():
             continue
-        fitted = clone(model).fit(rows, trial.y, sample_weight=trial.weight)
-        scores, doubtful = fitted.leave_one_out(rows, trial.codes, trial.weight)
+        weight = trial.weight_of(slice(None))
+        fitted = clone(model).fit(rows, trial.y, sample_weight=weight)
+        scores, doubtful = fitted.leave_one_out(rows, trial.codes, weight)
         folds = [trial.fold_of_row[row] for row in np.flatnonzero(doubtful)]
         results[i] = _refitted(model, trial, scores, folds)
     return results
@@ -268,9 +278,10 @@ def _downdated(models: list[Any], trial: _Trial) -> dict[int, Floats]:
 
 def _refitted(model: Any, trial: _Trial, scores: Floats | None = None, folds: Iterable[int] | None = None) -> Floats:
     """Scores by fitting anew for each fold, or for some folds into scores that are there already."""
-    for fold in range(len(trial.splits)) if folds is None else folds:
-        train, test = trial.splits[fold]
-        kwargs = {} if (trial.weight == 1).all() else {"sample_weight": trial.weight[train]}
+    for fold in range(len(trial.tests)) if folds is None else folds:
+        train, test = trial.train(fold), trial.tests[fold]
+        weight = trial.weight_of(train)
+        kwargs = {} if weight is None else {"sample_weight": weight}
         fitted = clone(model).fit(_take(trial.X, train), trial.y[train], **kwargs)
         score = fitted.log_likelihood if hasattr(fitted, "log_likelihood") else fitted.decision_function
         part = score(_take(trial.X, test))
@@ -281,8 +292,22 @@ def _refitted(model: Any, trial: _Trial, scores: Floats | None = None, folds: It
     return scores
 
 
-def _split(folds: Any, X: Any, y: Labels, groups: Any) -> Any:
-    return check_cv(folds, y, classifier=True).split(X, y, groups)
+def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
+    """Test and training rows of each fold; None for training on all others, so that n folds do not take n² numbers."""
+    splitter = check_cv(folds, y, classifier=True)
+    if isinstance(splitter, LeaveOneOut):
+        yield from ((row, None) for row in np.arange(len(y))[:, None])
+        return
+    for chosen in splitter.split(X, y, groups):
+        train, test = map(_positions, chosen)
+        complementary = len(train) + len(test) == len(y) and _others(test, len(y))[train].all()
+        yield test, None if complementary else train
+
+
+def _others(rows: Integers, n: int) -> Booleans:
+    others = np.ones(n, dtype=bool)
+    others[rows] = False
+    return others
 
 
 def _positions(chosen: Any) -> Integers:
