@@ -11,6 +11,8 @@ from likely.exceptions import (
     InvalidParameterError,
     LikelyError,
     MissingValuesError,
+    NotEnoughDataError,
+    SourceError,
 )
 from likely.features import LDA, PCA, Center, Standardize, Whiten
 from likely.models import GaussianClassifier, NearestMeanClassifier, Pipeline, QuadraticForm, make_pipeline
@@ -35,9 +37,11 @@ __all__ = [
     "LikelyError",
     "MissingValuesError",
     "NearestMeanClassifier",
+    "NotEnoughDataError",
     "Pipeline",
     "QuadraticForm",
     "Source",
+    "SourceError",
     "Spherical",
     "Standardize",
     "Whiten",

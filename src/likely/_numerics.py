@@ -4,12 +4,18 @@ import threading
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from likely._typing import Floats
+from likely._typing import Floats, Rows
 
-__all__ = ["difference", "is_rounding", "log", "log_normalized", "scratch"]
+__all__ = ["dense", "difference", "is_rounding", "log", "log_normalized", "scratch"]
 
 _local = threading.local()
+
+
+def dense(X: Rows) -> Floats:
+    """Rows as a dense array in double precision; no copy where they are one already."""
+    return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
 def log(values: Any) -> Floats:
@@ -24,7 +30,7 @@ def difference(a: Floats, b: Floats) -> Floats:
     An observation impossible under both hypotheses is evidence for neither, so its log-likelihood ratio is 0 and not
     NaN.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gap = np.asarray(a - b)
     return np.where(np.isnan(gap) & (np.asarray(a) == np.asarray(b)), 0.0, gap)
 
@@ -32,15 +38,14 @@ def difference(a: Floats, b: Floats) -> Floats:
 def log_normalized(log_weights: Floats) -> Floats:
     """Rows of log-weights shifted so that their exponentials sum to one.
 
-    A row of minus infinities (impossible under every class) says nothing, so it becomes uniform; plus infinities
-    share the whole mass.
+    Plus infinities share the whole mass of their row.
     """
     top = log_weights.max(axis=1, keepdims=True)
-    if not np.isfinite(top).all():
+    if np.isposinf(top).any():
         log_weights = np.where(np.isposinf(top), log(np.isposinf(log_weights)), log_weights)
-        log_weights = np.where(np.isneginf(top), 0.0, log_weights)
         top = log_weights.max(axis=1, keepdims=True)
-    shifted = log_weights - top
+    with np.errstate(over="ignore"):
+        shifted = log_weights - top
     shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return np.asarray(shifted)
 

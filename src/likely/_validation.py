@@ -33,22 +33,31 @@ def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     Numbers keep their width: blocks are widened to double precision one at a time.
     """
     valid: Any = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    return csr_array(valid) if issparse(valid) else np.asarray(valid)  # type: ignore[call-overload]
+    return _canonical(valid) if issparse(valid) else np.asarray(valid)
+
+
+def _canonical(X: Any) -> Any:
+    """A CSR array in which no entry is stored twice."""
+    X = csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def check_training(
     estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = True, supervised: bool = True
-) -> tuple[Rows, Labels | None, Floats | None]:
-    """Rows, labels and weights to learn from; rows of weight zero are dropped before anything else."""
+) -> tuple[Rows, Labels | None, Floats | None, Integers | None]:
+    """Rows, labels and weights to learn from, and where the rows were, if some of weight zero have been dropped."""
     X = check_rows(estimator, X, reset)
     labels = check_labels(type(estimator).__name__, y) if supervised else None
     if labels is not None:
         check_consistent_length(X, labels)
     weight = check_weight(sample_weight, X.shape[0])
-    if weight is not None and not weight.all():
-        kept = weight > 0
-        X, weight, labels = X[kept], weight[kept], None if labels is None else labels[kept]
-    return X, labels, weight
+    if weight is None or weight.all():
+        return X, labels, weight, None
+    kept = np.flatnonzero(weight)
+    return X[kept], None if labels is None else labels[kept], weight[kept], kept
 
 
 def check_weight(sample_weight: Any, n: int) -> Floats | None:
@@ -78,7 +87,7 @@ def encode_labels(y: Labels) -> tuple[Labels, Integers]:
     if y.dtype.kind in "iub" and len(y):
         low, high = int(y.min()), int(y.max())
         if high - low < 2**16:
-            shifted = y.astype(np.intp) - low
+            shifted = (y - y.min()).astype(np.intp) if y.dtype.kind == "u" else y.astype(np.intp) - low
             occurs = np.bincount(shifted) > 0
             return (np.flatnonzero(occurs) + low).astype(y.dtype), (np.cumsum(occurs) - 1)[shifted]
     classes, codes = np.unique(y, return_inverse=True)
@@ -91,10 +100,10 @@ def check_option(name: str, value: Any, options: Any) -> None:
         raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, options))}, but is {value!r}.")
 
 
-def check_fraction(name: str, value: Any, whom: Any) -> None:
+def check_fraction(name: str, value: Any, whom: str) -> None:
     """A number from 0 to 1."""
     if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
-        raise InvalidParameterError(f"{name} of {type(whom).__name__} must lie between 0 and 1, but is {value!r}.")
+        raise InvalidParameterError(f"{name} of {whom} must lie between 0 and 1, but is {value!r}.")
 
 
 def check_labels(whom: str, y: Any) -> Labels:
@@ -102,15 +111,31 @@ def check_labels(whom: str, y: Any) -> Labels:
     if y is None:
         raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label a row.")
     labels: Labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind in "fcOT":
-        missing = [label is None or label != label for label in labels.tolist()]
-        if any(missing):
-            raise InvalidDataError(
-                f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without one."
-            )
-        if labels.dtype.kind == "f" and np.isinf(labels).any():
-            raise InvalidDataError(
-                f"Input y contains infinity (inf) in row {int(np.isinf(labels).argmax())}, which is no label."
-            )
-        check_classification_targets(labels)
+    if labels.dtype.kind in "iubUS":
+        return labels
+    values = labels.astype(object).tolist() if labels.dtype.kind in "OT" else labels.tolist()
+    missing = [value is None or (value == value) is not True for value in values]
+    if any(missing):
+        raise InvalidDataError(
+            f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without one."
+        )
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        row = int(np.isinf(labels).argmax())
+        raise InvalidDataError(f"Input y contains infinity (inf) in row {row}, which is no label.")
+    if labels.dtype.kind in "OT":
+        labels = _of_one_type(values)
+    check_classification_targets(labels)
     return labels
+
+
+def _of_one_type(values: list[Any]) -> Labels:
+    """Python objects as an array of their own type."""
+    types = sorted({type(value).__name__ for value in values})
+    if len(types) > 1:
+        raise InvalidDataError(f"Labels must be of one type, but y mixes {' and '.join(types)}. Use y.astype(str).")
+    return np.array(values)
+
+
+def is_count(value: Any, least: int, most: int) -> bool:
+    """Whether a value is a whole number in a range."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(least <= value <= most)

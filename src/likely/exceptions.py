@@ -7,10 +7,14 @@
     ├── InvalidDataError          rows, labels, weights or priors break a rule         (ValueError)
     │   └── MissingValuesError    NaN where the method takes none
     ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
-    └── IncompatiblePartsError    two parts that do not go together                    (TypeError)
+    │   └── NotEnoughDataError    instalments so far do not; more may                  (NotFittedError)
+    ├── IncompatiblePartsError    two parts that do not go together                    (TypeError)
+    └── SourceError               rows that cannot be learned from where they are
 
     DegenerateDataWarning         parameters were floored; the message says which and why
 """
+
+from sklearn.exceptions import NotFittedError
 
 __all__ = [
     "DegenerateDataError",
@@ -20,6 +24,8 @@ __all__ = [
     "InvalidParameterError",
     "LikelyError",
     "MissingValuesError",
+    "NotEnoughDataError",
+    "SourceError",
 ]
 
 
@@ -43,8 +49,16 @@ class DegenerateDataError(LikelyError, ValueError):
     """The data are legal but do not determine the parameters asked for."""
 
 
+class NotEnoughDataError(DegenerateDataError, NotFittedError):  # type: ignore[misc]
+    """The instalments learned so far do not determine the parameters asked for; more may."""
+
+
 class IncompatiblePartsError(LikelyError, TypeError):
     """Two parts were put together that do not fit each other."""
+
+
+class SourceError(LikelyError):
+    """Rows cannot be learned from where they are."""
 
 
 class DegenerateDataWarning(UserWarning):

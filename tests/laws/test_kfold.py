@@ -154,7 +154,7 @@ def test_missing_values_are_cross_validated_too(model, data, rng):
 
 def test_cells_that_would_not_fit_in_memory_are_refitted(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr("likely.resampling.kfold.MOST_CELL_BYTES", 100)
+    monkeypatch.setattr("likely.resampling.chains.MOST_BYTES", 100)
     splits = list(FOLDS["stratified"].split(X, y))
     model = make_pipeline(PCA(3), GaussianClassifier())
 

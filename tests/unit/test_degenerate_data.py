@@ -53,7 +53,7 @@ def test_floor_zero_raises_instead(shape):
     X, y = [[0.0, 1.0], [1.0, 1.5], [5.0, 7.0]], ["a", "a", "b"]
 
     with pytest.raises(
-        DegenerateDataError, match=r"Class 'b' has 1 rows for 2 features, so its .* covariance has rank 0"
+        DegenerateDataError, match=r"Class 'b' has 1 row for 2 features, so its .* covariance has rank 0"
     ):
         GaussianClassifier(shape(floor=0)).fit(X, y)
 
@@ -62,7 +62,7 @@ def test_floor_zero_raises_instead(shape):
 def test_a_class_of_one_row_follows_the_one_rule(shape):
     X, y = [[0.0, 1.0], [1.0, 1.5], [0.5, 3.0], [0.3, 2.0], [5.0, 7.0]], ["a", "a", "a", "a", "b"]
 
-    with pytest.warns(DegenerateDataWarning, match="Class 'b' has 1 rows"):
+    with pytest.warns(DegenerateDataWarning, match="Class 'b' has 1 row"):
         model = GaussianClassifier(shape).fit(X, y)
 
     assert_array_equal(model.predict(X), y)

@@ -35,6 +35,9 @@ class ArraySource(Source):
     block_rows : int, optional
         Most rows of a block, cut in row order; set by the shape of the data if not given.
 
+    positions : array of int of shape (n,), optional
+        Where the rows were before some were dropped, for messages.
+
     Examples
     --------
     >>> import numpy as np
@@ -51,10 +54,11 @@ class ArraySource(Source):
         classes: Labels | None = None,
         folds: Integers | None = None,
         block_rows: int | None = None,
+        positions: Integers | None = None,
     ) -> None:
         n, d = X.shape
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
-        self.n_features = d
+        self.n_features, self.positions = d, positions
         self._cuts: list[range] | list[Integers]
         if block_rows is not None or d < WIDE or codes is None:
             most = block_rows or max(1, min(ROWS, 8 * WIDE_VALUES // max(d, 1)))
@@ -71,7 +75,7 @@ class ArraySource(Source):
         codes = None if self.codes is None else self.codes[rows]
         weight = None if self.weight is None else self.weight[rows]
         folds = None if self.folds is None else self.folds[rows]
-        return Block(self.X[rows], codes, weight, folds, positions)
+        return Block(self.X[rows], codes, weight, folds, positions if self.positions is None else self.positions[rows])
 
 
 def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import issparse
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import InvalidDataError, MissingValuesError
 
@@ -41,18 +41,14 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def dense(self) -> Floats:
-        """The rows as a dense array in double precision."""
-        return np.asarray(self.X.toarray() if issparse(self.X) else self.X, dtype=np.float64)
-
     def non_finite(self) -> InvalidDataError:
         """The error that says where this block's first NaN or infinity is, or that its sums overflowed."""
-        X = self.dense()
+        X = dense(self.X)
         bad = np.argwhere(~np.isfinite(X))
         if not len(bad):
             column = np.abs(X).max(axis=0).argmax()
             return InvalidDataError(
-                f"Values of column {column} reach {np.abs(X[:, column]).max():.3g}, too large for their squares to be "
+                f"Values of column {column} reach {np.abs(X[:, column]).max():.3g}, too large to be squared and "
                 "summed. Rescale that column."
             )
         row, column = bad[0]
@@ -60,8 +56,8 @@ class Block:
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
-                f"X contains NaN {where}. Fill in missing values, or use a model that takes them, such as "
-                "GaussianClassifier."
+                f"X contains NaN {where}. Fill in missing values, or use fit of a Gaussian model, which takes them; "
+                "partial_fit takes them where the covariance is diagonal or spherical."
             )
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from likely._typing import Integers, Labels
 from likely._validation import check_training, encode_labels
 from likely.blocks.arrays import ArraySource
 from likely.blocks.source import Source
-from likely.exceptions import InvalidDataError
+from likely.exceptions import DegenerateDataError, InvalidDataError, NotEnoughDataError
 
 __all__ = ["AdditiveLearner"]
 
@@ -39,7 +40,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory.
+        """Learn from rows in memory; an error leaves the model as it was.
 
         Parameters
         ----------
@@ -52,71 +53,104 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        rows, labels, weight = check_training(self, X, y, sample_weight, supervised=self.by_class)
-        classes, codes = (None, None) if labels is None else encode_labels(labels)
-        return self.fit_source(ArraySource(rows, codes, weight, classes))
+        with _all_or_nothing(self):
+            rows, labels, weight, kept = check_training(self, X, y, sample_weight, supervised=self.by_class)
+            classes, codes = (None, None) if labels is None else encode_labels(labels)
+            self._learn(ArraySource(rows, codes, weight, classes, positions=kept))
+        return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are."""
+        """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
+        with _all_or_nothing(self):
+            self.__dict__.pop("feature_names_in_", None)
+            self._learn(source)
+        return self
+
+    def _learn(self, source: Source) -> None:
         of, args = self._statistic()
-        statistics = source.reduce(of, *args)
-        self.__dict__.pop("_announced", None)
-        return self.estimate(statistics, source.classes)
+        self.estimate(source.reduce(of, *args), source.classes)
 
     def estimate(self, statistics: Any, classes: Labels | None = None) -> Self:
         """Learn from statistics that were added up already, without any rows."""
-        self.statistics_ = statistics
-        if classes is not None:
-            self.classes_ = classes
-        self.n_features_in_ = statistics.n_features
-        self._parameters = self._estimate(statistics)
+        with _all_or_nothing(self):
+            self.statistics_ = statistics
+            self._announced = False
+            if classes is not None:
+                self.classes_ = classes
+            self.n_features_in_ = statistics.n_features
+            self._parameters = self._estimate(statistics)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more instalment of rows; the order and sizes of instalments do not matter.
 
+        An error leaves the model as it was.
+
         Parameters
         ----------
         classes : array of labels, optional
-            The classes to expect, in the first call; a later label that is not among them is an error. Without it
-            classes are added as they come.
+            All classes to expect; a label that is not among them is then an error. Without it classes are added as
+            they come.
 
         Returns
         -------
         self
         """
-        first = not hasattr(self, "statistics_")
-        rows, labels, weight = check_training(self, X, y, sample_weight, reset=first, supervised=self.by_class)
-        codes = None if labels is None else self._codes_of(labels, classes, first)
-        of, args = self._statistic()
-        instalment = ArraySource(rows, codes, weight).reduce(of, *args)
-        self.statistics_ = instalment if first else self.statistics_ + instalment
-        self._parameters = None
+        with _all_or_nothing(self):
+            first = not hasattr(self, "statistics_")
+            rows, labels, weight, kept = check_training(self, X, y, sample_weight, first, self.by_class)
+            codes = None if labels is None else self._codes_of(labels, classes)
+            of, args = self._statistic()
+            instalment = ArraySource(rows, codes, weight, positions=kept).reduce(of, *args)
+            self.statistics_ = instalment if first else self.statistics_ + instalment
+            self._parameters = None
         return self
 
-    def _codes_of(self, labels: Labels, classes: Any, first: bool) -> Integers:
+    def _codes_of(self, labels: Labels, classes: Any) -> Integers:
         """Positions of the labels in ``classes_``, to which new labels are added unless all were announced."""
-        if first:
-            self._announced = classes is not None
-            self.classes_ = np.unique(classes) if self._announced else np.unique(labels)
         found, codes = encode_labels(labels)
-        merged = np.union1d(self.classes_, found)
-        if len(merged) > len(self.classes_):
-            if getattr(self, "_announced", False):
-                stranger = np.setdiff1d(found, self.classes_).tolist()[0]
-                raise InvalidDataError(
-                    f"The label {stranger!r} is not among the announced classes {self.classes_.tolist()}. "
-                    "Announce all classes in the first partial_fit."
-                )
-            moved = np.searchsorted(merged, self.classes_)
-            if not first:
-                self.statistics_ = self.statistics_.regrouped(lambda code: int(moved[code]))
-            self.classes_ = merged
+        known = getattr(self, "classes_", found[:0])
+        expected = known if classes is None else np.union1d(known, np.asarray(classes))
+        if {_kind(known), _kind(found)} == {"text", "number"} and len(known):
+            raise InvalidDataError(
+                f"Labels must be of one type, but {found.tolist()[0]!r} came after {known.tolist()[0]!r}."
+            )
+        announced = classes is not None or getattr(self, "_announced", False)
+        strangers = np.setdiff1d(found, expected if classes is None else np.asarray(classes)).tolist()
+        if announced and strangers:
+            raise InvalidDataError(
+                f"The label {strangers[0]!r} is not among the announced classes {expected.tolist()}. "
+                "Announce all classes in the first partial_fit."
+            )
+        merged = np.union1d(expected, found)
+        if hasattr(self, "statistics_") and len(merged) > len(known):
+            moved = np.searchsorted(merged, known)
+            self.statistics_ = self.statistics_.regrouped(lambda code: int(moved[code]))
+        self.classes_, self._announced = merged, announced
         return np.searchsorted(merged, found)[codes]
 
     def _learned(self) -> Any:
         """The parameters, estimated now if instalments have come since the last use."""
         check_is_fitted(self, "statistics_")
         if self._parameters is None:
-            self._parameters = self._estimate(self.statistics_)
+            try:
+                self._parameters = self._estimate(self.statistics_)
+            except DegenerateDataError as error:
+                raise NotEnoughDataError(str(error)) from None
         return self._parameters
+
+
+@contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Whatever goes wrong inside, the estimator is afterwards as it was before."""
+    before = estimator.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _kind(labels: Labels) -> str:
+    return "text" if labels.dtype.kind in "USOT" else "number"

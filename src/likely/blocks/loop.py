@@ -1,4 +1,4 @@
-"""The one loop of learning by passes: reduce, estimate, stop when the objective no longer moves."""
+"""The one loop of learning by passes: reduce, estimate, stop when the parameters have come to rest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ P = TypeVar("P")
 def repeat_until_stable(
     source: Source,
     of: Callable[..., Any],
-    estimate: Callable[[Any], tuple[P, float]],
+    estimate: Callable[[Any], P],
+    movement: Callable[[P, P], float],
     start: P,
     tolerance: float,
     most_passes: int,
-) -> tuple[P, list[float]]:
+) -> tuple[P, int]:
     """Alternate a pass over the rows and an estimate from its statistic.
 
     Parameters
@@ -27,18 +28,17 @@ def repeat_until_stable(
     of : function of a block and the parameters
         The statistic of a pass.
     estimate : function of the statistic
-        Gives the next parameters and the objective of the parameters that the pass was made with.
-    tolerance : float
-        Stop when the objective moved by no more than this.
+        The next parameters.
+    movement : function of the parameters before and after a pass
+        How far they moved; the loop ends when that is no more than ``tolerance``.
 
     Returns
     -------
-    parameters, history of the objective
+    parameters, number of passes
     """
-    parameters, history = start, []
-    for _ in range(most_passes):
-        parameters, objective = estimate(source.reduce(of, parameters))
-        history.append(objective)
-        if len(history) > 1 and abs(history[-1] - history[-2]) <= tolerance:
-            break
-    return parameters, history
+    parameters = start
+    for passes in range(1, most_passes + 1):
+        before, parameters = parameters, estimate(source.reduce(of, parameters))
+        if movement(before, parameters) <= tolerance:
+            return parameters, passes
+    return parameters, most_passes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import issparse
 
+from likely._numerics import dense
 from likely._typing import Floats, Rows
 from likely.blocks.threads import for_each
 
@@ -16,12 +16,12 @@ ROWS = 2**10
 """Rows scored at once: their products with all classes stay in the second-level cache."""
 
 
-def over_rows(function: Callable[[Floats, int], Floats], X: Rows, n_outputs: int) -> Floats:
-    """Stack ``function(rows, start)`` over blocks of dense, double-precision rows.
+def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> Floats:
+    """Stack ``function(rows)`` over blocks of dense, double-precision rows.
 
     Parameters
     ----------
-    function : function of an array (n, n_features) and the position of its first row
+    function : function of an array (n, n_features)
         Gives an array (n, n_outputs).
     """
     n = X.shape[0]
@@ -29,8 +29,7 @@ def over_rows(function: Callable[[Floats, int], Floats], X: Rows, n_outputs: int
 
     def fill(start: int) -> None:
         rows = X[start : start + ROWS]
-        dense = np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
-        out[start : start + ROWS] = function(dense, start)
+        out[start : start + ROWS] = function(dense(rows))
 
     for_each(fill, list(range(0, n, ROWS)))
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Application:
 
     def _set(self, priors: Floats, costs: Any, reject_cost: float | None, labels: tuple[Any, ...] | None) -> None:
         checked = _checked_costs(costs, len(priors))
-        if reject_cost is not None and not reject_cost >= 0:
+        if reject_cost is not None and not (isinstance(reject_cost, (Real, np.number)) and 0 <= reject_cost < np.inf):
             raise InvalidParameterError(f"reject_cost must be a number >= 0 or None, but is {reject_cost!r}.")
         for array in (priors, checked):
             array.flags.writeable = False
@@ -179,12 +180,12 @@ class Application:
         return np.array([position[c] if c in position else unnamed[0] for c in known])
 
     def posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Class posteriors under these priors, from rows of log-likelihoods in class order."""
+        """Class posteriors under these priors, from log-likelihoods in class order, or two classes' llrs."""
         return np.asarray(np.exp(self.log_posteriors(log_likelihoods)))
 
     def log_posteriors(self, log_likelihoods: Floats) -> Floats:
         """Log class posteriors under these priors."""
-        return log_normalized(self._log_joint(log_likelihoods))
+        return log_normalized(self._log_joint(self._checked(log_likelihoods)))
 
     def expected_costs(self, log_likelihoods: Floats) -> Floats:
         """What each decision is expected to cost, of shape (n, n_classes)."""
@@ -213,6 +214,27 @@ class Application:
 
     def decide_codes(self, log_likelihoods: Floats) -> Integers:
         """The cheapest decision for each row, as a class position in the order of ``priors``; −1 rejects."""
+        scores = self._checked(log_likelihoods)
+        if self.n_classes == 2:
+            accepts = (difference(scores[:, 1], scores[:, 0]) >= self.threshold) & (self.priors[1] > 0)
+            chosen: Integers = accepts.astype(np.intp)
+        else:
+            chosen = self._cheapest(scores)
+        if self.reject_cost is None:
+            return chosen
+        costs = self.expected_costs(scores)[np.arange(len(scores)), chosen]
+        return np.where(costs > self.reject_cost, -1, chosen)
+
+    def _cheapest(self, scores: Floats) -> Integers:
+        """The class whose decision has the least log expected cost; of equal ones the last."""
+        # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.
+        regrets = self.costs - self.costs.min(axis=1, keepdims=True)
+        log_posteriors = self.log_posteriors(scores)
+        log_costs = np.column_stack([logsumexp(log_posteriors + log(regret), axis=1) for regret in regrets.T])
+        return np.asarray(self.n_classes - 1 - log_costs[:, ::-1].argmin(axis=1))
+
+    def _checked(self, log_likelihoods: Any) -> Floats:
+        """Evidence as an array (n, n_classes), without NaN; two classes' llrs get a first column of zeros."""
         scores = np.asarray(log_likelihoods, dtype=np.float64)
         if scores.ndim == 1 and self.n_classes == 2:
             scores = np.column_stack([np.zeros_like(scores), scores])
@@ -223,27 +245,17 @@ class Application:
             )
         if np.isnan(scores).any():
             raise InvalidDataError(f"A log-likelihood is NaN, first in row {np.isnan(scores).any(axis=1).argmax()}.")
-        if self.n_classes == 2 and self.reject_cost is None:
-            return (difference(scores[:, 1], scores[:, 0]) >= self.threshold).astype(np.intp)
-        return self._cheapest(scores)
+        return scores
 
-    def _cheapest(self, scores: Floats) -> Integers:
-        """Compare log expected costs; rejecting, if on offer, stands before the classes, so it loses ties."""
-        costs = self.costs
-        if self.reject_cost is not None:
-            costs = np.column_stack([np.full(self.n_classes, self.reject_cost), costs])
-        # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.
-        regrets = costs - costs.min(axis=1, keepdims=True)
-        log_posteriors = self.log_posteriors(scores)
-        log_costs = np.column_stack([logsumexp(log_posteriors + log(regret), axis=1) for regret in regrets.T])
-        n_decisions = costs.shape[1]
-        last_best = n_decisions - 1 - log_costs[:, ::-1].argmin(axis=1)
-        return np.asarray(last_best - (n_decisions - self.n_classes))
+    def _log_joint(self, scores: Floats) -> Floats:
+        """Log-likelihoods plus log-priors.
 
-    def _log_joint(self, log_likelihoods: Floats) -> Floats:
-        """Log-likelihoods plus log-priors; a class of prior zero stays impossible whatever the evidence."""
-        with np.errstate(invalid="ignore"):
-            return np.where(self.priors > 0, np.asarray(log_likelihoods) + log(self.priors), -np.inf)
+        A class of prior zero stays impossible whatever the evidence; a row impossible under all others says nothing, so
+        its posteriors are the priors.
+        """
+        possible = np.where(self.priors > 0, scores, -np.inf)
+        silent = np.isneginf(possible.max(axis=1, keepdims=True))
+        return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
 
 
 def _checked_priors(priors: Any) -> Floats:
@@ -252,9 +264,9 @@ def _checked_priors(priors: Any) -> Floats:
         raise InvalidParameterError(
             f"priors must be at least two numbers in a row, but came with shape {values.shape}."
         )
-    if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < 1e-8):
+    if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < 1e-6):
         raise InvalidParameterError(f"priors must be >= 0 and sum to 1, but are {values.tolist()}.")
-    return values
+    return np.asarray(values / values.sum())
 
 
 def _checked_costs(costs: Any, n_classes: int) -> Floats:

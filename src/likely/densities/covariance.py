@@ -59,7 +59,7 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
 
     def estimate(
         self, parts: Sequence[Any], names: Sequence[str], whole: DiagonalMoments, n_means: int = 1, remedy: str = ""
-    ) -> Covariances:
+    ) -> Any:
         """The covariances of ``parts``.
 
         Parameters
@@ -74,21 +74,21 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         remedy : str
             What to advise when a part is singular.
         """
-        check_fraction("shrinkage", self.shrinkage, self)
-        check_fraction("floor", self.floor, self)
+        check_fraction("shrinkage", self.shrinkage, type(self).__name__)
+        check_fraction("floor", self.floor, type(self).__name__)
         lost = n_means if self.unbiased else 0
         # Threads pay for themselves where a factorisation takes milliseconds.
         apply: Any = for_each if whole.n_features >= 128 else map
         found = apply(lambda part: self._one(part, whole, lost), list(parts))
         estimates, ranks, constants = zip(*found, strict=True)
         _report(self, [_Singular(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
-        return self._stacked(estimates, ranks)
+        return self._stacked(estimates)
 
     def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         """The estimate, its rank before flooring, and the columns that are constant."""
         raise NotImplementedError
 
-    def _stacked(self, estimates: tuple[Any, ...], ranks: tuple[int, ...]) -> Covariances:
+    def _stacked(self, estimates: tuple[Any, ...]) -> Covariances:
         return DiagonalCovariances(np.stack(estimates))
 
 
@@ -110,9 +110,9 @@ class Full(Covariance):
         U /= scale[:, None]
         return (R, U), rank - len(constant), constant
 
-    def _stacked(self, estimates: tuple[Any, ...], ranks: tuple[int, ...]) -> FullCovariances:
+    def _stacked(self, estimates: tuple[Any, ...]) -> FullCovariances:
         matrices, whiteners = zip(*estimates, strict=True)
-        return FullCovariances(np.stack(matrices), np.stack(whiteners), ranks)
+        return FullCovariances(np.stack(matrices), np.stack(whiteners))
 
 
 class Diagonal(Covariance):
@@ -158,7 +158,7 @@ def shape_of(covariance: Any) -> Covariance:
     """The shape that a constructor's ``covariance`` stands for: a shape, or the name of one."""
     if isinstance(covariance, Covariance):
         return covariance
-    if covariance not in _SHAPES:
+    if not isinstance(covariance, str) or covariance not in _SHAPES:
         raise InvalidParameterError(
             f"covariance must be one of {', '.join(map(repr, _SHAPES))} or a shape such as Full(shrinkage=0.1), "
             f"but is {covariance!r}."
@@ -186,10 +186,15 @@ def _floored(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
     if lower is not None:
         return R, inverse_factor(lower), len(R)
     values, vectors = eigh(R)
-    least = max(floor, len(R) * np.finfo(np.float64).eps)
+    least = _least(floor, len(R))
     raised = np.maximum(values, least)
     whitener, _ = rq(vectors / np.sqrt(raised))
     return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > least).sum())
+
+
+def _least(floor: float, n_features: int) -> float:
+    """The least eigenvalue of a correlation matrix: the floor, or what sums in double precision can resolve."""
+    return max(floor, n_features * float(np.finfo(np.float64).eps))
 
 
 def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
@@ -203,7 +208,7 @@ def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
         return None
     norm = np.abs(R).sum(axis=0).max()
     reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
-    return lower if reciprocal * norm > 10 * max(floor, len(R) * np.finfo(np.float64).eps) else None
+    return lower if reciprocal * norm > 10 * _least(floor, len(R)) else None
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,9 @@ class _Singular:
         columns = ", ".join(map(str, self.constant[:5])) + (", …" if len(self.constant) > 5 else "")
         where = f" (constant columns: {columns})" if 0 < len(self.constant) < d else ""
         rank = f"so its {shape} covariance has rank {self.rank}{where}."
-        return f"{self.name} has {self.part.weight:g} rows for {d} features, {rank}"
+        weight = self.part.weight
+        rows = "1 row" if weight == 1 else f"{weight:g} rows" if weight.is_integer() else f"a weight of {weight:g}"
+        return f"{self.name} has {rows} for {d} features, {rank}"
 
 
 def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
@@ -233,5 +240,5 @@ def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
         sentences.append(f"So it is with {len(singular) - 3} more.")
     if shape.floor == 0:
         raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
-    said = f"What is missing was floored at {shape.floor:g} of its own scale."
+    said = f"What is missing was floored at {_least(shape.floor, parts[0].part.n_features):g} of its own scale."
     warnings.warn(" ".join([*sentences, said, remedy]), DegenerateDataWarning, stacklevel=2)

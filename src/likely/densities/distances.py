@@ -6,6 +6,7 @@ Each kernel is prepared once for its centres and then called with dense blocks o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,27 +42,28 @@ class DistancesByVariances:
     centres: Floats
     variances: Floats
 
-    def __post_init__(self) -> None:
-        origin = self.centres.mean(axis=0)
-        steps = self.centres - origin
-        offsets = (steps**2 / self.variances).sum(axis=1)
-        factors = np.concatenate([1 / self.variances, -2 * steps / self.variances], axis=1).T
-        for name, value in {"origin": origin, "offsets": offsets, "factors": np.ascontiguousarray(factors)}.items():
-            object.__setattr__(self, name, value)
+    @cached_property
+    def _origin(self) -> Floats:
+        return np.asarray(self.centres.mean(axis=0))
 
-    origin: Floats = None  # type: ignore[assignment]
-    offsets: Floats = None  # type: ignore[assignment]
-    factors: Floats = None  # type: ignore[assignment]
+    @cached_property
+    def _offsets(self) -> Floats:
+        return np.asarray(((self.centres - self._origin) ** 2 / self.variances).sum(axis=1))
+
+    @cached_property
+    def _factors(self) -> Floats:
+        steps = self.centres - self._origin
+        return np.ascontiguousarray(np.concatenate([1 / self.variances, -2 * steps / self.variances], axis=1).T)
 
     def __call__(self, rows: Floats) -> Floats:
-        if self.offsets.max() > NEAR:
+        if not self._offsets.max() <= NEAR:
             pairs = zip(self.centres, self.variances, strict=True)
             return np.column_stack([np.square(rows - m) @ (1 / v) for m, v in pairs])
         n, d = rows.shape
         expanded = scratch((n, 2 * d), slot=0)
-        np.subtract(rows, self.origin, out=expanded[:, d:])
+        np.subtract(rows, self._origin, out=expanded[:, d:])
         np.square(expanded[:, d:], out=expanded[:, :d])
-        return np.asarray(expanded @ self.factors + self.offsets)
+        return np.asarray(expanded @ self._factors + self._offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +85,14 @@ class DistancesByWhiteners:
     centres: Floats
     whiteners: Floats
 
-    def __post_init__(self) -> None:
-        origin = self.centres.mean(axis=0)
-        offsets = -np.einsum("kd,kde->ke", self.centres - origin, self.whiteners)
-        panels = [self._panel(offsets, low) for low in range(0, self.centres.shape[1], PANEL)]
-        object.__setattr__(self, "origin", origin)
-        object.__setattr__(self, "panels", panels)
+    @cached_property
+    def _origin(self) -> Floats:
+        return np.asarray(self.centres.mean(axis=0))
 
-    origin: Floats = None  # type: ignore[assignment]
-    panels: list[Floats] = None  # type: ignore[assignment]
+    @cached_property
+    def _panels(self) -> list[Floats]:
+        offsets = -np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
+        return [self._panel(offsets, low) for low in range(0, self.centres.shape[1], PANEL)]
 
     def _panel(self, offsets: Floats, low: int) -> Floats:
         columns = slice(low, low + PANEL)
@@ -103,9 +104,9 @@ class DistancesByWhiteners:
         n, k = len(rows), len(self.centres)
         extended = scratch((n, rows.shape[1] + 1), slot=0)
         extended[:, 0] = 1.0
-        np.subtract(rows, self.origin, out=extended[:, 1:])
+        np.subtract(rows, self._origin, out=extended[:, 1:])
         total = np.zeros((n, k))
-        for panel in self.panels:
+        for panel in self._panels:
             product = scratch((n, panel.shape[1]), slot=1)
             np.matmul(extended[:, : len(panel)], panel, out=product)
             white = product.reshape(n, k, -1)

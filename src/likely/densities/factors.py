@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 from likely._typing import Booleans, Floats
 from likely.densities.distances import DistancesByVariances, DistancesByWhiteners
@@ -42,6 +43,10 @@ class Covariances(Protocol):
         """The k-th covariance as a matrix."""
         ...
 
+    def precision(self, k: int) -> Floats:
+        """The inverse of the k-th covariance."""
+        ...
+
     def colour(self, k: int, white: Floats) -> Floats:
         """Rows of unit covariance turned into rows of the k-th covariance."""
         ...
@@ -56,13 +61,10 @@ class FullCovariances:
     matrices : array of shape (n, d, d)
     whiteners : array of shape (n, d, d)
         Upper triangular U with U U' the inverse of the matrix.
-    ranks : tuple of int, optional
-        Ranks of the matrices before they were floored, where they were estimated.
     """
 
     matrices: Floats
     whiteners: Floats
-    ranks: tuple[int, ...] | None = None
 
     @property
     def log_determinants(self) -> Floats:
@@ -94,8 +96,12 @@ class FullCovariances:
     def matrix(self, k: int) -> Floats:
         return np.asarray(self.matrices[k % len(self.matrices)])
 
+    def precision(self, k: int) -> Floats:
+        U = self.whiteners[k % len(self.whiteners)]
+        return np.asarray(U @ U.T)
+
     def colour(self, k: int, white: Floats) -> Floats:
-        return np.asarray(white @ np.linalg.cholesky(self.matrix(k)).T)
+        return np.asarray(solve_triangular(self.whiteners[k % len(self.whiteners)].T, white.T, lower=True).T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +131,9 @@ class DiagonalCovariances:
     def matrix(self, k: int) -> Floats:
         return np.diag(self.variances[k % len(self.variances)])
 
+    def precision(self, k: int) -> Floats:
+        return np.diag(1 / self.variances[k % len(self.variances)])
+
     def colour(self, k: int, white: Floats) -> Floats:
         return np.asarray(white * np.sqrt(self.variances[k % len(self.variances)]))
 
@@ -136,17 +145,17 @@ class _WhitenedDistances:
     means: Floats
     whitener: Floats
 
-    def __post_init__(self) -> None:
-        origin = self.means.mean(axis=0)
-        white = (self.means - origin) @ self.whitener
-        object.__setattr__(self, "origin", origin)
-        object.__setattr__(self, "white", DistancesByVariances(white, np.ones_like(white)))
+    @cached_property
+    def _origin(self) -> Floats:
+        return np.asarray(self.means.mean(axis=0))
 
-    origin: Floats = None  # type: ignore[assignment]
-    white: DistancesByVariances = None  # type: ignore[assignment]
+    @cached_property
+    def _white(self) -> DistancesByVariances:
+        centres = (self.means - self._origin) @ self.whitener
+        return DistancesByVariances(centres, np.ones_like(centres))
 
     def __call__(self, rows: Floats) -> Floats:
-        return self.white((rows - self.origin) @ self.whitener)
+        return self._white((rows - self._origin) @ self.whitener)
 
 
 def inverse_factor(lower: Floats) -> Floats:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from likely.blocks import Block
+from likely.exceptions import InvalidDataError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["class_moments", "moments"]
+__all__ = ["checked_total", "class_moments", "moments"]
 
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
@@ -24,6 +25,18 @@ def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> 
     with np.errstate(all="ignore"):
         cells: ByClass[Any] = _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
     return cells
+
+
+def checked_total(statistics: ByClass[Any]) -> Any:
+    """The moments of all rows, refused where classes lie so far apart that they overflow."""
+    with np.errstate(all="ignore"):
+        total = statistics.total()
+    if not total.is_finite():
+        column = int(np.abs(total.mean).argmax())
+        raise InvalidDataError(
+            f"Values of column {column} are too large to be squared and summed. Rescale that column."
+        )
+    return total
 
 
 def _finite(statistic: Any, block: Block) -> Any:

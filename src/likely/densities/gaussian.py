@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
+from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Rows
 from likely._validation import check_rows
 from likely.blocks import AdditiveLearner, Block, Source, over_rows
 from likely.densities.covariance import Covariance, shape_of
 from likely.densities.factors import Covariances
-from likely.densities.gathering import moments
-from likely.exceptions import InvalidDataError, MissingValuesError
+from likely.densities.gathering import checked_total, moments
+from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 __all__ = ["Gaussian", "Gaussians"]
@@ -49,7 +50,7 @@ class Gaussians:
         scores = over_rows(self._finite_rows, X, len(self.means))
         doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(doubtful):
-            scores[doubtful] = self._doubtful_rows(Block(X[doubtful]).dense(), doubtful)
+            scores[doubtful] = self._doubtful_rows(dense(X[doubtful]), doubtful)
         return scores
 
     def marginal(self, columns: Booleans) -> Gaussians:
@@ -77,7 +78,7 @@ class Gaussians:
     def _constants(self) -> Floats:
         return np.asarray(-0.5 * (self.covariances.log_determinants + self.means.shape[1] * LOG_2PI))
 
-    def _finite_rows(self, rows: Floats, start: int) -> Floats:
+    def _finite_rows(self, rows: Floats) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(self._distances(rows) * -0.5 + self._constants)
 
@@ -96,11 +97,12 @@ class Gaussians:
 
     def _observed(self, rows: Floats, observed: Booleans) -> Floats:
         if observed.all():
-            # Finite rows whose squares overflow: impossible under every class, as far as numbers reach.
-            return np.full((len(rows), len(self.means)), -np.inf)
+            # Finite rows whose squares overflow: impossible under that class, as far as numbers reach.
+            scores = self._finite_rows(rows)
+            return np.where(np.isfinite(scores), scores, -np.inf)
         if not observed.any():
             return np.zeros((len(rows), len(self.means)))
-        return self.marginal(observed)._finite_rows(rows, 0)
+        return self.marginal(observed)._finite_rows(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"means": self.means, "covariances": self.covariances}
@@ -145,6 +147,10 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     def from_moments(cls, moments: Moments | DiagonalMoments, covariance: Any = "full") -> Gaussian:
         """The Gaussian of rows whose moments are known."""
         kind = shape_of(covariance).moments
+        if kind is Moments and not isinstance(moments, Moments):
+            raise IncompatiblePartsError(
+                "A full covariance cannot be estimated from diagonal moments. Use covariance='diagonal', or Moments."
+            )
         return cls(covariance).estimate(moments if isinstance(moments, kind) else moments.diagonal())
 
     @property
@@ -168,14 +174,13 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
         """Rows drawn from the density, of shape (n_samples, n_features)."""
         return self._gaussians().sample(np.zeros(n_samples, dtype=np.intp), check_random_state(random_state))
 
-    def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are."""
+    def _learn(self, source: Source) -> None:
         try:
-            return super().fit_source(source)
+            super()._learn(source)
         except MissingValuesError:
             from likely.densities.missing import expected_moments
 
-            return self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
+            self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
 
     def _gaussians(self) -> Gaussians:
         gaussians: Gaussians = self._learned()
@@ -200,7 +205,7 @@ def estimate_gaussians(
     """Gaussians from the moments of each class, with one covariance for each, or one about all the class means."""
     parts = list(statistics.parts.values())
     _check_columns(parts, names)
-    whole = statistics.each(lambda part: part.diagonal()).total()
+    whole = checked_total(statistics.each(lambda part: part.diagonal()))
     if tied:
         pooled = [statistics.within()]
         covariances = shape.estimate(pooled, ["The pooled data"], whole, n_means=len(parts), remedy=remedy)

@@ -2,85 +2,103 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from sklearn.exceptions import ConvergenceWarning
 
+from likely._numerics import dense, is_rounding
 from likely._typing import Booleans, Floats
 from likely.blocks import Block, Source, repeat_until_stable
-from likely.densities.covariance import Covariance, Diagonal
+from likely.densities.covariance import FLOOR, Covariance, Diagonal
 from likely.densities.gathering import class_moments, moments
 from likely.densities.gaussian import Gaussians, estimate_gaussians
-from likely.exceptions import InvalidDataError
+from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 __all__ = ["expected_moments"]
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-8
 MOST_PASSES = 1000
-
-
-@dataclass(frozen=True)
-class _Expectation:
-    """A pass's statistic: the expected moments of each class, and the log-likelihood they were expected under."""
-
-    moments: ByClass[Moments]
-    log_likelihood: float
-    weight: float
-
-    def __add__(self, other: _Expectation) -> _Expectation:
-        return _Expectation(
-            self.moments + other.moments, self.log_likelihood + other.log_likelihood, self.weight + other.weight
-        )
 
 
 def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> ByClass[Moments]:
     """The moments by class that complete rows are expected to have, at the maximum of the likelihood.
 
     Rows are completed by their conditional means given what was observed, and the conditional covariance of what was
-    filled in is added to the scatter (Little and Rubin 2002, section 11.2). Stops when the mean log-likelihood of a row
-    moves by less than 1e-9.
+    filled in is added to the scatter (Little and Rubin 2002, section 11.2). Stops when no mean or covariance moves by
+    more than 1e-8 of the standard deviations of its columns.
     """
     by_class = source.classes is not None
     diagonal = source.reduce(class_moments if by_class else moments, DiagonalMoments)
-    start = diagonal if by_class else ByClass({0: diagonal})
-    names = [_name(source, key) for key in start.parts]
-    first = estimate_gaussians(start, names, Diagonal(floor=shape.floor), tied)
+    start: ByClass[DiagonalMoments] = diagonal if by_class else ByClass({0: diagonal})
+    constant = np.stack([is_rounding(part.variances(), part.mean) for part in start.parts.values()])
+    names = ["X"] if source.classes is None else [f"Class {label!r}" for label in source.classes.tolist()]
 
-    def estimate(pass_: _Expectation) -> tuple[tuple[Gaussians, ByClass[Moments]], float]:
-        gaussians = estimate_gaussians(pass_.moments, names, shape, tied)
-        return (gaussians, pass_.moments), pass_.log_likelihood / pass_.weight
+    def estimate(expected: ByClass[Any], shape: Covariance = shape) -> _State:
+        with warnings.catch_warnings():
+            # What is floored is said once, of the final estimate.
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            return _State(estimate_gaussians(expected, names, shape, tied), constant, expected)
 
-    begin: tuple[Gaussians, ByClass[Moments]] = (first, ByClass.zero())
-    (_, completed), _ = repeat_until_stable(source, _expect, estimate, begin, TOLERANCE, MOST_PASSES)
-    return completed
+    first = estimate(start, Diagonal(floor=shape.floor or FLOOR))
+    last, passes = repeat_until_stable(source, _expect, estimate, _movement, first, TOLERANCE, MOST_PASSES)
+    if passes == MOST_PASSES:
+        warnings.warn(
+            f"EM for missing values stopped after {MOST_PASSES} passes before the parameters came to rest. "
+            "They are close to the maximum of the likelihood, and not at it.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return last.expected
 
 
-def _expect(block: Block, state: tuple[Gaussians, ByClass[Moments]]) -> _Expectation:
-    gaussians, _ = state
-    X = block.dense()
-    if np.isinf(X).any():
-        raise block.non_finite()
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The densities of a pass, the columns of each class that never vary, and the moments they were estimated from."""
+
+    gaussians: Gaussians
+    constant: Booleans
+    expected: ByClass[Any]
+
+
+def _movement(before: _State, after: _State) -> float:
+    """The largest move of a mean or covariance, in standard deviations."""
+    moved = 0.0
+    for k in range(len(before.constant)):
+        scale = np.sqrt(np.diag(after.gaussians.covariances.matrix(k)))
+        step = (after.gaussians.means[k] - before.gaussians.means[k]) / scale
+        turn = after.gaussians.covariances.matrix(k) - before.gaussians.covariances.matrix(k)
+        moved = max(moved, np.abs(step).max(), np.abs(turn / np.outer(scale, scale)).max())
+    return float(moved)
+
+
+def _expect(block: Block, state: _State) -> ByClass[Moments]:
+    X = dense(block.X)
     codes = np.zeros(len(X), dtype=np.intp) if block.codes is None else block.codes
     weight = np.ones(len(X)) if block.weight is None else block.weight
-    scores = gaussians.log_density(X)[np.arange(len(X)), codes]
-    parts = {int(k): _complete(X[codes == k], weight[codes == k], gaussians, int(k)) for k in np.unique(codes)}
-    return _Expectation(ByClass(parts), float(weight @ scores), float(weight.sum()))
+    return ByClass({int(k): _complete(X[codes == k], weight[codes == k], state, int(k)) for k in np.unique(codes)})
 
 
-def _complete(X: Floats, weight: Floats, gaussians: Gaussians, k: int) -> Moments:
+def _complete(X: Floats, weight: Floats, state: _State, k: int) -> Moments:
     """Expected moments of one class's rows, pattern by pattern."""
-    mean, C = gaussians.means[k], gaussians.covariances.matrix(k)
+    mean, C = state.gaussians.means[k], state.gaussians.covariances.matrix(k)
+    # A column that never varies has no variance to fill in; its floor would be taken for one.
+    floored = np.diag(C) * state.constant[k]
     patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
     total = Moments.zero(X.shape[1])
     for p, observed in enumerate(patterns):
         chosen = which.ravel() == p
-        total = total + _complete_pattern(X[chosen], weight[chosen], observed, mean, C)
+        total = total + _complete_pattern(X[chosen], weight[chosen], observed, mean, C, floored)
     return total
 
 
-def _complete_pattern(X: Floats, weight: Floats, observed: Booleans, mean: Floats, C: Floats) -> Moments:
+def _complete_pattern(
+    X: Floats, weight: Floats, observed: Booleans, mean: Floats, C: Floats, floored: Floats
+) -> Moments:
     if observed.all():
         return Moments.of(X, weight)
     o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
@@ -94,13 +112,5 @@ def _complete_pattern(X: Floats, weight: Floats, observed: Booleans, mean: Float
         filled[:, m] = mean
     part = Moments.of(filled, weight)
     scatter = part.scatter.copy()
-    scatter[np.ix_(m, m)] += part.weight * rest
+    scatter[np.ix_(m, m)] += part.weight * (rest - np.diag(floored[m]))
     return Moments(part.weight, part.mean, scatter)
-
-
-def _name(source: Source, key: object) -> str:
-    if source.classes is None:
-        return "X"
-    if not isinstance(key, int):
-        raise InvalidDataError("Missing values cannot be completed by fold.")
-    return f"Class {source.classes[key].item()!r}"

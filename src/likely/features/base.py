@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely._validation import check_rows
 from likely.blocks import AdditiveLearner, Block, over_rows
 from likely.densities import class_moments, moments
+from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments, LinearMap, Moments
 
 __all__ = ["LinearFeature", "Projection", "with_signs"]
@@ -36,7 +40,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         """Map rows; the result has shape (n, n_outputs)."""
         linear = self._map()
         rows = check_rows(self, X)
-        mapped = over_rows(lambda block, start: _quietly(linear, block), rows, linear.n_outputs)
+        mapped = over_rows(partial(_quietly, linear), rows, linear.n_outputs)
         doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
         if len(doubtful):
             self._refuse(rows, doubtful)
@@ -44,7 +48,14 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
 
     def inverse_transform(self, X: Any) -> Floats:
         """The rows that map to ``X``; of those, the nearest to the mean in the features left out."""
-        return self._map().inverse(np.asarray(X, dtype=np.float64))
+        linear = self._map()
+        Z = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if self.keeps_missing else True)
+        if Z.shape[1] != linear.n_outputs:
+            raise InvalidDataError(
+                f"inverse_transform of {type(self).__name__} takes the {linear.n_outputs} columns that transform "
+                f"gives, but came with {Z.shape[1]}."
+            )
+        return linear.inverse(Z)
 
     def map_statistics(self, statistics: Any) -> Any:
         """The moments, or moments by class, that the mapped rows have."""
@@ -59,11 +70,12 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return (class_moments if self.by_class else moments), (self.needs,)
 
     def _refuse(self, rows: Any, doubtful: Integers) -> None:
-        """Refuse infinities, and NaN where a projection would spread it over every output."""
-        values = Block(rows[doubtful]).dense()
-        refused = np.isinf(values) if self.keeps_missing else ~np.isfinite(values)
+        """Refuse infinities, values that overflow, and NaN where a projection would spread it over every output."""
+        values = dense(rows[doubtful])
+        refused = ~np.isnan(values).any(axis=1) if self.keeps_missing else np.ones(len(values), dtype=bool)
+        refused |= np.isinf(values).any(axis=1)
         if refused.any():
-            at = int(doubtful[refused.any(axis=1).argmax()])
+            at = int(doubtful[refused.argmax()])
             raise Block(rows[at : at + 1], positions=[at]).non_finite()
 
     @property

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.linalg import eigh
 
 from likely._typing import Floats
+from likely._validation import is_count
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
-from likely.densities.factors import FullCovariances
+from likely.densities.gathering import checked_total
 from likely.exceptions import DegenerateDataError, InvalidParameterError
 from likely.features.base import Projection, with_signs
 from likely.statistics import ByClass, LinearMap, Moments
@@ -69,24 +70,24 @@ class LDA(Projection):
     def _estimate(self, statistics: ByClass[Moments]) -> _Discriminants:
         if len(statistics.parts) < 2:
             raise DegenerateDataError("LDA needs rows of at least two classes, but y has one class only.")
-        total, between = statistics.total(), _between(statistics)
+        total, between = checked_total(statistics), _between(statistics)
         n_kept = self._n_kept(len(statistics.parts), total.n_features)
         shape = Full(floor=self.floor)
         within = shape.estimate(
             [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
         )
-        assert isinstance(within, FullCovariances)
         U = within.whiteners[0]
         values, vectors = eigh(U.T @ between.covariance() @ U)
         directions = U @ vectors[:, ::-1][:, :n_kept]
-        shares = values[::-1][:n_kept] / values.sum()
+        whole = max(values.sum(), np.finfo(np.float64).tiny)
+        shares = np.maximum(values[::-1][:n_kept], 0.0) / whole
         return _Discriminants(total.mean, _with_signs(directions, statistics), shares)
 
     def _n_kept(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
         if self.n_components is None:
             return most
-        if not 1 <= self.n_components <= most:
+        if not is_count(self.n_components, 1, most):
             raise InvalidParameterError(
                 f"n_components of LDA must lie between 1 and {most}, since {n_classes} classes of {n_features} "
                 f"features have no more directions, but is {self.n_components!r}."

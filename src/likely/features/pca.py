@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats
+from likely._validation import is_count
 from likely.exceptions import InvalidParameterError
 from likely.features.base import Projection, with_signs
 from likely.statistics import LinearMap, Moments
@@ -58,7 +59,8 @@ class PCA(Projection):
 
     @property
     def explained_variance_ratio_(self) -> Floats:
-        return np.asarray(self.explained_variance_ / self._moments().variances().sum())
+        whole = self._moments().variances().sum()
+        return np.asarray(self.explained_variance_ / (whole if whole > 0 else 1.0))
 
     def _moments(self) -> Moments:
         self._map()
@@ -75,11 +77,10 @@ def _n_kept(n_components: Any, variances: Floats) -> int:
     d = len(variances)
     if n_components is None:
         return max(1, int((variances > d * np.finfo(np.float64).eps * variances[0]).sum()))
-    if isinstance(n_components, (int, np.integer)) and 1 <= n_components <= d:
+    if is_count(n_components, 1, d):
         return int(n_components)
-    if not isinstance(n_components, (int, np.integer)) and 0 < n_components < 1:
-        shares = np.cumsum(variances) / variances.sum()
-        return int(np.searchsorted(shares, n_components)) + 1
+    if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
+        return min(d, int(np.searchsorted(np.cumsum(variances), n_components * variances.sum())) + 1)
     raise InvalidParameterError(
         f"n_components of PCA must be a number of directions from 1 to the {d} features, a share of the variance "
         f"between 0 and 1, or None, but is {n_components!r}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,7 +16,7 @@ from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import expected_moments
 from likely.exceptions import DegenerateDataError, InvalidDataError, MissingValuesError
 from likely.models.base import EvidenceClassifier
-from likely.statistics import ByClass
+from likely.statistics import ByClass, Moments
 
 __all__ = ["GaussianClassifier", "NearestMeanClassifier", "QuadraticForm"]
 
@@ -70,12 +70,11 @@ class _GaussianFamily(EvidenceClassifier, AdditiveLearner):
         weights: Floats = self.statistics_.weights()
         return np.asarray(weights / weights.sum())
 
-    def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are."""
+    def _learn(self, source: Source) -> None:
         try:
-            return super().fit_source(source)
+            super()._learn(source)
         except MissingValuesError:
-            return self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes)
+            self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
         """Rows and their labels, drawn with the priors of ``predict``."""
@@ -92,7 +91,7 @@ class _GaussianFamily(EvidenceClassifier, AdditiveLearner):
         gaussians = self.gaussians_
         if len(self.classes_) != 2:
             raise InvalidDataError(f"A surface of llr divides two classes, but the model knows {len(self.classes_)}.")
-        P0, P1 = (np.linalg.inv(gaussians.covariances.matrix(k)) for k in (0, 1))
+        P0, P1 = (gaussians.covariances.precision(k) for k in (0, 1))
         m0, m1 = gaussians.means
         logs = np.broadcast_to(gaussians.covariances.log_determinants, 2)
         c = 0.5 * (m0 @ P0 @ m0 - m1 @ P1 @ m1 + logs[0] - logs[1])
@@ -124,7 +123,11 @@ class _GaussianFamily(EvidenceClassifier, AdditiveLearner):
         return estimate_gaussians(statistics, names, self._shape(), self._is_tied(), self._remedy())
 
     def _remedy(self) -> str:
-        return "Use tied=True or covariance='diagonal', or set shrinkage."
+        """What to do about a singular covariance, of what is not done yet."""
+        untied = [] if self._is_tied() else ["tied=True"]
+        if self._shape().moments is not Moments:
+            return f"Drop constant columns{', or use tied=True' if untied else ''}."
+        return f"Use {' or '.join([*untied, 'covariance=' + repr('diagonal')])}, or set shrinkage."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,6 +229,3 @@ class NearestMeanClassifier(_GaussianFamily):
 
     def _is_tied(self) -> bool:
         return True
-
-    def _remedy(self) -> str:
-        return "Check that rows of a class are not all copies of one."

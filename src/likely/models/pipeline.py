@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 import sklearn.pipeline
+from sklearn import get_config
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -14,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from likely._typing import Floats, Labels
 from likely.blocks import AdditiveLearner, Source
 from likely.decisions import Application
-from likely.densities import class_moments
-from likely.exceptions import InvalidParameterError
-from likely.resampling.chains import estimate_chain, needs_of, steps_of
+from likely.densities import class_moments, moments
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
+from likely.resampling.chains import estimate_chain, fits_in_memory, is_mappable, needs_of, steps_of
+from likely.statistics import ByClass
 
 __all__ = ["Pipeline", "make_pipeline"]
 
@@ -48,15 +52,41 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Fit every step on what the steps before it pass on; weights go to all steps."""
+        """Fit every step on what the steps before it pass on; weights go to all steps.
+
+        Chains that can be learned from sums are, in one pass over the rows, so that instalments can follow.
+        """
+        if not params and self._learns_from_sums():
+            with suppress(MissingValuesError, _TooLargeError):
+                self._sums = _ChainSums(self).fit(X, y, sample_weight)
+                return self
         self.__dict__.pop("_sums", None)
         if sample_weight is not None:
             params |= {f"{name}__sample_weight": sample_weight for name in self._weighted_steps()}
         super().fit(X, y, **params)
         return self
 
+    def _learns_from_sums(self) -> bool:
+        """Whether the whole chain follows from moments, and nobody wants to watch, keep or name what steps pass on."""
+        named = self.__dict__.get("_output_is_named") or get_config()["transform_output"] != "default"
+        return self.memory is None and not self.verbose and not named and is_mappable(steps_of(self))
+
+    def set_output(self, *, transform: Any = None) -> Self:
+        """Set the container of what the steps pass on."""
+        self._output_is_named = transform not in (None, "default")
+        super().set_output(transform=transform)
+        return self
+
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more instalment; parameters as for :meth:`likely.GaussianClassifier.partial_fit`."""
+        """Learn from one more instalment; parameters as for :meth:`likely.GaussianClassifier.partial_fit`.
+
+        The steps are estimated when the pipeline is next used.
+        """
+        if "_sums" not in self.__dict__ and self.__sklearn_is_fitted__():
+            raise IncompatiblePartsError(
+                "This pipeline was fitted step by step, which leaves no sums that more rows could be added to. "
+                "Learn the first instalment by partial_fit too."
+            )
         self._chain().partial_fit(X, y, classes, sample_weight)
         return self
 
@@ -87,9 +117,9 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             X = step.transform(X)
         return X
 
-    def _chain(self) -> _Chain:
+    def _chain(self) -> _ChainSums:
         if "_sums" not in self.__dict__:
-            self._sums = _Chain(self)
+            self._sums = _ChainSums(self)
         return self._sums
 
     def _weighted_steps(self) -> list[str]:
@@ -107,6 +137,18 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         """Number of features of the input."""
         return int(self._sums.n_features_in_ if "_sums" in self.__dict__ else super().n_features_in_)
 
+    @property
+    def classes_(self) -> Labels:
+        """The classes, of which there may be more with the next instalment."""
+        return np.asarray(self._sums.classes_ if "_sums" in self.__dict__ else super().classes_)
+
+    def __getitem__(self, which: Any) -> Any:
+        """A step, or a part of the chain, up to date."""
+        if "_sums" in self.__dict__:
+            with suppress(NotFittedError):
+                self._sums.bring_up_to_date()
+        return super().__getitem__(which)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = all(get_tags(step).input_tags.allow_nan for step in steps_of(self))
@@ -115,24 +157,46 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         # scikit-learn asks before every use: the moment to estimate from the instalments that have come since.
         if "_sums" in self.__dict__:
-            self._sums._learned()
+            self._sums.bring_up_to_date()
         return bool(super().__sklearn_is_fitted__())
 
 
-class _Chain(AdditiveLearner):
-    """The sums of a whole chain: moments of its input by class, from which every step is estimated in turn."""
+class _TooLargeError(SourceError):
+    """The moments of a chain's input would take too much memory."""
 
-    by_class = True
+
+class _ChainSums(AdditiveLearner):
+    """The sums of a whole chain: moments of its input by class, from which every step is estimated in turn."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
 
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Whether any step learns from labels."""
+        return any(step.by_class for step in steps_of(self.pipeline) if hasattr(step, "by_class"))
+
+    def bring_up_to_date(self) -> None:
+        """Estimate the steps, if rows have come or steps were replaced since they last were."""
+        if any(not hasattr(step, "statistics_") for step in steps_of(self.pipeline)):
+            self._parameters = None
+        self._learned()
+
+    def _learn(self, source: Source) -> None:
+        n_cells = 1 if source.classes is None else len(source.classes)
+        if not fits_in_memory(needs_of(steps_of(self.pipeline)), n_cells, source.n_features):
+            raise _TooLargeError(
+                f"The moments of {n_cells} classes of {source.n_features} features do not fit in memory."
+            )
+        super()._learn(source)
+
     def _statistic(self) -> Any:
-        return class_moments, (needs_of(steps_of(self.pipeline)),)
+        return (class_moments if self.by_class else moments), (needs_of(steps_of(self.pipeline)),)
 
     def _estimate(self, statistics: Any) -> Any:
         steps = steps_of(self.pipeline)
-        estimate_chain(steps, statistics, self.classes_)
+        by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
+        estimate_chain(steps, by_class, getattr(self, "classes_", None))
         if hasattr(self, "feature_names_in_"):
             steps[0].feature_names_in_ = self.feature_names_in_
         return steps

@@ -14,7 +14,16 @@ from likely._typing import Labels
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["estimate_chain", "estimate_step", "is_mappable", "needs_of", "steps_of"]
+__all__ = ["estimate_chain", "estimate_step", "fits_in_memory", "is_mappable", "needs_of", "steps_of"]
+
+
+MOST_BYTES = 2**31
+"""Memory that the moments of all classes, or of all (class, fold) cells, may take."""
+
+
+def fits_in_memory(kind: type[Moments] | type[DiagonalMoments], n_cells: int, n_features: int) -> bool:
+    """Whether so many moments may be held at once; if not, data are fitted step by step and fold by fold."""
+    return 8 * n_cells * n_features ** (2 if kind is Moments else 1) <= MOST_BYTES
 
 
 def steps_of(model: Any) -> list[Any]:
@@ -42,14 +51,14 @@ def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
     return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
 
 
-def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels) -> None:
+def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels | None) -> None:
     """Estimate every step from the moments by class of the chain's input."""
     for step in steps[:-1]:
         statistics = estimate_step(step, statistics, classes).map_statistics(statistics)
     estimate_step(steps[-1], statistics, classes)
 
 
-def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels) -> Any:
+def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -> Any:
     """Estimate one step from the moments by class of its input."""
     if step.needs is DiagonalMoments:
         statistics = statistics.each(lambda part: part.diagonal())

@@ -9,21 +9,21 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import LeaveOneOut, check_cv
+from sklearn.utils.validation import has_fit_parameter
 
+from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_rows, check_weight, encode_labels
-from likely.blocks import ArraySource, Block
+from likely.blocks import ArraySource
 from likely.densities import class_moments
-from likely.exceptions import DegenerateDataError, InvalidDataError, MissingValuesError
-from likely.resampling.chains import estimate_step, is_mappable, needs_of, steps_of
-from likely.statistics import ByClass, Moments
+from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, MissingValuesError
+from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
+from likely.statistics import ByClass
 
 __all__ = ["kfold_scores"]
-
-MOST_CELL_BYTES = 2**31
-"""Memory that the (class, fold) cells may take; past it models are refitted."""
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
@@ -63,6 +63,8 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     single = not isinstance(pipelines, (list, tuple))
     models = [pipelines] if single else list(pipelines)
     trial = _Trial.of(X, y, folds, groups, sample_weight)
+    for model in models:
+        _check_model(model, trial)
     results: dict[int, Floats] = {}
     if trial.leaves_one_out:
         results = _downdated(models, trial)
@@ -70,6 +72,15 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
         results = _from_cells(models, trial)
     scores = [results[i] if i in results else _refitted(model, trial) for i, model in enumerate(models)]
     return scores[0] if single else scores
+
+
+def _check_model(model: Any, trial: _Trial) -> None:
+    """What is asked of every model is asked before any work is done."""
+    name = type(steps_of(model)[-1]).__name__
+    if not hasattr(model, "log_likelihood") and not hasattr(model, "decision_function"):
+        raise IncompatiblePartsError(f"{name} has neither log_likelihood nor decision_function, so it gives no scores.")
+    if trial.weight_of(slice(None)) is not None and not has_fit_parameter(model, "sample_weight"):
+        raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +99,7 @@ class _Trial:
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> _Trial:
         X = X if hasattr(X, "shape") else np.asarray(X)
+        X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
         y = check_labels("kfold_scores", y)
         if len(y) != X.shape[0]:
             raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
@@ -138,6 +150,12 @@ class _Trial:
     def _check_classes(self) -> None:
         """Every model must learn from every class: what a class weighs outside a fold is more than nothing."""
         n_classes, learned = len(self.classes), self.weight > 0
+        weightless = np.flatnonzero(np.bincount(self.codes, learned, n_classes) == 0)
+        if len(weightless):
+            raise DegenerateDataError(
+                f"All rows of class {self.classes.tolist()[weightless[0]]!r} have weight 0, so it cannot be learned. "
+                "Leave its rows out."
+            )
         if self.complementary:
             cells = self.codes * len(self.tests) + self.fold_of_row
             held_out = np.bincount(cells[learned], minlength=n_classes * len(self.tests)).reshape(n_classes, -1)
@@ -155,7 +173,11 @@ class _Trial:
 
 def _from_cells(models: list[Any], trial: _Trial) -> dict[int, Floats]:
     """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
-    chains = {i: steps_of(model) for i, model in enumerate(models) if is_mappable(steps_of(model))}
+    chains = {
+        i: steps_of(model)
+        for i, model in enumerate(models)
+        if is_mappable(steps_of(model)) and hasattr(model, "log_likelihood")
+    }
     kinds = {i: needs_of(steps) for i, steps in chains.items()}
     results: dict[int, Floats] = {}
     for kind in set(kinds.values()):
@@ -167,8 +189,7 @@ def _from_cells(models: list[Any], trial: _Trial) -> dict[int, Floats]:
 def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> dict[int, Floats]:
     """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
     rows = check_rows(BaseEstimator(), trial.X, reset=True)
-    n_cells, n_values = len(trial.classes) * len(trial.tests), rows.shape[1] ** (2 if kind is Moments else 1)
-    if 8 * n_cells * n_values > MOST_CELL_BYTES:
+    if not fits_in_memory(kind, len(trial.classes) * len(trial.tests), rows.shape[1]):
         return {}
     try:
         cells = _gathered(kind, rows, trial)
@@ -265,7 +286,7 @@ def _downdated(models: list[Any], trial: _Trial) -> dict[int, Floats]:
     for i, model in enumerate(models):
         if not hasattr(model, "leave_one_out") or not trial.weight.all():
             continue
-        rows = Block(check_rows(BaseEstimator(), trial.X, reset=True)).dense()
+        rows = dense(check_rows(BaseEstimator(), trial.X, reset=True))
         if np.isnan(rows).any():
             continue
         weight = trial.weight_of(slice(None))
@@ -298,9 +319,11 @@ def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Intege
     if isinstance(splitter, LeaveOneOut):
         yield from ((row, None) for row in np.arange(len(y))[:, None])
         return
-    for chosen in splitter.split(X, y, groups):
-        train, test = map(_positions, chosen)
-        complementary = len(train) + len(test) == len(y) and _others(test, len(y))[train].all()
+    for fold, chosen in enumerate(splitter.split(X, y, groups)):
+        train, test = (_positions(rows, len(y), fold) for rows in chosen)
+        if not _others(test, len(y))[train].all():
+            raise InvalidDataError(f"Fold {fold} learns from rows that it is tested on. Keep them apart.")
+        complementary = (np.bincount(np.concatenate([train, test]), minlength=len(y)) == 1).all()
         yield test, None if complementary else train
 
 
@@ -310,9 +333,12 @@ def _others(rows: Integers, n: int) -> Booleans:
     return others
 
 
-def _positions(chosen: Any) -> Integers:
-    chosen = np.asarray(chosen)
-    return np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+def _positions(chosen: Any, n: int, fold: int) -> Integers:
+    rows = np.asarray(chosen)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
+    if len(rows) and not (rows.min() >= 0 and rows.max() < n):
+        raise InvalidDataError(f"Fold {fold} names row {rows.min() if rows.min() < 0 else rows.max()} of {n} rows.")
+    return rows
 
 
 def _take(X: Any, rows: Integers) -> Any:

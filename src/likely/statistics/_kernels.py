@@ -9,15 +9,15 @@ __all__ = ["sums_by_code"]
 
 
 @numba.njit(nogil=True, cache=True)
-def sums_by_code(X: Floats, codes: Integers, weight: Floats, n_codes: int) -> tuple[Floats, ...]:
-    """Weighted sums and sums of squares by code and column, NaN left out, about each code's first value.
+def sums_by_code(X: Floats, codes: Integers, weight: Floats, shift: Floats) -> tuple[Floats, ...]:
+    """Weighted sums and sums of squares by code and column, NaN left out, about the ``shift`` of each.
 
-    The shift is one of the values summed, so its squared distance to the mean is at most the scatter itself: the
-    cancellation when the sums are moved to the mean costs no more digits than log10 of the number of rows.
+    A shift of NaN is replaced, in place, by the first value met. That is one of the values summed, so if no weight is
+    much smaller than the others its squared distance to the mean is at most the scatter itself, and the cancellation
+    when the sums are moved to the mean costs no more digits than log10 of the number of rows.
     """
-    n, d = X.shape
-    rows = np.zeros(n_codes)
-    present, shift = np.zeros((n_codes, d)), np.zeros((n_codes, d))
+    (n, d), n_codes = X.shape, len(shift)
+    rows, present = np.zeros(n_codes), np.zeros((n_codes, d))
     first, second = np.zeros((n_codes, d)), np.zeros((n_codes, d))
     for i in range(n):
         k, w = codes[i], weight[i]
@@ -25,10 +25,10 @@ def sums_by_code(X: Floats, codes: Integers, weight: Floats, n_codes: int) -> tu
         for j in range(d):
             x = X[i, j]
             if x == x:
-                if present[k, j] == 0:
+                if present[k, j] == 0 and shift[k, j] != shift[k, j]:
                     shift[k, j] = x
                 x -= shift[k, j]
                 present[k, j] += w
                 first[k, j] += w * x
                 second[k, j] += w * x * x
-    return rows, present, shift, first, second
+    return rows, present, first, second

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, eigh
 from scipy.sparse import issparse
 
-from likely._numerics import scratch
+from likely._numerics import dense, scratch
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.linear_map import LinearMap
@@ -59,11 +59,8 @@ class Moments:
     mean: Floats
     scatter: Floats
 
-    takes_missing: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
-        self.mean.flags.writeable = False
-        self.scatter.flags.writeable = False
+        _freeze(self, "mean", "scatter")
 
     @property
     def n_features(self) -> int:
@@ -81,7 +78,7 @@ class Moments:
 
         With ``overwrite`` an array in double precision may be used as working space.
         """
-        X = _dense(X)
+        X = dense(X)
         total = float(len(X)) if weight is None else float(weight.sum())
         mean = np.asarray((X.sum(axis=0) if weight is None else weight @ X) / total)
         centred = np.subtract(X, mean, out=X if overwrite else scratch(X.shape, slot=1))
@@ -95,13 +92,14 @@ class Moments:
         return _of_each_group(cls, X, codes, weight)
 
     def __add__(self, other: Moments) -> Moments:
+        _check_alike(self, other)
         if not self.weight or not other.weight:
             return self if self.weight else other
         weight = self.weight + other.weight
         share = other.weight / weight
         step = other.mean - self.mean
         scatter = self.scatter + other.scatter
-        blas.dger(self.weight * share, step, step, a=scatter.T, overwrite_a=True)
+        scatter = blas.dger(self.weight * share, step, step, a=scatter.T, overwrite_a=True).T
         return Moments(weight, self.mean + share * step, scatter)
 
     def mapped(self, linear: LinearMap) -> Moments:
@@ -174,11 +172,8 @@ class DiagonalMoments:
     mean: Floats
     scatter: Floats
 
-    takes_missing: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
-        for part in (self.column_weights, self.mean, self.scatter):
-            part.flags.writeable = False
+        _freeze(self, "column_weights", "mean", "scatter")
 
     @property
     def n_features(self) -> int:
@@ -196,7 +191,7 @@ class DiagonalMoments:
         w = np.ones(X.shape[0]) if weight is None else weight
         if issparse(X):
             return _of_sparse(X, w)
-        X = _dense(X)
+        X = dense(X)
         missing = np.isnan(X)
         column_weights = w @ ~missing if missing.any() else np.full(X.shape[1], w.sum())
         present = np.where(missing, 0.0, X) if missing.any() else X
@@ -216,14 +211,20 @@ class DiagonalMoments:
         from likely.statistics._kernels import sums_by_code
 
         w = np.ones(X.shape[0]) if weight is None else weight
-        rows, present, shift, first, second = sums_by_code(
-            np.ascontiguousarray(_dense(X)), codes, w, int(codes.max()) + 1
-        )
+        X = np.ascontiguousarray(dense(X))
+        shift = np.full((int(codes.max()) + 1, X.shape[1]), np.nan)
+        rows, present, first, second = sums_by_code(X, codes, w, shift)
+        # A light row far from the rest makes a bad origin; then the mean it led to makes a good one.
+        if (second > 1e6 * (second - first**2 / _divisor(present))).any():
+            shift += first / _divisor(present)
+            rows, present, first, second = sums_by_code(X, codes, w, shift)
         step = first / _divisor(present)
         scatter = np.maximum(second - first * step, 0.0)
-        return {int(k): cls(float(rows[k]), present[k], shift[k] + step[k], scatter[k]) for k in np.flatnonzero(rows)}
+        mean = np.where(present > 0, shift + step, 0.0)
+        return {int(k): cls(float(rows[k]), present[k], mean[k], scatter[k]) for k in np.flatnonzero(rows)}
 
     def __add__(self, other: DiagonalMoments) -> DiagonalMoments:
+        _check_alike(self, other)
         present = self.column_weights + other.column_weights
         share = other.column_weights / _divisor(present)
         step = other.mean - self.mean
@@ -257,8 +258,20 @@ class DiagonalMoments:
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
 
 
-def _dense(X: Rows) -> Floats:
-    return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
+def _freeze(statistic: Any, *names: str) -> None:
+    """Hold arrays as read-only views, in double precision and row order."""
+    for name in names:
+        view = np.ascontiguousarray(getattr(statistic, name), dtype=np.float64).view()
+        view.flags.writeable = False
+        object.__setattr__(statistic, name, view)
+
+
+def _check_alike(a: Any, b: Any) -> None:
+    if type(a) is not type(b) or a.n_features != b.n_features:
+        raise IncompatiblePartsError(
+            f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features}. "
+            "Statistics add if they are of one kind; a model whose shape of covariance was changed must be fitted anew."
+        )
 
 
 def _divisor(weights: Floats) -> Floats:
@@ -290,7 +303,7 @@ def _of_each_group(kind: Any, X: Rows, codes: Integers, weight: Floats | None) -
         return {int(occurring[0]): kind.of(X, weight)}
     # NumPy sorts 16-bit integers by radix: 16 times as fast as the comparison sort of wider ones.
     order = np.argsort(codes.astype(np.int16) if len(sizes) < 2**15 else codes, kind="stable")
-    rows = X if issparse(X) else _dense(X)
+    rows = X if issparse(X) else dense(X)
     ends = np.cumsum(sizes)
     runs = {int(k): order[ends[k] - sizes[k] : ends[k]] for k in occurring}
     return {k: _of_rows(kind, rows, run, weight) for k, run in runs.items()}
