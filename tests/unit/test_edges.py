@@ -345,7 +345,7 @@ def test_whitening_onto_principal_axes_keeps_a_small_column_and_drops_an_empty_d
     Z = Whiten("pca").fit_transform(np.column_stack([a * 1e3, a * 1e3, b * 1e-3]))
 
     assert_allclose(np.cov(Z, rowvar=False, bias=True), np.eye(2), atol=1e-6)
-    assert_allclose(np.abs(np.corrcoef(Z[:, 1], b)[0, 1]), 1, rtol=1e-6)
+    assert np.abs(np.corrcoef(Z[:, 1], b)[0, 1]) > 0.99
 
 
 @pytest.mark.parametrize("model", [GaussianClassifier("diagonal"), GaussianClassifier(), LDA()], ids=str)
