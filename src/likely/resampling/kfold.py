@@ -197,8 +197,7 @@ def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: _Trial) -> di
         return {}
     scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
     held_out = _HeldOut(rows, max(map(len, trial.tests)))
-    for fold, test in enumerate(trial.tests):
-        statistics = cells.regrouped(partial(_class_outside, fold))
+    for test, statistics in zip(trial.tests, _outside_each_fold(cells, len(trial.tests)), strict=True):
         for i, part in _score_together(chains, statistics, trial.classes, held_out.rows(test)).items():
             scores[i][test] = part
     return scores
@@ -217,8 +216,20 @@ class _HeldOut:
         return np.asarray(np.take(self.X, test, axis=0, out=self.space[: len(test)], mode="clip"))
 
 
-def _class_outside(fold: int, cell: tuple[int, int]) -> int | None:
-    return None if cell[1] == fold else cell[0]
+def _outside_each_fold(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
+    """The sums by class of the cells outside each fold in turn: those before it and those after it, both running."""
+    folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
+    after: list[ByClass[Any]] = [ByClass.zero()]
+    for fold in reversed(folds[1:]):
+        after.append(fold + after[-1])
+    before: ByClass[Any] = ByClass.zero()
+    for fold in folds:
+        yield before + after.pop()
+        before = before + fold
+
+
+def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
+    return cell[0] if cell[1] == fold else None
 
 
 def _gathered(kind: Any, rows: Rows, trial: _Trial) -> ByClass[Any]:
