@@ -148,8 +148,8 @@ def cross_validation():
     shared, by_hand = clock(lambda: _hand_shared(X, y, folds), 1)
     searched, by_search = clock(lambda: _grid_search(X, y, folds), 1)
     accuracies = np.reshape([(s.argmax(axis=1) == y).mean() for s in scores], (len(SIZES), len(SHAPES)))
-    # Tied models are timed and not compared: scikit-learn's LDA weights the pooled covariance by the priors it is given,
-    # and it has no tied diagonal Gaussian, for which the untied one stands in.
+    # Tied models are timed and not compared: scikit-learn's LDA weights the pooled covariance by the priors it is
+    # given, and it has no tied diagonal Gaussian, for which the untied one stands in.
     for name, seconds, found in (("hand-shared PCA", shared, by_hand), ("grid search", searched, by_search)):
         differ = np.abs(accuracies - found)[:, [0, 2]].max()
         report("5 folds x 12 chains, MNIST", ours, {name: seconds}, f"accuracies differ by at most {differ:.0e}")

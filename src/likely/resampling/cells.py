@@ -1,0 +1,142 @@
+"""Out-of-fold scores from the sums of (class, fold) cells, without fitting on data."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from likely._typing import Floats, Integers, Labels, Rows
+from likely._validation import check_rows
+from likely.blocks import ArraySource
+from likely.densities import class_moments
+from likely.exceptions import MissingValuesError
+from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
+from likely.resampling.folds import Trial
+from likely.statistics import ByClass
+
+__all__ = ["scores_from_cells"]
+
+
+def scores_from_cells(models: list[Any], trial: Trial) -> dict[int, Floats]:
+    """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
+    chains = {
+        i: steps_of(model)
+        for i, model in enumerate(models)
+        if is_mappable(steps_of(model)) and hasattr(model, "log_likelihood")
+    }
+    kinds = {i: needs_of(steps) for i, steps in chains.items()}
+    results: dict[int, Floats] = {}
+    for kind in set(kinds.values()):
+        alike = {i: steps for i, steps in chains.items() if kinds[i] is kind}
+        results |= _from_cells_of(kind, alike, trial)
+    return results
+
+
+def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: Trial) -> dict[int, Floats]:
+    """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
+    rows = check_rows(BaseEstimator(), trial.X, reset=True)
+    if not fits_in_memory(kind, len(trial.classes) * len(trial.tests), rows.shape[1]):
+        return {}
+    try:
+        cells = _gathered(kind, rows, trial)
+    except MissingValuesError:
+        return {}
+    scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
+    held_out = _HeldOut(rows, max(map(len, trial.tests)))
+    for test, statistics in zip(trial.tests, _outside_each_fold(cells, len(trial.tests)), strict=True):
+        for i, part in _score_together(chains, statistics, trial.classes, held_out.rows(test)).items():
+            scores[i][test] = part
+    return scores
+
+
+class _HeldOut:
+    """A fold's rows, brought together in memory that the folds share: touching fresh pages costs more than the copy."""
+
+    def __init__(self, X: Rows, most: int) -> None:
+        self.X = X
+        self.space = np.empty((most, X.shape[1]), dtype=X.dtype) if isinstance(X, np.ndarray) else None
+
+    def rows(self, test: Integers) -> Rows:
+        if self.space is None or not isinstance(self.X, np.ndarray):
+            return self.X[test]
+        return np.asarray(np.take(self.X, test, axis=0, out=self.space[: len(test)], mode="clip"))
+
+
+def _outside_each_fold(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
+    """The sums by class of the cells outside each fold in turn: those before it and those after it, both running."""
+    folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
+    after: list[ByClass[Any]] = [ByClass.zero()]
+    for fold in reversed(folds[1:]):
+        after.append(fold + after[-1])
+    before: ByClass[Any] = ByClass.zero()
+    for fold in folds:
+        yield before + after.pop()
+        before = before + fold
+
+
+def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
+    return cell[0] if cell[1] == fold else None
+
+
+def _gathered(kind: Any, rows: Rows, trial: Trial) -> ByClass[Any]:
+    """The moments of every (class, fold) cell; rows of no weight are not learned from."""
+    codes, folds = trial.codes, trial.fold_of_row
+    if trial.weight.all():
+        return ArraySource(rows, codes, trial.weight_of(slice(None)), trial.classes, folds).reduce(class_moments, kind)
+    kept = np.flatnonzero(trial.weight)
+    source = ArraySource(rows[kept], codes[kept], trial.weight_of(kept), trial.classes, folds[kept])
+    return source.reduce(class_moments, kind)
+
+
+def _score_together(
+    chains: dict[int, list[Any]], statistics: ByClass[Any], classes: Labels, rows: Rows
+) -> dict[int, Floats]:
+    """Scores of a fold's rows by chains; those that begin alike share what they begin with."""
+    groups: dict[bytes, dict[int, list[Any]]] = {}
+    for i, steps in chains.items():
+        groups.setdefault(pickle.dumps(clone(steps[0])), {})[i] = steps
+    firsts = [estimate_step(clone(next(iter(m.values()))[0]), statistics, classes) for m in groups.values()]
+    results: dict[int, Floats] = {}
+    passed_on = _PassedOn(statistics, rows)
+    for step, members in sorted(zip(firsts, groups.values(), strict=True), key=_width, reverse=True):
+        results |= {i: step.log_likelihood(rows) for i, steps in members.items() if len(steps) == 1}
+        longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
+        if longer:
+            mapped, transformed = passed_on.by(step)
+            results |= _score_together(longer, mapped, classes, transformed)
+    return results
+
+
+def _width(pair: tuple[Any, Any]) -> int:
+    return len(getattr(pair[0], "components_", ()))
+
+
+class _PassedOn:
+    """What steps pass on of one input; of two projections where one begins like the other, the wider serves both."""
+
+    def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
+        self.statistics, self.rows = statistics, rows
+        self.widest: tuple[Any, ByClass[Any], Rows] | None = None
+
+    def by(self, step: Any) -> tuple[ByClass[Any], Rows]:
+        if self.widest is not None and _begins_like(step, self.widest[0]):
+            k = len(step.components_)
+            return self.widest[1].each(lambda part: part.leading(k)), self.widest[2][:, :k]
+        passed = step.map_statistics(self.statistics), step.transform(self.rows)
+        if hasattr(step, "components_"):
+            self.widest = (step, *passed)
+        return passed
+
+
+def _begins_like(step: Any, wider: Any) -> bool:
+    """Whether a step's directions are the first of a wider step's, about the same mean."""
+    return (
+        hasattr(step, "components_")
+        and np.array_equal(step.mean_, wider.mean_)
+        and np.array_equal(step.components_, wider.components_[: len(step.components_)])
+    )

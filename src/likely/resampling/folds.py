@@ -1,0 +1,134 @@
+"""The data of a cross-validation and how they are split, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.model_selection import LeaveOneOut, check_cv
+
+from likely._typing import Booleans, Floats, Integers, Labels
+from likely._validation import check_labels, check_weight, encode_labels
+from likely.exceptions import DegenerateDataError, InvalidDataError
+
+__all__ = ["Trial"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The data and how they are split, checked once."""
+
+    X: Any
+    y: Labels
+    classes: Labels
+    codes: Integers
+    weight: Floats
+    tests: list[Integers]
+    trains: list[Integers | None]
+    """Rows learned from; None stands for all rows but those tested on."""
+
+    @classmethod
+    def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Trial:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
+        y = check_labels("kfold_scores", y)
+        if len(y) != X.shape[0]:
+            raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
+        given = check_weight(sample_weight, len(y))
+        weight = np.ones(len(y)) if given is None else given
+        tests, trains = zip(*_splits(folds, X, y, groups), strict=True)
+        classes, codes = encode_labels(y)
+        trial = cls(X, y, classes, codes, weight, list(tests), list(trains))
+        trial._check_partition()
+        trial._check_classes()
+        return trial
+
+    @cached_property
+    def complementary(self) -> bool:
+        """Whether every model learns from all rows but those it is tested on."""
+        return all(train is None for train in self.trains)
+
+    @cached_property
+    def leaves_one_out(self) -> bool:
+        """Whether every row is a fold of its own."""
+        return self.complementary and len(self.tests) == len(self.y)
+
+    @cached_property
+    def fold_of_row(self) -> Integers:
+        """The fold in which each row is held out."""
+        folds = np.empty(len(self.y), dtype=np.intp)
+        folds[np.concatenate(self.tests)] = np.repeat(np.arange(len(self.tests)), [len(test) for test in self.tests])
+        return folds
+
+    def weight_of(self, rows: Any) -> Floats | None:
+        """Weights of some rows; None where all rows of the trial weigh one."""
+        return None if (self.weight == 1).all() else self.weight[rows]
+
+    def train(self, fold: int) -> Integers:
+        """The rows that the model of a fold learns from."""
+        train = self.trains[fold]
+        return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
+
+    def _check_partition(self) -> None:
+        times = np.bincount(np.concatenate(self.tests), minlength=len(self.y))
+        if (times != 1).any():
+            row = int((times != 1).argmax())
+            raise InvalidDataError(
+                f"The test sets of the folds must hold every row once, but row {row} is held out {times[row]} times. "
+                "Use a splitter such as StratifiedKFold, GroupKFold or LeaveOneOut."
+            )
+
+    def _check_classes(self) -> None:
+        """Every model must learn from every class: what a class weighs outside a fold is more than nothing."""
+        n_classes, learned = len(self.classes), self.weight > 0
+        weightless = np.flatnonzero(np.bincount(self.codes, learned, n_classes) == 0)
+        if len(weightless):
+            raise DegenerateDataError(
+                f"All rows of class {self.classes.tolist()[weightless[0]]!r} have weight 0, so it cannot be learned. "
+                "Leave its rows out."
+            )
+        if self.complementary:
+            cells = self.codes * len(self.tests) + self.fold_of_row
+            held_out = np.bincount(cells[learned], minlength=n_classes * len(self.tests)).reshape(n_classes, -1)
+            left = held_out.sum(axis=1, keepdims=True) - held_out
+        else:
+            trains = [self.train(fold) for fold in range(len(self.tests))]
+            left = np.column_stack([np.bincount(self.codes[rows], learned[rows], n_classes) for rows in trains])
+        if (left == 0).any():
+            k, fold = np.argwhere(left == 0)[0]
+            raise DegenerateDataError(
+                f"Class {self.classes.tolist()[k]!r} has no rows outside fold {fold}, so the model tested there cannot "
+                "learn it. Use fewer folds, or folds stratified by class."
+            )
+
+
+def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
+    """Test and training rows of each fold; None for training on all others, so that n folds do not take n² numbers."""
+    splitter = check_cv(folds, y, classifier=True)
+    if isinstance(splitter, LeaveOneOut):
+        yield from ((row, None) for row in np.arange(len(y))[:, None])
+        return
+    for fold, chosen in enumerate(splitter.split(X, y, groups)):
+        train, test = (_positions(rows, len(y), fold) for rows in chosen)
+        if not _others(test, len(y))[train].all():
+            raise InvalidDataError(f"Fold {fold} learns from rows that it is tested on. Keep them apart.")
+        complementary = (np.bincount(np.concatenate([train, test]), minlength=len(y)) == 1).all()
+        yield test, None if complementary else train
+
+
+def _others(rows: Integers, n: int) -> Booleans:
+    others = np.ones(n, dtype=bool)
+    others[rows] = False
+    return others
+
+
+def _positions(chosen: Any, n: int, fold: int) -> Integers:
+    rows = np.asarray(chosen)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
+    if len(rows) and not (rows.min() >= 0 and rows.max() < n):
+        raise InvalidDataError(f"Fold {fold} names row {rows.min() if rows.min() < 0 else rows.max()} of {n} rows.")
+    return rows
