@@ -46,11 +46,11 @@ def _canonical(X: Any) -> Any:
 
 
 def check_training(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = True, supervised: bool = True
+    estimator: Any, whom: str, X: Any, y: Any, sample_weight: Any, reset: bool, supervised: bool
 ) -> tuple[Rows, Labels | None, Floats | None, Integers | None]:
     """Rows, labels and weights to learn from, and where the rows were, if some of weight zero have been dropped."""
     X = check_rows(estimator, X, reset)
-    labels = check_labels(type(estimator).__name__, y) if supervised else None
+    labels = check_labels(whom, y) if supervised else None
     if labels is not None:
         check_consistent_length(X, labels)
     weight = check_weight(sample_weight, X.shape[0])
@@ -114,7 +114,8 @@ def check_labels(whom: str, y: Any) -> Labels:
     if labels.dtype.kind in "iubUS":
         return labels
     values = labels.astype(object).tolist() if labels.dtype.kind in "OT" else labels.tolist()
-    missing = [value is None or (value == value) is not True for value in values]
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    missing = [_is_missing(value) for value in values]
     if any(missing):
         raise InvalidDataError(
             f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without one."
@@ -126,6 +127,13 @@ def check_labels(whom: str, y: Any) -> Labels:
         labels = _of_one_type(values)
     check_classification_targets(labels)
     return labels
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or not bool(value == value)
+    except TypeError:  # pandas' NA is neither equal to itself nor not
+        return True
 
 
 def _of_one_type(values: list[Any]) -> Labels:

@@ -26,6 +26,7 @@ from likely import (
     InvalidDataError,
     InvalidParameterError,
     NotEnoughDataError,
+    SourceError,
     Standardize,
     Whiten,
     kfold_scores,
@@ -430,3 +431,187 @@ def test_the_advice_for_a_singular_covariance_is_something_not_done_yet(model, a
         model.fit(np.column_stack([X, np.ones(60)]), y)
 
     assert str(record[0].message).endswith(advice)
+
+
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+def test_a_failed_fit_leaves_a_pipeline_and_its_steps_as_they_were(data):
+    X, y = data
+    chain = make_pipeline(Standardize(), LDA(), GaussianClassifier(Full(floor=0))).fit(X, y)
+    before = chain.log_likelihood(X)
+    bad = X.copy()
+    bad[0, 0] = np.inf
+
+    for attempt in (
+        lambda: chain.fit(X[[0, 20, 40]] + 9, [0, 1, 2]),
+        lambda: chain.fit(bad, y),
+        lambda: chain.fit(np.where(X > 0, X, np.nan), y),
+        lambda: chain.fit_source(ArraySource(bad, y, classes=np.arange(3))),
+        lambda: chain.partial_fit(bad, y),
+    ):
+        with pytest.raises(ValueError, match=r"rank|infinity|NaN"):
+            attempt()
+        assert_array_equal(chain.log_likelihood(X), before)
+
+
+def test_fit_transform_forgets_earlier_instalments(data):
+    X, _ = data
+    chain = make_pipeline(Standardize(), PCA(2)).partial_fit(X + 100)
+
+    assert_allclose(chain.fit_transform(X), chain.transform(X))
+    assert_allclose(chain.transform(X).mean(axis=0), 0, atol=1e-10)
+
+
+def test_steps_seen_by_name_are_up_to_date(data):
+    X, y = data
+    chain = make_pipeline(Standardize(), PCA(2), GaussianClassifier()).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+
+    assert_allclose(chain.named_steps["standardize"].mean_, X.mean(axis=0))
+    assert len(chain[:2].get_feature_names_out()) == 2
+
+
+@pytest.mark.parametrize("model", [GaussianClassifier(), Gaussian()], ids=str)
+def test_rows_cannot_be_added_to_sums_that_em_completed(model, data):
+    X, y = data
+    blank = X.copy()
+    blank[0, 0] = np.nan
+    fitted = model.fit(blank, y)
+
+    with pytest.raises(IncompatiblePartsError, match="by EM, whose sums no rows can be added to"):
+        fitted.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_em_never_lowers_the_likelihood_of_what_was_observed(tied, rng):
+    """Also where a class has a column of which a single value was observed."""
+    n, y = 60, np.arange(60) % 2
+    X = rng.normal(size=(n, 2))
+    X[:, 1] += X[:, 0]
+    X[(y == 0) & (np.arange(n) > 20), 1] = np.nan
+    X[0, 1] = 0.5
+    start = GaussianClassifier("diagonal", tied=tied).fit(X, y)
+
+    fitted = GaussianClassifier(tied=tied).fit(X, y)
+
+    own = np.arange(n), y
+    assert fitted.log_likelihood(X)[own].sum() > start.log_likelihood(X)[own].sum()
+
+
+def test_tied_em_survives_a_class_with_one_observed_value(rng):
+    n, y = 60, np.arange(60) % 2
+    X = rng.normal(size=(n, 2))
+    X[:, 1] += X[:, 0]
+    X[y == 0, 1] = np.nan
+    X[0, 1] = 0.5
+
+    fitted = GaussianClassifier(tied=True).fit(X, y)
+
+    assert fitted.log_likelihood(X)[np.arange(n), y].sum() > -200
+    assert np.abs(fitted.covariances_).max() < 10
+
+
+def test_an_infinity_is_named_before_a_missing_value(data):
+    X, y = data
+    X = X.copy()
+    X[0, 0], X[7, 1] = np.nan, np.inf
+
+    for covariance in ("diagonal", "full"):
+        with pytest.raises(InvalidDataError, match=r"infinity .* row 7, column 1"):
+            GaussianClassifier(covariance).fit(X, y)
+
+
+def test_objects_that_hold_numpy_numbers_are_labels(data):
+    X, y = data
+    labels = np.empty(60, dtype=object)
+    labels[:] = [np.int64(v) if v else int(v) for v in y]
+
+    assert_array_equal(GaussianClassifier().fit(X, labels).classes_, [0, 1, 2])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_named_outputs_between_steps_warn_of_nothing(library, data):
+    frames = pytest.importorskip(library)
+    X, y = data
+    frame = frames.DataFrame({f"x{j}": X[:, j] for j in range(3)})
+    chain = make_pipeline(Standardize(), PCA(2), GaussianClassifier()).set_output(transform=library)
+
+    for fitted in (clone(chain).fit(frame, y), clone(chain).partial_fit(frame, y)):
+        assert_allclose(fitted.log_likelihood(frame), make_pipeline(*_fresh(chain)).fit(X, y).log_likelihood(X))
+    assert_array_equal(clone(chain).fit(frame, y)[:1].transform(frame).columns, ["x0", "x1", "x2"])
+
+
+def _fresh(chain):
+    return [type(step)(**step.get_params()) for _, step in chain.steps]
+
+
+def test_what_scikit_learn_refuses_of_a_pipeline_is_refused(data):
+    X, y = data
+
+    with pytest.raises(ValueError, match="not unique"):
+        type(make_pipeline(PCA()))([("a", PCA(2)), ("a", GaussianClassifier())]).fit(X, y)
+    with pytest.raises(ValueError, match="__"):
+        type(make_pipeline(PCA()))([("a__b", GaussianClassifier())]).fit(X, y)
+
+
+def test_steps_that_need_more_than_was_learned_are_refused(data):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = data
+    chain = make_pipeline(Standardize(), GaussianClassifier("diagonal")).fit(X, y)
+
+    with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
+        clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
+    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments"):
+        clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
+    with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
+        Whiten().fit(X).set_params(by="within").partial_fit(X, y)
+
+
+def clone_fitted(chain):
+    return copy.deepcopy(chain)
+
+
+def test_a_source_without_classes_is_refused_by_a_classifier(data):
+    X, y = data
+
+    for source in (ArraySource(X), ArraySource(X, y)):
+        with pytest.raises(SourceError, match="GaussianClassifier learns from classes, but the source has none"):
+            GaussianClassifier().fit_source(source)
+
+
+@pytest.mark.parametrize("classes", [[0, 1, np.nan], [0, 1, None]])
+def test_announced_classes_are_labels(classes, data):
+    X, y = data
+
+    with pytest.raises(InvalidDataError, match=r"missing|one type"):
+        GaussianClassifier().partial_fit(X[:40], y[:40], classes=classes)
+
+
+def test_announced_classes_may_be_a_set(data):
+    X, y = data
+
+    assert_array_equal(GaussianClassifier().partial_fit(X, y, classes={2, 1, 0}).classes_, [0, 1, 2])
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 11])
+def test_rounding_does_not_reject(n):
+    app = Application(np.full(n, 1 / n), reject_cost=1 - 1 / n)
+
+    assert app.decide_codes(np.zeros((1, n)))[0] == n - 1
+    assert Application.binary(0.1, reject_cost=0.1).decide_codes(np.zeros(1))[0] == 0
+
+
+def test_a_forked_child_scores_as_its_parent(data):
+    import multiprocessing
+
+    X, y = np.tile(data[0], (60, 1)), np.tile(data[1], 60)
+    model = GaussianClassifier().fit(X, y)
+    expected = model.log_likelihood(X).sum()
+
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        found = pool.apply_async(_total, (model, X)).get(timeout=60)
+
+    assert_allclose(found, expected)
+
+
+def _total(model, X):
+    return model.log_likelihood(X).sum()

@@ -5,10 +5,19 @@ This room knows no statistic; it adds whatever has ``+``.
 
 from likely.blocks.arrays import ArraySource
 from likely.blocks.block import Block
-from likely.blocks.learner import AdditiveLearner
+from likely.blocks.learner import AdditiveLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
 from likely.blocks.threads import for_each
 
-__all__ = ["AdditiveLearner", "ArraySource", "Block", "Source", "for_each", "over_rows", "repeat_until_stable"]
+__all__ = [
+    "AdditiveLearner",
+    "ArraySource",
+    "Block",
+    "Source",
+    "all_or_nothing",
+    "for_each",
+    "over_rows",
+    "repeat_until_stable",
+]

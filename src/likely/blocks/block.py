@@ -51,7 +51,8 @@ class Block:
                 f"Values of column {column} reach {np.abs(X[:, column]).max():.3g}, too large to be squared and "
                 "summed. Rescale that column."
             )
-        row, column = bad[0]
+        infinite = np.argwhere(np.isinf(X))
+        row, column = infinite[0] if len(infinite) else bad[0]
         position = row if self.positions is None else self.positions[row]
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):

@@ -11,12 +11,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Integers, Labels
-from likely._validation import check_training, encode_labels
+from likely._validation import check_labels, check_training, encode_labels
 from likely.blocks.arrays import ArraySource
 from likely.blocks.source import Source
-from likely.exceptions import DegenerateDataError, InvalidDataError, NotEnoughDataError
+from likely.exceptions import (
+    DegenerateDataError,
+    IncompatiblePartsError,
+    InvalidDataError,
+    NotEnoughDataError,
+    SourceError,
+)
 
-__all__ = ["AdditiveLearner"]
+__all__ = ["AdditiveLearner", "all_or_nothing"]
 
 
 class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
@@ -53,15 +59,19 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        with _all_or_nothing(self):
-            rows, labels, weight, kept = check_training(self, X, y, sample_weight, supervised=self.by_class)
+        with all_or_nothing(self):
+            rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, True, self.by_class)
             classes, codes = (None, None) if labels is None else encode_labels(labels)
             self._learn(ArraySource(rows, codes, weight, classes, positions=kept))
         return self
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
-        with _all_or_nothing(self):
+        if self.by_class and source.classes is None:
+            raise SourceError(
+                f"{self._name()} learns from classes, but the source has none. Give it codes and classes."
+            )
+        with all_or_nothing(self):
             self.__dict__.pop("feature_names_in_", None)
             self._learn(source)
         return self
@@ -72,9 +82,9 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
 
     def estimate(self, statistics: Any, classes: Labels | None = None) -> Self:
         """Learn from statistics that were added up already, without any rows."""
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self.statistics_ = statistics
-            self._announced = False
+            self._announced, self._adds_up = False, True
             if classes is not None:
                 self.classes_ = classes
             self.n_features_in_ = statistics.n_features
@@ -96,9 +106,11 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             first = not hasattr(self, "statistics_")
-            rows, labels, weight, kept = check_training(self, X, y, sample_weight, first, self.by_class)
+            if not first:
+                self._check_goes_on()
+            rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
             codes = None if labels is None else self._codes_of(labels, classes)
             of, args = self._statistic()
             instalment = ArraySource(rows, codes, weight, positions=kept).reduce(of, *args)
@@ -106,17 +118,33 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
             self._parameters = None
         return self
 
+    def _check_goes_on(self) -> None:
+        """Refuse to add to sums that are not of the rows as they came, or not of the kind that is now needed."""
+        if not getattr(self, "_adds_up", True):
+            raise IncompatiblePartsError(
+                f"{self._name()} was fitted to rows with missing values by EM, whose sums no rows can be added to. "
+                "Fit all rows at once, or use covariance='diagonal'."
+            )
+        if self.by_class != hasattr(self.statistics_, "parts"):
+            raise IncompatiblePartsError(
+                f"Options of {self._name()} were changed after it learned; it must be fitted anew."
+            )
+
+    def _name(self) -> str:
+        return type(self).__name__
+
     def _codes_of(self, labels: Labels, classes: Any) -> Integers:
         """Positions of the labels in ``classes_``, to which new labels are added unless all were announced."""
         found, codes = encode_labels(labels)
         known = getattr(self, "classes_", found[:0])
-        expected = known if classes is None else np.union1d(known, np.asarray(classes))
-        if {_kind(known), _kind(found)} == {"text", "number"} and len(known):
+        named = known if classes is None else check_labels("classes", list(classes))
+        expected = np.union1d(known, named) if len(known) else np.unique(named)
+        if len({_kind(labels) for labels in (known, named, found) if len(labels)}) > 1:
             raise InvalidDataError(
-                f"Labels must be of one type, but {found.tolist()[0]!r} came after {known.tolist()[0]!r}."
+                f"Labels must be of one type, but {found.tolist()[0]!r} came after {expected.tolist()[0]!r}."
             )
         announced = classes is not None or getattr(self, "_announced", False)
-        strangers = np.setdiff1d(found, expected if classes is None else np.asarray(classes)).tolist()
+        strangers = np.setdiff1d(found, named if announced and classes is not None else expected).tolist()
         if announced and strangers:
             raise InvalidDataError(
                 f"The label {strangers[0]!r} is not among the announced classes {expected.tolist()}. "
@@ -141,14 +169,15 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
 
 
 @contextmanager
-def _all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Whatever goes wrong inside, the estimator is afterwards as it was before."""
-    before = estimator.__dict__.copy()
+def all_or_nothing(*estimators: Any) -> Iterator[None]:
+    """Whatever goes wrong inside, the estimators are afterwards as they were before."""
+    before = [estimator.__dict__.copy() for estimator in estimators]
     try:
         yield
     except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        for estimator, state in zip(estimators, before, strict=True):
+            estimator.__dict__.clear()
+            estimator.__dict__.update(state)
         raise
 
 

@@ -92,8 +92,18 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads(), "likely", initializer=lambda: setattr(_worker, "busy", True))
 
 
+def _start_afresh() -> None:
+    """In a forked child there are no threads, whoever held the lock is gone, and the limit is the parent's."""
+    global _lock, _inside, _limit
+    if _inside:
+        _limit.__exit__(None, None, None)
+    _lock, _inside, _limit = Lock(), 0, None
+    _worker.busy = False
+    _pool.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 @cache

@@ -223,7 +223,8 @@ class Application:
         if self.reject_cost is None:
             return chosen
         costs = self.expected_costs(scores)[np.arange(len(scores)), chosen]
-        return np.where(costs > self.reject_cost, -1, chosen)
+        # Rounding is no reason to reject: the expected costs are sums of products.
+        return np.where(costs > self.reject_cost * (1 + 1e-12), -1, chosen)
 
     def _cheapest(self, scores: Floats) -> Integers:
         """The class whose decision has the least log expected cost; of equal ones the last."""

@@ -181,6 +181,7 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
             from likely.densities.missing import expected_moments
 
             self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
+            self._adds_up = False
 
     def _gaussians(self) -> Gaussians:
         gaussians: Gaussians = self._learned()

@@ -35,8 +35,12 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
     by_class = source.classes is not None
     diagonal = source.reduce(class_moments if by_class else moments, DiagonalMoments)
     start: ByClass[DiagonalMoments] = diagonal if by_class else ByClass({0: diagonal})
-    constant = np.stack([is_rounding(part.variances(), part.mean) for part in start.parts.values()])
-    names = ["X"] if source.classes is None else [f"Class {label!r}" for label in source.classes.tolist()]
+    whole = start.total()
+    typical = np.sqrt(whole.mean**2 + whole.variances())
+    about = [start.within()] * len(start.parts) if tied else start.parts.values()
+    constant = np.stack([is_rounding(part.variances(), typical) for part in about])
+    labels = None if source.classes is None else source.classes.tolist()
+    names = ["X" if labels is None else f"Class {labels[k]!r}" for k in start.parts]
 
     def estimate(expected: ByClass[Any], shape: Covariance = shape) -> _State:
         with warnings.catch_warnings():
@@ -49,7 +53,7 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
     if passes == MOST_PASSES:
         warnings.warn(
             f"EM for missing values stopped after {MOST_PASSES} passes before the parameters came to rest. "
-            "They are close to the maximum of the likelihood, and not at it.",
+            "Where few values of a column were observed the likelihood may have no maximum; drop such columns.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -75,6 +75,7 @@ class _GaussianFamily(EvidenceClassifier, AdditiveLearner):
             super()._learn(source)
         except MissingValuesError:
             self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes)
+            self._adds_up = False
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
         """Rows and their labels, drawn with the priors of ``predict``."""

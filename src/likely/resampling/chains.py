@@ -35,8 +35,10 @@ def steps_of(model: Any) -> list[Any]:
 
 def is_mappable(steps: list[Any]) -> bool:
     """Whether the chain can be learned from the moments of its input."""
-    return all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps) and all(
-        hasattr(step, "map_statistics") for step in steps[:-1]
+    return (
+        len(steps) > 0
+        and all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps)
+        and all(hasattr(step, "map_statistics") for step in steps[:-1])
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from likely._typing import Floats, Integers, Rows
+from likely.exceptions import IncompatiblePartsError
 
 __all__ = ["ByClass"]
 
@@ -67,6 +68,8 @@ class ByClass(Generic[S]):
         return cls({divmod(cell, n_folds): part for cell, part in cells.items()})
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:
+        if not isinstance(other, ByClass):
+            raise IncompatiblePartsError(f"Statistics by class cannot be added to {type(other).__name__}.")
         merged = dict(self.parts)
         for key, part in other.parts.items():
             merged[key] = merged[key] + part if key in merged else part
