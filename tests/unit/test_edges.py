@@ -615,3 +615,15 @@ def test_a_forked_child_scores_as_its_parent(data):
 
 def _total(model, X):
     return model.log_likelihood(X).sum()
+
+
+def test_places_of_bad_values_are_found_in_wide_rows(rng):
+    X, y = rng.normal(size=(700, 300)), rng.integers(2, size=700)
+    before = X.copy()
+    X[123, 45] = np.inf
+
+    with pytest.raises(InvalidDataError, match="in row 123, column 45"):
+        GaussianClassifier().fit(X, y)
+    X[123, 45] = before[123, 45]
+    GaussianClassifier(Full(shrinkage=0.5)).fit(X, y)
+    assert_array_equal(X, before)

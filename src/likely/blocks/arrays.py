@@ -75,7 +75,8 @@ class ArraySource(Source):
         codes = None if self.codes is None else self.codes[rows]
         weight = None if self.weight is None else self.weight[rows]
         folds = None if self.folds is None else self.folds[rows]
-        return Block(self.X[rows], codes, weight, folds, positions if self.positions is None else self.positions[rows])
+        places = positions if self.positions is None else self.positions[rows]
+        return Block(self.X[rows], codes, weight, folds, places, is_copy=not isinstance(positions, range))
 
 
 def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:

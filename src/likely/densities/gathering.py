@@ -23,8 +23,9 @@ def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> 
     """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
     assert block.codes is not None
     with np.errstate(all="ignore"):
-        cells: ByClass[Any] = _finite(ByClass.of(kind, block.X, block.codes, block.weight, block.folds), block)
-    return cells
+        cells = ByClass.of(kind, block.X, block.codes, block.weight, block.folds, overwrite=block.is_copy)
+    finite: ByClass[Any] = _finite(cells, block)
+    return finite
 
 
 def checked_total(statistics: ByClass[Any]) -> Any:

@@ -59,12 +59,16 @@ class ByClass(Generic[S]):
         codes: Integers,
         weight: Floats | None = None,
         folds: Integers | None = None,
+        overwrite: bool = False,
     ) -> ByClass[S]:
-        """The ``statistic`` of the rows of each class, or of each (class, fold) where ``folds`` are given."""
+        """The ``statistic`` of the rows of each class, or of each (class, fold) where ``folds`` are given.
+
+        With ``overwrite`` the rows' memory may be used as working space.
+        """
         if folds is None:
-            return cls(statistic.grouped(X, codes, weight))
+            return cls(statistic.grouped(X, codes, weight, overwrite))
         n_folds = int(folds.max()) + 1
-        cells = statistic.grouped(X, codes * n_folds + folds, weight)
+        cells = statistic.grouped(X, codes * n_folds + folds, weight, overwrite)
         return cls({divmod(cell, n_folds): part for cell, part in cells.items()})
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:

@@ -81,15 +81,19 @@ class Moments:
         X = dense(X)
         total = float(len(X)) if weight is None else float(weight.sum())
         mean = np.asarray((X.sum(axis=0) if weight is None else weight @ X) / total)
-        centred = np.subtract(X, mean, out=X if overwrite else scratch(X.shape, slot=1))
+        # Rows that are not finite are kept as they are, to be looked at.
+        spare = overwrite and bool(np.isfinite(mean).all())
+        centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
         if weight is not None:
             centred *= np.sqrt(weight)[:, None]
         return cls(total, mean, centred.T @ centred)
 
     @classmethod
-    def grouped(cls, X: Rows, codes: Integers, weight: Floats | None = None) -> dict[int, Moments]:
+    def grouped(
+        cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
+    ) -> dict[int, Moments]:
         """The moments of the rows of each code that occurs."""
-        return _of_each_group(cls, X, codes, weight)
+        return _of_each_group(cls, X, codes, weight, overwrite)
 
     def __add__(self, other: Moments) -> Moments:
         _check_alike(self, other)
@@ -200,14 +204,16 @@ class DiagonalMoments:
         return cls(float(w.sum()), column_weights, mean, w @ np.square(deviations))
 
     @classmethod
-    def grouped(cls, X: Rows, codes: Integers, weight: Floats | None = None) -> dict[int, DiagonalMoments]:
+    def grouped(
+        cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
+    ) -> dict[int, DiagonalMoments]:
         """The moments of the rows of each code that occurs.
 
         One compiled pass over a large dense block: sorting the rows by code and summing each slice by array
         operations takes three times as long, most of it in moving memory.
         """
         if issparse(X) or X.size < 2**18:
-            return _of_each_group(cls, X, codes, weight)
+            return _of_each_group(cls, X, codes, weight, overwrite)
         from likely.statistics._kernels import sums_by_code
 
         w = np.ones(X.shape[0]) if weight is None else weight
@@ -295,12 +301,12 @@ def _of_sparse(X: Any, w: Floats) -> DiagonalMoments:
     return DiagonalMoments(total, present, mean, deviations + zeros * np.square(mean))
 
 
-def _of_each_group(kind: Any, X: Rows, codes: Integers, weight: Floats | None) -> dict[int, Any]:
+def _of_each_group(kind: Any, X: Rows, codes: Integers, weight: Floats | None, overwrite: bool) -> dict[int, Any]:
     """Bring each code's rows together, keeping their order, and take the moments of every run."""
     sizes = np.bincount(codes)
     occurring = np.flatnonzero(sizes)
     if len(occurring) == 1:
-        return {int(occurring[0]): kind.of(X, weight)}
+        return {int(occurring[0]): kind.of(X, weight, overwrite)}
     # NumPy sorts 16-bit integers by radix: 16 times as fast as the comparison sort of wider ones.
     order = np.argsort(codes.astype(np.int16) if len(sizes) < 2**15 else codes, kind="stable")
     rows = X if issparse(X) else dense(X)
