@@ -142,7 +142,7 @@ class Moments:
 
         Kept on the value, so that every PCA of the same rows shares one decomposition.
         """
-        values, vectors = eigh(self.covariance())
+        values, vectors = eigh(self.covariance(), driver="evd")
         return values[::-1], vectors[:, ::-1]
 
 
