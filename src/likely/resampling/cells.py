@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_rows
-from likely.blocks import ArraySource
+from likely.blocks import ArraySource, for_each
 from likely.densities import class_moments
 from likely.exceptions import MissingValuesError
 from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
@@ -40,31 +40,22 @@ def scores_from_cells(models: list[Any], trial: Trial) -> dict[int, Floats]:
 def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: Trial) -> dict[int, Floats]:
     """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
     rows = check_rows(BaseEstimator(), trial.X, reset=True)
-    if not fits_in_memory(kind, len(trial.classes) * len(trial.tests), rows.shape[1]):
+    # As much again as the cells take the sums outside each fold, which are held for the folds to be scored side by side.
+    if not fits_in_memory(kind, 2 * len(trial.classes) * len(trial.tests), rows.shape[1]):
         return {}
     try:
         cells = _gathered(kind, rows, trial)
     except MissingValuesError:
         return {}
     scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
-    held_out = _HeldOut(rows, max(map(len, trial.tests)))
-    for test, statistics in zip(trial.tests, _outside_each_fold(cells, len(trial.tests)), strict=True):
-        for i, part in _score_together(chains, statistics, trial.classes, held_out.rows(test)).items():
+
+    def score_fold(fold: tuple[Integers, ByClass[Any]]) -> None:
+        test, statistics = fold
+        for i, part in _score_together(chains, statistics, trial.classes, rows[test]).items():
             scores[i][test] = part
+
+    for_each(score_fold, list(zip(trial.tests, _outside_each_fold(cells, len(trial.tests)), strict=True)))
     return scores
-
-
-class _HeldOut:
-    """A fold's rows, brought together in memory that the folds share: touching fresh pages costs more than the copy."""
-
-    def __init__(self, X: Rows, most: int) -> None:
-        self.X = X
-        self.space = np.empty((most, X.shape[1]), dtype=X.dtype) if isinstance(X, np.ndarray) else None
-
-    def rows(self, test: Integers) -> Rows:
-        if self.space is None or not isinstance(self.X, np.ndarray):
-            return self.X[test]
-        return np.asarray(np.take(self.X, test, axis=0, out=self.space[: len(test)], mode="clip"))
 
 
 def _outside_each_fold(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
