@@ -15,9 +15,12 @@ __all__ = ["ArraySource"]
 ROWS = 2**14
 """Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
 
-WIDE, WIDE_VALUES = 256, 2**22
-"""From so many features on a block holds so many values of one class and fold. Statistics are then large beside a
-block, and blocks that share few of them leave little to merge."""
+ROW_VALUES = 2**20
+"""Values of a block in row order, so that a centred copy of wide rows is made in memory that is reused."""
+
+WIDE, CELL_VALUES = 256, 2**22
+"""From so many features on, rows with labels are cut by class and fold, in blocks of at most so many values. Statistics
+are then large beside a block, and blocks that share few of them leave little to merge."""
 
 
 class ArraySource(Source):
@@ -60,13 +63,13 @@ class ArraySource(Source):
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
         self.n_features, self.positions = d, positions
         self._cuts: list[range] | list[Integers]
-        if block_rows is not None or d < WIDE or codes is None:
-            most = block_rows or max(1, min(ROWS, 8 * WIDE_VALUES // max(d, 1)))
-            self._cuts = [range(low, high) for low, high in _even_cuts(0, n, most)]
-        else:
+        if block_rows is None and d >= WIDE and codes is not None:
             self._cuts = _cuts_by_cell(
-                codes if folds is None else codes * (int(folds.max()) + 1) + folds, WIDE_VALUES // d
+                codes if folds is None else codes * (int(folds.max()) + 1) + folds, CELL_VALUES // d
             )
+        else:
+            most = block_rows or max(1, min(ROWS, ROW_VALUES // max(d, 1)))
+            self._cuts = [range(low, high) for low, high in _even_cuts(0, n, most)]
         self.n_blocks = len(self._cuts)
 
     def block(self, index: int) -> Block:

@@ -40,7 +40,7 @@ def scores_from_cells(models: list[Any], trial: Trial) -> dict[int, Floats]:
 def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: Trial) -> dict[int, Floats]:
     """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
     rows = check_rows(BaseEstimator(), trial.X, reset=True)
-    # As much again as the cells take the sums outside each fold, which are held for the folds to be scored side by side.
+    # The sums outside each fold, held while folds are scored side by side, take as much again as the cells.
     if not fits_in_memory(kind, 2 * len(trial.classes) * len(trial.tests), rows.shape[1]):
         return {}
     try:
