@@ -13,7 +13,7 @@ import numpy as np
 from likely._numerics import scratch
 from likely._typing import Floats
 
-__all__ = ["DistancesByVariances", "DistancesByWhiteners"]
+__all__ = ["DistancesByOneWhitener", "DistancesByVariances", "DistancesByWhiteners"]
 
 PANEL = 64
 """Columns of a triangular factor multiplied at once."""
@@ -24,7 +24,18 @@ the expansion's rounding is then at most about 1e-10."""
 
 
 @dataclass(frozen=True, eq=False)
-class DistancesByVariances:
+class _Distances:
+    """Distances to centres, reckoned from their mean so that data far from zero lose no digits."""
+
+    centres: Floats
+
+    @cached_property
+    def _origin(self) -> Floats:
+        return np.asarray(self.centres.mean(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class DistancesByVariances(_Distances):
     """Σ_j (x_j − m_kj)² / v_kj for each centre k.
 
     Parameters
@@ -39,12 +50,7 @@ class DistancesByVariances:
     variances, that the terms would cancel digits, the differences are squared one centre at a time.
     """
 
-    centres: Floats
     variances: Floats
-
-    @cached_property
-    def _origin(self) -> Floats:
-        return np.asarray(self.centres.mean(axis=0))
 
     @cached_property
     def _offsets(self) -> Floats:
@@ -67,7 +73,7 @@ class DistancesByVariances:
 
 
 @dataclass(frozen=True, eq=False)
-class DistancesByWhiteners:
+class DistancesByWhiteners(_Distances):
     """‖(x − m_k) U_k‖² for each centre k, with U_k upper triangular.
 
     Parameters
@@ -82,12 +88,7 @@ class DistancesByWhiteners:
     −(m_k − o) U_k ride along as the first row, against a column of ones.
     """
 
-    centres: Floats
     whiteners: Floats
-
-    @cached_property
-    def _origin(self) -> Floats:
-        return np.asarray(self.centres.mean(axis=0))
 
     @cached_property
     def _panels(self) -> list[Floats]:
@@ -112,3 +113,24 @@ class DistancesByWhiteners:
             white = product.reshape(n, k, -1)
             total += np.einsum("nkj,nkj->nk", white, white)
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class DistancesByOneWhitener(_Distances):
+    """‖(x − m_k) U‖² for each centre k: whiten once, then all variances are one.
+
+    Parameters
+    ----------
+    centres : array of shape (n_centres, n_features)
+    whitener : array of shape (n_features, n_features)
+    """
+
+    whitener: Floats
+
+    @cached_property
+    def _white(self) -> DistancesByVariances:
+        centres = (self.centres - self._origin) @ self.whitener
+        return DistancesByVariances(centres, np.ones_like(centres))
+
+    def __call__(self, rows: Floats) -> Floats:
+        return self._white((rows - self._origin) @ self.whitener)

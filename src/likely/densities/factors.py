@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from likely._typing import Booleans, Floats
-from likely.densities.distances import DistancesByVariances, DistancesByWhiteners
+from likely.densities.distances import DistancesByOneWhitener, DistancesByVariances, DistancesByWhiteners
 
 __all__ = ["Covariances", "DiagonalCovariances", "FullCovariances", "inverse_factor"]
 
@@ -84,7 +83,7 @@ class FullCovariances:
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
         if len(self.matrices) > 1 or len(means) == 1:
             return DistancesByWhiteners(means, self.whiteners)
-        return _WhitenedDistances(means, self.whiteners[0])
+        return DistancesByOneWhitener(means, self.whiteners[0])
 
     def marginal(self, columns: Booleans) -> FullCovariances:
         kept = np.flatnonzero(columns)
@@ -136,26 +135,6 @@ class DiagonalCovariances:
 
     def colour(self, k: int, white: Floats) -> Floats:
         return np.asarray(white * np.sqrt(self.variances[k % len(self.variances)]))
-
-
-@dataclass(frozen=True, eq=False)
-class _WhitenedDistances:
-    """Distances by one shared covariance: whiten once, then all variances are one."""
-
-    means: Floats
-    whitener: Floats
-
-    @cached_property
-    def _origin(self) -> Floats:
-        return np.asarray(self.means.mean(axis=0))
-
-    @cached_property
-    def _white(self) -> DistancesByVariances:
-        centres = (self.means - self._origin) @ self.whitener
-        return DistancesByVariances(centres, np.ones_like(centres))
-
-    def __call__(self, rows: Floats) -> Floats:
-        return self._white((rows - self._origin) @ self.whitener)
 
 
 def inverse_factor(lower: Floats) -> Floats:
