@@ -144,7 +144,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
                 f"Labels must be of one type, but {found.tolist()[0]!r} came after {expected.tolist()[0]!r}."
             )
         announced = classes is not None or getattr(self, "_announced", False)
-        strangers = np.setdiff1d(found, named if announced and classes is not None else expected).tolist()
+        strangers = np.setdiff1d(found, expected if classes is None else named).tolist()
         if announced and strangers:
             raise InvalidDataError(
                 f"The label {strangers[0]!r} is not among the announced classes {expected.tolist()}. "

@@ -1,4 +1,4 @@
-"""Leave-one-out log densities of Gaussians by downdating: about the cost of one fit and one score."""
+"""Leave-one-out log densities of Gaussians by downdating: the cost of a few fits and scores, whatever the rows."""
 
 from __future__ import annotations
 

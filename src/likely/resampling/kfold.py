@@ -72,7 +72,10 @@ def _check_model(model: Any, trial: Trial) -> None:
     """What is asked of every model is asked before any work is done."""
     name = type(steps_of(model)[-1]).__name__
     if not hasattr(model, "log_likelihood") and not hasattr(model, "decision_function"):
-        raise IncompatiblePartsError(f"{name} has neither log_likelihood nor decision_function, so it gives no scores.")
+        raise IncompatiblePartsError(
+            f"{name} has neither log_likelihood nor decision_function, so it gives no scores. Put a classifier that has "
+            "one of them in its place, or leave it out."
+        )
     if trial.weight_of(slice(None)) is not None and not has_fit_parameter(model, "sample_weight"):
         raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
 
