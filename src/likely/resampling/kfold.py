@@ -73,8 +73,8 @@ def _check_model(model: Any, trial: Trial) -> None:
     name = type(steps_of(model)[-1]).__name__
     if not hasattr(model, "log_likelihood") and not hasattr(model, "decision_function"):
         raise IncompatiblePartsError(
-            f"{name} has neither log_likelihood nor decision_function, so it gives no scores. Put a classifier that has "
-            "one of them in its place, or leave it out."
+            f"{name} has neither log_likelihood nor decision_function, so it gives no scores. Put a classifier that "
+            "has one of them in its place, or leave it out."
         )
     if trial.weight_of(slice(None)) is not None and not has_fit_parameter(model, "sample_weight"):
         raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
