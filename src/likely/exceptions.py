@@ -9,7 +9,9 @@
     ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
     │   └── NotEnoughDataError    instalments so far do not; more may                  (NotFittedError)
     ├── IncompatiblePartsError    two parts that do not go together                    (TypeError)
-    └── SourceError               rows that cannot be learned from where they are
+    ├── SourceError               rows that cannot be learned from where they are
+    ├── TableError                a table's file, line or column is not as it must be  (ValueError)
+    └── MissingDependencyError    an optional dependency is not installed              (ImportError)
 
     DegenerateDataWarning         parameters were floored; the message says which and why
 """
@@ -23,9 +25,11 @@ __all__ = [
     "InvalidDataError",
     "InvalidParameterError",
     "LikelyError",
+    "MissingDependencyError",
     "MissingValuesError",
     "NotEnoughDataError",
     "SourceError",
+    "TableError",
 ]
 
 
@@ -59,6 +63,14 @@ class IncompatiblePartsError(LikelyError, TypeError):
 
 class SourceError(LikelyError):
     """Rows cannot be learned from where they are."""
+
+
+class TableError(LikelyError, ValueError):
+    """A table cannot be read or written as asked; the message says which file, line and column."""
+
+
+class MissingDependencyError(LikelyError, ImportError):
+    """An optional dependency is not installed; the message says what brings it."""
 
 
 class DegenerateDataWarning(UserWarning):

@@ -226,6 +226,37 @@ class Application:
         # Rounding is no reason to reject: the expected costs are sums of products.
         return np.where(costs > self.reject_cost * (1 + 1e-12), -1, chosen)
 
+    def accepted_from(self, rising_llrs: Floats) -> int:
+        """How many of some rising log-likelihood ratios are refused before the first that is accepted (two classes)."""
+        threshold = self.threshold
+        return int(np.searchsorted(rising_llrs, threshold)) if self.priors[1] > 0 else len(rising_llrs)
+
+    def risk(self, rates: Floats) -> float:
+        """Expected cost of decisions made at given rates.
+
+        Parameters
+        ----------
+        rates : array of shape (n_classes, n_classes) or (n_classes, n_classes + 1)
+            ``rates[truth, decision]``, each row summing to 1; the last column, if there is one more, is rejected.
+        """
+        cost = self.priors @ (rates[:, : self.n_classes] * self.costs).sum(axis=1)
+        rejected = rates[:, self.n_classes :].sum(axis=1)
+        return float(cost + self.priors @ rejected * (self.reject_cost or 0.0))
+
+    def constant_cost(self) -> float:
+        """Cost of the best decision that looks at nothing, rejecting everything included: what costs are normalised by.
+
+        Where it is 0 nothing can be normalised, and this is an error.
+        """
+        constants = [*(self.priors @ self.costs), *([] if self.reject_cost is None else [self.reject_cost])]
+        best = float(min(constants))
+        if not best > 0:
+            raise InvalidParameterError(
+                f"Always making one and the same decision costs {best:g} in {self!r}, so costs cannot be normalised by "
+                "it. Use normalize=False."
+            )
+        return best
+
     def _cheapest(self, scores: Floats) -> Integers:
         """The class whose decision has the least log expected cost; of equal ones the last."""
         # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.

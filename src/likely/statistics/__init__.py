@@ -5,7 +5,29 @@ A statistic is immutable, has ``+`` and a zero, is made ``of`` rows, and knows n
 
 from likely.statistics.by_class import ByClass
 from likely.statistics.counts import Counts
+from likely.statistics.information import (
+    conditional_entropy,
+    conditional_gini,
+    cross_entropy,
+    entropy,
+    gini,
+    information_gain,
+    kl_divergence,
+)
 from likely.statistics.linear_map import LinearMap
 from likely.statistics.moments import DiagonalMoments, Moments
 
-__all__ = ["ByClass", "Counts", "DiagonalMoments", "LinearMap", "Moments"]
+__all__ = [
+    "ByClass",
+    "Counts",
+    "DiagonalMoments",
+    "LinearMap",
+    "Moments",
+    "conditional_entropy",
+    "conditional_gini",
+    "cross_entropy",
+    "entropy",
+    "gini",
+    "information_gain",
+    "kl_divergence",
+]

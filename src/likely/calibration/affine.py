@@ -1,0 +1,100 @@
+"""Calibration by a scale and an offset."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likely._typing import Floats
+from likely.blocks import all_or_nothing
+from likely.calibration.logistic_map import LogisticMap
+from likely.calibration.scores import Systems, as_numbers
+from likely.exceptions import InvalidDataError
+
+__all__ = ["AffineCalibrator"]
+
+
+class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
+    """A scale and an offset that make scores log-likelihood ratios, trained by prior-weighted logistic regression.
+
+    Assumes that the log-likelihood ratio is an affine function of the score. There is no penalty, so an affine map of
+    the scores changes nothing in the result. Scores that separate the classes have no best scale; they are fitted by
+    Laplace's rule, with a warning.
+
+    Parameters
+    ----------
+    prior : float, sequence in class order, or mapping {label: prior}, optional
+        Where on the range of applications the map should be best: the target's prior for two classes, one for each
+        class otherwise. By default all classes are equally frequent. The result contains no prior.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    scale_ : float
+    offset_ : float, or array of shape (n_classes,) that adds up to 0
+        llr = scale · score + offset for two classes; log-likelihood of class k = scale · score_k + offset_k for more.
+    objective_ : float
+        Cross-entropy on the training scores at ``prior``, in nats.
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 5000)
+    >>> llr = 2 * rng.normal(size=10_000) + np.where(y == 1, 2, -2)  # N(±s²/2, s²) with s = 2: these are llrs
+    >>> calibrator = AffineCalibrator().fit(10 * llr + 3, y)
+    >>> round(10 * calibrator.scale_, 2), round(calibrator.offset_ + 3 * calibrator.scale_, 2)
+    (0.99, -0.02)
+    >>> bool(abs(calibrator.transform(10 * llr + 3) - llr).max() < 0.2)
+    True
+    """
+
+    def __init__(self, prior: Any = None) -> None:
+        self.prior = prior
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn scale and offset.
+
+        Parameters
+        ----------
+        scores : array of shape (n,) or (n, 1) for two classes, or (n, n_classes)
+            Finite. Columns in the order of the sorted labels.
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            weights, self.offset_ = self._fit(self._systems(scores), y, sample_weight)
+            self.scale_ = float(weights[0])
+        return self
+
+    def transform(self, scores: Any) -> Floats:
+        """Calibrated scores of the same shape: llrs, or log-likelihoods up to a constant of the row."""
+        check_is_fitted(self, "scale_")
+        systems = self._systems(scores)
+        expected = 2 if np.ndim(self.offset_) == 0 else len(self.classes_)
+        came = 2 if systems.x.ndim == 2 else systems.x.shape[2]
+        if came != expected:
+            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but came {came}.")
+        return systems.given_back(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(np.shape(scores))
+
+    def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Learn from scores, and calibrate them."""
+        return self.fit(scores, y, sample_weight).transform(scores)
+
+    def _systems(self, scores: Any) -> Systems:
+        x = as_numbers(scores, "AffineCalibrator")
+        if x.ndim > 2:
+            raise InvalidDataError(
+                f"AffineCalibrator takes scores of shape (n,) or (n, classes), but they came with shape {x.shape}. "
+                "LogisticFusion takes those of several systems."
+            )
+        return Systems.of(x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], "AffineCalibrator")

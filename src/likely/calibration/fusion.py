@@ -1,0 +1,148 @@
+"""Several systems' scores made one: by training, by independence, by vote."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likely._typing import Floats
+from likely.blocks import all_or_nothing
+from likely.calibration.logistic_map import LogisticMap
+from likely.calibration.scores import Systems
+from likely.exceptions import InvalidDataError
+
+__all__ = ["LogisticFusion", "ProductFusion", "VotingFusion"]
+
+
+class _Fusion(BaseEstimator):  # type: ignore[misc]
+    """What fusers share: scores of shape (n, systems) or (n, systems, n_classes) in, (n,) or (n, n_classes) out."""
+
+    def fit(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from scores of all systems about the same rows.
+
+        Parameters
+        ----------
+        scores : array of shape (n, systems) for two classes' llrs, or (n, systems, n_classes)
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            systems = Systems.of(scores, type(self).__name__)
+            self.n_systems_ = systems.x.shape[1]
+            self._learn(systems, y, sample_weight)
+        return self
+
+    def transform(self, scores: Any) -> Floats:
+        """One score a row, or one for each class."""
+        check_is_fitted(self, "n_systems_")
+        systems = Systems.of(scores, type(self).__name__)
+        if systems.x.shape[1] != self.n_systems_:
+            raise InvalidDataError(
+                f"{type(self).__name__} was fitted to {self.n_systems_} systems, but scores of {systems.x.shape[1]} "
+                "came."
+            )
+        return systems.given_back(self._fuse(systems.x))
+
+    def fit_transform(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Floats:
+        """Learn from scores, and fuse them."""
+        return self.fit(scores, y, sample_weight).transform(scores)
+
+    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> None:
+        """Nothing, unless a fuser has something to learn."""
+
+    def _fuse(self, x: Floats) -> Floats:
+        raise NotImplementedError
+
+
+class LogisticFusion(LogisticMap, _Fusion):
+    """A weighted sum of scores and an offset, trained by prior-weighted logistic regression; it calibrates at once.
+
+    Systems need not be independent, nor calibrated: weights make up for both. There is no penalty.
+
+    Parameters
+    ----------
+    prior : float, sequence in class order, or mapping {label: prior}, optional
+        As for :class:`AffineCalibrator`, which is the fusion of one system.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    weights_ : array of shape (systems,)
+    offset_ : float, or array of shape (n_classes,) that adds up to 0
+    objective_ : float
+        Cross-entropy on the training scores at ``prior``, in nats.
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 2000)
+    >>> scores = rng.normal(size=(4000, 2)) + 2 * y[:, None]  # each has the llr 2 x - 2, independent of the other
+    >>> fusion = LogisticFusion().fit(scores, y)
+    >>> fusion.weights_.round(1), round(fusion.offset_, 1)
+    (array([2.2, 2.1]), -4.3)
+    """
+
+    def __init__(self, prior: Any = None) -> None:
+        self.prior = prior
+
+    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> None:
+        self.weights_, self.offset_ = self._fit(systems, y, sample_weight)
+
+    def _fuse(self, x: Floats) -> Floats:
+        if x.ndim != 2 + np.ndim(self.offset_) or (x.ndim == 3 and x.shape[2] != len(self.classes_)):
+            raise InvalidDataError(f"The fusion was fitted to {len(self.classes_)} classes, but scores of others came.")
+        return self._map(x, self.weights_, self.offset_)
+
+
+class ProductFusion(_Fusion):
+    """The sum of log-likelihoods or log-likelihood ratios, right where systems see independent things of a class.
+
+    Then P(A, B given C) = P(A given C) P(B given C), and evidence adds. Nothing is learned. Infinite llrs that
+    contradict each other leave nothing known, an llr of 0.
+
+    Examples
+    --------
+    >>> ProductFusion().fit_transform([[1.0, 2.0], [-0.5, 3.0]])
+    array([3. , 2.5])
+    """
+
+    def _fuse(self, x: Floats) -> Floats:
+        return LogisticMap._map(x, np.ones(x.shape[1]), 0.0)
+
+
+class VotingFusion(_Fusion):
+    """Votes of systems that each decide for themselves: for two classes votes for minus votes against.
+
+    A vote forgets how sure a system is. The result is no evidence until a calibrator makes it so.
+
+    Parameters
+    ----------
+    threshold : float, default 0.0
+        The llr from which on a system votes for the target (two classes). For more classes a system votes for its
+        highest score, the last of equal ones.
+
+    Examples
+    --------
+    >>> VotingFusion().fit_transform([[-5.0, -4.0, 3.0], [0.1, 0.1, -99.0]])
+    array([-1.,  1.])
+    """
+
+    def __init__(self, threshold: float = 0.0) -> None:
+        self.threshold = threshold
+
+    def _fuse(self, x: Floats) -> Floats:
+        if x.ndim == 2:
+            return np.asarray(np.where(x >= self.threshold, 1.0, -1.0).sum(axis=1))
+        n_classes = x.shape[2]
+        votes = n_classes - 1 - x[:, :, ::-1].argmax(axis=2)
+        return np.asarray((votes[:, :, None] == np.arange(n_classes)).sum(axis=1), dtype=np.float64)

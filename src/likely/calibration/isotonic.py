@@ -1,0 +1,141 @@
+"""Calibration by the best monotone map."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likely._typing import Booleans, Floats
+from likely._validation import check_labels, check_weight, encode_labels
+from likely.blocks import all_or_nothing
+from likely.calibration.pav import pool
+from likely.calibration.scores import Systems, as_numbers
+from likely.calibration.steps import Steps
+from likely.exceptions import InvalidDataError
+
+__all__ = ["IsotonicCalibrator"]
+
+
+class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
+    """The best monotone map of scores to log-likelihood ratios, by pooling adjacent violators (two classes).
+
+    Assumes only that a higher score speaks more for the target. Best at every prior and cost at once. Needs more trials
+    than a scale and an offset do.
+
+    Parameters
+    ----------
+    bounded : bool, default False
+        Below the lowest score of any target and above the highest of any nontarget the trials show one class alone, and
+        their llr is infinite: on new data a single trial that contradicts it costs infinitely much Cllr. With
+        ``bounded``, a target and a nontarget are added at either end (Laplace's rule), and llrs stay finite.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+    scores_, llr_ : arrays of shape (points,)
+        Ends of the blocks of neighbouring scores and the llr of each. Scores within a block have its llr. Between two
+        blocks the llr is interpolated; where that of one is infinite, the finite one holds as far as the other begins,
+        and 0 between −inf and +inf. Scores beyond the training's have the llr of the nearest end.
+
+    Examples
+    --------
+    >>> y, scores = [0, 0, 1, 0, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    >>> IsotonicCalibrator().fit(scores, y).transform([2.0, 3.5, 6.0])
+    array([-inf,   0.,  inf])
+    >>> IsotonicCalibrator(bounded=True).fit(scores, y).transform([2.0, 3.5, 6.0]).round(3)
+    array([-1.099,  0.   ,  1.099])
+    """
+
+    def __init__(self, bounded: bool = False) -> None:
+        self.bounded = bounded
+
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        scores : array of shape (n,), (n, 1) or (n, 2)
+            Infinities are legal.
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            x = self._llrs(scores).x[:, 0]
+            self.classes_, is_target = _two_classes(y, len(x))
+            weight = check_weight(sample_weight, len(x))
+            if weight is not None:
+                x, is_target, weight = x[weight > 0], is_target[weight > 0], weight[weight > 0]
+            if is_target.all() or not is_target.any():
+                raise InvalidDataError("IsotonicCalibrator learns from rows of two classes, but one has no weight.")
+            self._learn(x, is_target, weight)
+        return self
+
+    def _learn(self, x: Floats, is_target: Booleans, weight: Floats | None) -> None:
+        if self.bounded:
+            x = np.concatenate([x, [-np.inf, -np.inf, np.inf, np.inf]])
+            is_target = np.concatenate([is_target, [False, True, False, True]])
+            weight = None if weight is None else np.concatenate([weight, np.ones(4)])
+        steps = Steps.of(x, is_target, weight)
+        blocks = pool(steps)
+        ends = np.column_stack([blocks.starts[:-1], blocks.starts[1:] - 1]).ravel()
+        self.scores_, self.llr_ = steps.thresholds[ends], np.repeat(blocks.llr, 2)
+        if self.bounded:  # the real trials of the first and last block begin and end somewhere
+            self.scores_[[0, -1]] = -np.inf, np.inf
+
+    def transform(self, scores: Any) -> Floats:
+        """Log-likelihood ratios of the same shape as the scores; of two columns, the first is 0."""
+        check_is_fitted(self, "llr_")
+        llrs = self._llrs(scores)
+        x = llrs.x[:, 0]
+        after = np.searchsorted(self.scores_, x)
+        exact = self.llr_[np.minimum(after, len(self.llr_) - 1)]
+        between = (after > 0) & (after < len(self.scores_))
+        between[between] = self.scores_[after[between]] != x[between]
+        mapped = np.where(between, self._between(x, np.clip(after, 1, len(self.llr_) - 1)), exact)
+        return llrs.given_back(mapped).reshape(np.shape(scores))
+
+    def _between(self, x: Floats, after: Any) -> Floats:
+        """Llrs of scores between the points before and after them."""
+        (low, high), (left, right) = ((values[after - 1], values[after]) for values in (self.llr_, self.scores_))
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            share = np.where(np.isfinite(right - left), (x - left) / (right - left), 0.5)
+            inside = low + share * (high - low)
+        one_sided = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+        inside = np.where(np.isfinite(low) & np.isfinite(high), inside, one_sided)
+        return np.where(low == high, low, inside)
+
+    def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Learn from scores, and calibrate them."""
+        return self.fit(scores, y, sample_weight).transform(scores)
+
+    def _llrs(self, scores: Any) -> Systems:
+        x = as_numbers(scores, "IsotonicCalibrator")
+        if x.ndim > 2 or (x.ndim == 2 and x.shape[1] > 2):
+            raise InvalidDataError(
+                f"IsotonicCalibrator takes scores of two classes, of shape (n,), (n, 1) or (n, 2), but they came with "
+                f"shape {x.shape}. Use AffineCalibrator for more classes."
+            )
+        return Systems.of(
+            x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], "IsotonicCalibrator"
+        )
+
+
+def _two_classes(y: Any, n: int) -> tuple[Any, Booleans]:
+    labels = check_labels("IsotonicCalibrator", y)
+    if len(labels) != n:
+        raise InvalidDataError(f"Scores and y must have one entry for each row, but have {n} and {len(labels)}.")
+    classes, codes = encode_labels(labels)
+    if len(classes) != 2:
+        raise InvalidDataError(
+            f"IsotonicCalibrator learns from two classes, but y holds {classes.tolist()[:5]}. "
+            "Use AffineCalibrator for more classes."
+        )
+    return classes, codes == 1

@@ -1,0 +1,179 @@
+"""Weighted sums of scores, trained by prior-weighted logistic regression: the core of calibration and fusion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import log
+from likely._typing import Floats, Integers, Labels
+from likely.blocks import ArraySource, Block
+from likely.calibration.scores import Systems, check_training_scores
+from likely.decisions import Application
+from likely.exceptions import DegenerateDataWarning, InvalidParameterError
+from likely.objectives import Solution, logistic_loss, newton, softmax_loss
+from likely.statistics.objective import Objective
+
+__all__ = ["LogisticMap"]
+
+_START_ROWS = 2**12
+"""Rows of each class on which the start is found; from there two or three passes over all rows suffice."""
+
+
+class LogisticMap:
+    """What :class:`AffineCalibrator` and :class:`LogisticFusion` share.
+
+    Notes
+    -----
+    Two classes: llr = Σ_s w_s x_s + b. More: the calibrated log-likelihood of class k is Σ_s w_s x_sk + b_k, with the
+    b_k adding up to 0. The objective is the cross-entropy at the priors π of the parameter, in which every class
+    weighs its prior whatever its number of rows,
+
+        Σ_k π_k / N_k Σ_{i in k} −log P(k given x_i),   P(k given x) ∝ π_k exp(calibrated log-likelihood of k),
+
+    so the map holds no prior. There is no penalty: an affine map of the scores changes weights and offset, and not the
+    result.
+    """
+
+    prior: Any
+
+    def _fit(self, systems: Systems, y: Any, sample_weight: Any) -> tuple[Floats, Any]:
+        """Weights of the systems and the offset (two classes) or offsets."""
+        x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
+        self.classes_ = classes
+        priors = _class_priors(self.prior, classes)
+        standard, mean, scale = _standardized(x)
+        source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
+        rows = np.bincount(codes, weight, len(classes))
+        hard = np.eye(len(classes))
+        of = _binary if x.ndim == 2 else _multiclass
+        start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
+        fitted = _solve(source, of, start, (priors / rows, priors, hard))
+        if not fitted.converged:
+            soft = (hard + 1 / rows[:, None]) / (1 + len(classes) / rows[:, None])
+            warnings.warn(_separated(type(self).__name__, classes), DegenerateDataWarning, stacklevel=3)
+            fitted = _solve(source, of, start, (priors / rows, priors, soft))
+        self.objective_, self.n_iter_ = fitted.objective.value, fitted.n_iter
+        weights = fitted.parameters[: x.shape[1]] / scale
+        offsets = fitted.parameters[x.shape[1] :]
+        if x.ndim == 2:
+            return weights, float(offsets[0] - weights @ mean)
+        return weights, np.asarray(offsets - offsets.mean())
+
+    @staticmethod
+    def _map(x: Floats, weights: Floats, offset: Any) -> Floats:
+        """The weighted sum of the systems; one of weight 0 has no say, not even by an infinity."""
+        heard = weights != 0
+        with np.errstate(invalid="ignore"):
+            total = np.tensordot(x[:, heard], weights[heard], (1, 0)) + offset
+        # Infinities that contradict each other leave nothing known.
+        return np.where(np.isnan(total), 0.0, total) if x.ndim == 2 else np.where(np.isnan(total), -np.inf, total)
+
+
+def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]) -> Solution:
+    """Minimise, from a start found on some rows of each class where there are many."""
+    assert source.codes is not None
+    counts = np.bincount(source.codes)
+    if len(source.codes) > 4 * _START_ROWS * len(counts):
+        rows = np.concatenate([_some(np.flatnonzero(source.codes == k)) for k in range(len(counts))])
+        weight = None if source.weight is None else source.weight[rows]
+        codes = source.codes[rows]
+        share = np.bincount(codes, weight, len(counts))
+        few = ArraySource(source.X[rows], codes, weight)
+        near = newton(lambda theta: few.reduce(of, theta, args[1] / share, *args[1:]), start)
+        start = near.parameters if near.converged else start
+    return newton(lambda theta: source.reduce(of, theta, *args), start)
+
+
+def _some(rows: Integers) -> Integers:
+    return rows[:: max(1, len(rows) // _START_ROWS)]
+
+
+def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
+    """Cross-entropy of llrs X w + b at a prior, of a block."""
+    X, codes = np.asarray(block.X), block.codes
+    assert codes is not None
+    weight = class_weight.take(codes)
+    if block.weight is not None:
+        weight *= block.weight
+    target = targets[:, 1].take(codes)
+    logit = X @ theta[:-1] + (theta[-1] + np.log(priors[1] / priors[0]))
+    loss, posterior, slope = logistic_loss(logit, target)
+    residual = weight * (posterior - target)
+    slope *= weight
+    weighted = X.T * slope
+    curvature = np.empty((len(theta), len(theta)))
+    curvature[:-1, :-1] = weighted @ X
+    curvature[-1, :-1] = curvature[:-1, -1] = weighted.sum(axis=1)
+    curvature[-1, -1] = slope.sum()
+    return Objective(float(weight @ loss), np.append(residual @ X, residual.sum()), curvature)
+
+
+def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
+    """Cross-entropy of log-likelihoods Σ_s w_s x_s + b at some priors, of a block."""
+    n_classes, codes = len(priors), block.codes
+    n_systems = len(theta) - n_classes
+    assert codes is not None
+    X = np.asarray(block.X).reshape(len(block), n_systems, n_classes)
+    weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
+    logits = np.einsum("nsk,s->nk", X, theta[:n_systems]) + (theta[n_systems:] + log(priors))
+    loss, posteriors = softmax_loss(logits, targets[codes])
+    residual = weight[:, None] * (posteriors - targets[codes])
+    gradient = np.concatenate([np.einsum("nsk,nk->s", X, residual), residual.sum(axis=0)])
+    return Objective(float(weight @ loss), gradient, _curvature(X, posteriors, weight))
+
+
+def _curvature(X: Floats, posteriors: Floats, weight: Floats) -> Floats:
+    """Hessian of the softmax loss by weights and offsets.
+
+    Adding the same to all offsets changes nothing; a unit of curvature in that direction, in which the gradient is 0,
+    keeps the Hessian regular.
+    """
+    n_systems, n_classes = X.shape[1:]
+    centred = X - np.einsum("nsk,nk->ns", X, posteriors)[:, :, None]
+    spread = weight[:, None] * posteriors
+    pulled = centred * spread[:, None, :]
+    curvature = np.empty((n_systems + n_classes,) * 2)
+    curvature[:n_systems, :n_systems] = np.einsum("nsk,ntk->st", pulled, X)
+    cross = pulled.sum(axis=0)
+    curvature[:n_systems, n_systems:], curvature[n_systems:, :n_systems] = cross, cross.T
+    offsets = np.diag(spread.sum(axis=0)) - posteriors.T @ spread
+    curvature[n_systems:, n_systems:] = offsets + weight.sum() / n_classes
+    return curvature
+
+
+def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
+    """Scores about the mean (two classes) or about each row's mean, in units of each system's spread."""
+    mean = x.mean(axis=0) if x.ndim == 2 else np.zeros(x.shape[1])
+    centred = x - mean if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
+    axes = (0,) if x.ndim == 2 else (0, 2)
+    scale = np.sqrt((centred**2).mean(axis=axes))
+    scale[scale == 0] = 1.0
+    centred /= scale if x.ndim == 2 else scale[:, None]
+    return centred, mean, scale
+
+
+def _class_priors(prior: Any, classes: Labels) -> Floats:
+    n = len(classes)
+    if prior is None:
+        return np.full(n, 1 / n)
+    if isinstance(prior, Real):
+        if n != 2:
+            raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")
+        return Application.binary(float(prior)).priors
+    priors = Application(prior if isinstance(prior, Mapping) else np.asarray(prior)).aligned(classes).priors
+    if not (priors > 0).all():
+        raise InvalidParameterError(f"Calibration needs a prior > 0 for every class, but they are {priors.tolist()}.")
+    return priors
+
+
+def _separated(whom: str, classes: Labels) -> str:
+    return (
+        f"{whom}: the scores separate the classes {', '.join(repr(c) for c in classes.tolist()[:5])} without a "
+        "mistake, so the likelihood has no maximum and the best scale is infinite. Trained as if each class had one more "
+        "row shown as each class (Laplace's rule), which keeps llrs finite; more, or harder, rows would determine them."
+    )

@@ -1,0 +1,182 @@
+"""Numbers of two classes' scores as functions, each thin over :class:`Trials`.
+
+Several numbers of the same scores are better asked of one ``Trials``, which sorts once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.evaluation.curves import (
+    BayesErrorCurve,
+    CostCurve,
+    CrossEntropyCurve,
+    DetCurve,
+    ReliabilityCurve,
+    RocCurve,
+    TippettCurve,
+)
+from likely.evaluation.trials import Applications, Trials
+
+__all__ = [
+    "actual_dcf",
+    "auc",
+    "bayes_error",
+    "calibration_loss",
+    "cllr",
+    "cost_curve",
+    "det",
+    "eer",
+    "eer_threshold",
+    "empirical_cross_entropy",
+    "min_cllr",
+    "min_dcf",
+    "min_dcf_threshold",
+    "reliability",
+    "roc",
+    "roc_hull",
+    "tippett",
+]
+
+
+def actual_dcf(
+    y_true: Any,
+    llr: Any,
+    applications: Applications,
+    normalize: bool = True,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+) -> Any:
+    """Cost of deciding by llrs as they are, at one application or several; see :meth:`Trials.actual_dcf`.
+
+    Examples
+    --------
+    >>> actual_dcf(["no", "no", "yes", "yes"], [-2.0, 1.0, 0.5, 3.0], 0.5)
+    0.5
+    """
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).actual_dcf(applications, normalize)
+
+
+def min_dcf(
+    y_true: Any,
+    scores: Any,
+    applications: Applications,
+    normalize: bool = True,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+) -> Any:
+    """The least cost over all thresholds, at one application or several; see :meth:`Trials.min_dcf`.
+
+    Examples
+    --------
+    >>> min_dcf(["no", "no", "yes", "yes"], [-2.0, 1.0, 0.5, 3.0], [0.5, 0.9])
+    array([0.5, 0.5])
+    """
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_dcf(applications, normalize)
+
+
+def min_dcf_threshold(
+    y_true: Any, scores: Any, applications: Applications, *, pos_label: Any = None, sample_weight: Any = None
+) -> Any:
+    """The score from which on to accept for the least cost; see :meth:`Trials.min_dcf_threshold`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_dcf_threshold(applications)
+
+
+def calibration_loss(
+    y_true: Any,
+    llr: Any,
+    applications: Applications,
+    normalize: bool = True,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+) -> Any:
+    """What bad calibration costs: actual minus minimum cost."""
+    trials = Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight)
+    return trials.calibration_loss(applications, normalize)
+
+
+def cllr(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """Mean cost of the log-likelihood ratio in bits; llrs of 0 cost exactly 1; see :meth:`Trials.cllr`.
+
+    Examples
+    --------
+    >>> cllr([0, 1], [0.0, 0.0])
+    1.0
+    """
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cllr()
+
+
+def min_cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """Cllr after the best monotone map of the scores (PAV)."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_cllr()
+
+
+def eer(y_true: Any, scores: Any, method: str = "rocch", *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """Equal error rate, by default by the ROC's convex hull; see :meth:`Trials.eer`.
+
+    Examples
+    --------
+    >>> y, tied = [0, 0, 0, 1, 1, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]
+    >>> [round(eer(y, tied, method), 3) for method in ("rocch", "step", "interpolated")]
+    [0.4, 0.333, 0.4]
+    """
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).eer(method)
+
+
+def eer_threshold(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """The score from which on to accept so that misses and false alarms are as equally frequent as can be."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).eer_threshold()
+
+
+def auc(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """Area under the ROC: the chance that a target scores above a nontarget, ties counting half."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).auc()
+
+
+def roc(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> RocCurve:
+    """Receiver operating characteristic, both end points included."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc()
+
+
+def roc_hull(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> RocCurve:
+    """Corners of the ROC's convex hull."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc_hull()
+
+
+def det(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> DetCurve:
+    """Detection error trade-off, both end points included."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).det()
+
+
+def bayes_error(
+    y_true: Any, llr: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+) -> BayesErrorCurve:
+    """Normalised actual and minimum cost against prior log-odds; see :meth:`Trials.bayes_error`."""
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).bayes_error(prior_log_odds)
+
+
+def cost_curve(
+    y_true: Any, llr: Any, effective_priors: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+) -> CostCurve:
+    """Actual and minimum cost against the effective prior, not normalised; see :meth:`Trials.cost_curve`."""
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cost_curve(effective_priors)
+
+
+def empirical_cross_entropy(
+    y_true: Any, llr: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+) -> CrossEntropyCurve:
+    """Cross-entropy in bits against prior log-odds; see :meth:`Trials.cross_entropy`."""
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cross_entropy(prior_log_odds)
+
+
+def tippett(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> TippettCurve:
+    """Shares of targets and nontargets with at least a given llr."""
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).tippett()
+
+
+def reliability(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> ReliabilityCurve:
+    """What scores claim against what the trials show, by blocks of the best monotone map (PAV)."""
+    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).reliability()

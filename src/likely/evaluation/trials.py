@@ -1,0 +1,320 @@
+"""Two classes' scores, sorted once, from which every number and curve follows."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from likely._numerics import log
+from likely._typing import Floats, Integers
+from likely._validation import check_option
+from likely.calibration.pav import Pooled, pool
+from likely.calibration.steps import CHUNK, Steps
+from likely.decisions import Application
+from likely.evaluation.curves import (
+    BayesErrorCurve,
+    CostCurve,
+    CrossEntropyCurve,
+    DetCurve,
+    ReliabilityCurve,
+    RocCurve,
+    TippettCurve,
+)
+from likely.evaluation.truth import check_two_classes
+
+__all__ = ["Applications", "Trials"]
+
+Applications: TypeAlias = "Application | float | Sequence[Application | float] | Floats"
+"""One application or many; a number stands for ``Application.binary(number)``."""
+
+
+class Trials:
+    """Scores of two classes against the truth: sorted once, and answering everything.
+
+    A trial is accepted as a target where its score is at least the threshold. Trials of equal scores are accepted or
+    refused together, so nothing depends on their order. Infinite scores are legal, NaN is not.
+
+    Parameters
+    ----------
+    y_true : array of labels of shape (n,)
+        Two of them, of any type.
+    llr : array of shape (n,), or (n, 2)
+        Natural log-likelihood ratios, target against nontarget, or the two log-likelihoods in class order. What only
+        ranks (``eer``, ``auc``, ``min_dcf``, ``min_cllr`` and the curves of rates) takes scores of any kind.
+    pos_label : label, optional
+        The target; by default the second label in sorted order.
+    sample_weight : array of shape (n,), optional
+        Frequencies.
+
+    Attributes
+    ----------
+    classes : array of shape (2,)
+        The labels of nontargets and of targets.
+    n_nontargets, n_targets : float
+        Their weights.
+    steps : Steps
+        The distinct scores, with the misses and false alarms of each as a threshold.
+
+    Examples
+    --------
+    >>> trials = Trials([0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0])
+    >>> round(trials.auc(), 4), round(trials.eer(), 4), trials.eer_threshold()
+    (0.8889, 0.1667, 1.0)
+    >>> round(trials.cllr(), 4), round(trials.min_cllr(), 4)
+    (0.6719, 0.3333)
+    >>> trials.actual_dcf([0.5, 0.1]).round(4), trials.min_dcf([0.5, 0.1]).round(4)
+    (array([0.6667, 0.6667]), array([0.3333, 0.3333]))
+    """
+
+    def __init__(self, y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> None:
+        self.classes, self.is_target, self.llr, self.weight = check_two_classes(y_true, llr, pos_label, sample_weight)
+        self._set_steps(Steps.of(self.llr, self.is_target, self.weight))
+
+    def _set_steps(self, steps: Steps) -> None:
+        self.steps = steps
+        self.n_targets, self.n_nontargets = float(steps.misses[-1]), float(steps.false_alarms[0])
+
+    def reweighted(self, weight: Floats) -> Trials:
+        """The same trials, each as often again as ``weight`` says, in the order of the rows; nothing is sorted."""
+        other = object.__new__(Trials)
+        other.classes, other.is_target, other.llr = self.classes, self.is_target, self.llr
+        other.weight = weight if self.weight is None else weight * self.weight
+        other._set_steps(self.steps.reweighted(self._step_of_row, self.is_target, other.weight))
+        return other
+
+    @cached_property
+    def _step_of_row(self) -> Integers:
+        return self.steps.of_rows(self.llr)
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The blocks of the best monotone map (PAV), which are the edges of the ROC's convex hull."""
+        return pool(self.steps)
+
+    # Rates that need no application.
+
+    def auc(self) -> float:
+        """Area under the ROC: the chance that a target scores above a nontarget, ties counting half."""
+        misses, alarms = self.steps.misses, self.steps.false_alarms
+        lost = 0.0
+        for start, stop in _chunks(len(misses) - 1):
+            passed = alarms[start:stop] - alarms[start + 1 : stop + 1]
+            lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1]))
+        return 1 - lost / (2 * self.n_targets * self.n_nontargets)
+
+    def eer(self, method: str = "rocch") -> float:
+        """The error rate at which misses and false alarms are equally frequent.
+
+        Parameters
+        ----------
+        method : {"rocch", "step", "interpolated"}, default "rocch"
+            Where the convex hull of the ROC meets the line of equal rates: the highest minimum error that a prior can
+            bring about, at most 0.5. Or the mean of both rates at the threshold where they differ least. Or where the
+            ROC itself, with straight lines between its points, meets the line.
+        """
+        check_option("method", method, ("rocch", "step", "interpolated"))
+        if method == "step":
+            return float(sum(self._rates(self.steps, self._balanced_point())) / 2)
+        of = self.pooled if method == "rocch" else self.steps
+        after = self._crossing(of)
+        (miss, alarm), (miss_after, alarm_after) = self._rates(of, after - 1), self._rates(of, after)
+        share = (alarm - miss) / ((alarm - miss) + (miss_after - alarm_after))
+        return float(miss + share * (miss_after - miss))
+
+    def eer_threshold(self) -> float:
+        """The score from which on to accept so that the rates of misses and false alarms differ least."""
+        return self._threshold(self._balanced_point())
+
+    # Costs of decisions.
+
+    def actual_dcf(self, applications: Applications, normalize: bool = True) -> Any:
+        """Cost of deciding by the llrs as they are, at one application (a number) or several (an array).
+
+        Parameters
+        ----------
+        applications : Application, or effective prior, or a sequence of them
+            A number p stands for ``Application.binary(p)``.
+        normalize : bool, default True
+            Divide by the cost of the best constant decision, rejecting everything included where it has a price.
+        """
+        return self._each(applications, lambda app: self._risk(self.steps, self.steps.thresholds, app), normalize)
+
+    def min_dcf(self, applications: Applications, normalize: bool = True) -> Any:
+        """The least cost that any monotone map of the scores gives; parameters as for :meth:`actual_dcf`.
+
+        Without a reject cost that is the least over all thresholds, the two constant decisions among them, so a
+        normalised minimum is at most 1.
+        """
+        return self._each(applications, lambda app: self._risk(self.pooled, self.pooled.llr, app), normalize)
+
+    def min_dcf_threshold(self, applications: Applications) -> Any:
+        """The score from which on to accept for the least cost; infinite where it is best to accept nothing.
+
+        Scores equal to it are accepted. Every threshold above the next lower score does the same.
+        """
+
+        def best(app: Application) -> float:
+            accepted = app.accepted_from(self.pooled.llr)
+            return self._threshold(int(self.pooled.starts[accepted]))
+
+        return self._each(applications, best, normalize=False)
+
+    def calibration_loss(self, applications: Applications, normalize: bool = True) -> Any:
+        """What bad calibration costs: actual minus minimum."""
+        return self.actual_dcf(applications, normalize) - self.min_dcf(applications, normalize)
+
+    # Costs of evidence.
+
+    def cllr(self) -> float:
+        """Mean cost of the log-likelihood ratio in bits: 0 is perfect, and llrs of 0 cost exactly 1."""
+        return float(self._cross_entropy(self.steps, self.steps.thresholds, 0.0))
+
+    def min_cllr(self) -> float:
+        """Cllr after the best monotone map of the scores (PAV)."""
+        return float(self._cross_entropy(self.pooled, self.pooled.llr, 0.0))
+
+    # Curves.
+
+    def roc(self) -> RocCurve:
+        """Receiver operating characteristic, with all its points."""
+        thresholds = np.append(self.steps.thresholds, np.inf)
+        return RocCurve(self._alarm_rates()[::-1], 1 - self._miss_rates()[::-1], thresholds[::-1])
+
+    def roc_hull(self) -> RocCurve:
+        """Convex hull of the ROC: its corners."""
+        corners = self.pooled.starts[::-1]
+        thresholds = np.append(self.steps.thresholds, np.inf)[corners]
+        return RocCurve(self._alarm_rates()[corners], 1 - self._miss_rates()[corners], thresholds)
+
+    def det(self) -> DetCurve:
+        """Detection error trade-off, with all its points."""
+        thresholds = np.append(self.steps.thresholds, np.inf)
+        return DetCurve(self._alarm_rates()[::-1], self._miss_rates()[::-1], thresholds[::-1])
+
+    def bayes_error(self, prior_log_odds: Any = None) -> BayesErrorCurve:
+        """Normalised actual and minimum cost over a range of applications, by default log-odds from −5 to 5."""
+        odds = _grid(prior_log_odds)
+        # Both stakes as multiples of the smaller, which is the normaliser.
+        stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
+        return BayesErrorCurve(odds, *self._costs_at(odds, *stakes))
+
+    def cost_curve(self, effective_priors: Any = None) -> CostCurve:
+        """Actual and minimum cost over effective priors, by default 101 of them from 0 to 1, not normalised."""
+        priors = np.linspace(0, 1, 101) if effective_priors is None else np.asarray(effective_priors, dtype=np.float64)
+        odds = log(priors) - log(1 - priors)
+        actual, minimum = self._costs_at(odds, priors, 1 - priors)
+        return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
+
+    def cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
+        """Empirical cross-entropy in bits over a range of priors, by default log-odds from −5 to 5."""
+        odds = _grid(prior_log_odds)
+        actual = [self._cross_entropy(self.steps, self.steps.thresholds, shift) for shift in odds]
+        minimum = [self._cross_entropy(self.pooled, self.pooled.llr, shift) for shift in odds]
+        prior = expit(odds)
+        neutral = (prior * np.logaddexp(0, -odds) + (1 - prior) * np.logaddexp(0, odds)) / np.log(2)
+        return CrossEntropyCurve(odds, np.array(actual), np.array(minimum), neutral)
+
+    def tippett(self) -> TippettCurve:
+        """Share of the targets and of the nontargets with at least a given llr."""
+        llr = np.concatenate([[-np.inf], self.steps.thresholds])
+        first = [0, *range(len(self.steps.thresholds))]
+        return TippettCurve(llr, 1 - self._miss_rates()[first], self._alarm_rates()[first])
+
+    def reliability(self) -> ReliabilityCurve:
+        """What the scores claim against what the trials show, by blocks of the best monotone map."""
+        blocks, scores = self.pooled, self.steps.thresholds
+        low, high = scores[blocks.starts[:-1]], scores[blocks.starts[1:] - 1]
+        return ReliabilityCurve(low, high, blocks.llr, blocks.targets, blocks.nontargets)
+
+    # The screws.
+
+    def _miss_rates(self) -> Floats:
+        return np.asarray(self.steps.misses / self.n_targets)
+
+    def _alarm_rates(self) -> Floats:
+        return np.asarray(self.steps.false_alarms / self.n_nontargets)
+
+    def _rates(self, of: Steps | Pooled, point: Any) -> tuple[Any, Any]:
+        """Rates of misses and of false alarms at some operating points."""
+        return of.misses[point] / self.n_targets, of.false_alarms[point] / self.n_nontargets
+
+    def _threshold(self, point: int) -> float:
+        return float(self.steps.thresholds[point]) if point < len(self.steps.thresholds) else np.inf
+
+    def _crossing(self, of: Steps | Pooled) -> int:
+        """The first operating point at which misses are at least as frequent as false alarms."""
+        return bisect_left(
+            range(len(of.misses)), True, key=lambda point: bool(np.less_equal(*self._rates(of, point)[::-1]))
+        )
+
+    def _balanced_point(self) -> int:
+        """The operating point at which misses and false alarms differ least."""
+        after = self._crossing(self.steps)
+        gaps = [abs(np.subtract(*self._rates(self.steps, point))) for point in (after - 1, after)]
+        return after if gaps[1] <= gaps[0] else after - 1
+
+    def _each(self, applications: Applications, cost: Callable[[Application], float], normalize: bool) -> Any:
+        """A number for one application, an array for several."""
+        single = isinstance(applications, (Application, Real))
+        several: Any = [applications] if single else applications
+        apps = [self._application(app) for app in several]
+        costs = [cost(app) / (app.constant_cost() if normalize else 1.0) for app in apps]
+        return float(costs[0]) if single else np.array(costs)
+
+    def _application(self, app: Any) -> Application:
+        application: Application = app if isinstance(app, Application) else Application.binary(app)
+        return application.aligned(self.classes)
+
+    def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
+        """Expected cost of deciding by llrs that rise from step to step."""
+        if app.reject_cost is None:
+            miss, alarm = self._rates(of, app.accepted_from(llr))
+            return app.risk(np.array([[1 - alarm, alarm], [miss, 1 - miss]]))
+        decided = app.decide_codes(llr) % 3  # rejected, which is −1, comes last
+        shares = [-np.diff(of.false_alarms) / self.n_nontargets, np.diff(of.misses) / self.n_targets]
+        return app.risk(np.array([np.bincount(decided, share, 3) for share in shares]))
+
+    def _costs_at(self, odds: Floats, miss_stake: Floats, alarm_stake: Floats) -> Iterator[Floats]:
+        """Actual and minimum cost at each of some prior log-odds, where a miss and a false alarm cost so much."""
+        for of, llr in ((self.steps, self.steps.thresholds), (self.pooled, self.pooled.llr)):
+            accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
+            miss, alarm = self._rates(of, accepted)
+            yield miss_stake * miss + alarm_stake * alarm
+
+    def _cross_entropy(self, of: Steps | Pooled, llr: Floats, odds: float) -> float:
+        """Mean bits that posteriors at some prior log-odds need to tell the truth."""
+        prior = expit(odds)
+        bits = np.zeros(2)
+        for start, stop in _chunks(len(llr)):
+            targets = np.diff(of.misses[start : stop + 1])
+            nontargets = -np.diff(of.false_alarms[start : stop + 1])
+            logit = llr[start:stop] + odds
+            shared = np.log1p(np.exp(-np.abs(logit)))
+            bits += _total(targets, shared - np.minimum(logit, 0)), _total(nontargets, shared + np.maximum(logit, 0))
+        shares = bits * (prior / self.n_targets, (1 - prior) / self.n_nontargets)
+        return float(shares.sum() / np.log(2))
+
+
+def _chunks(n: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
+
+
+def _total(weight: Floats, cost: Floats) -> float:
+    """Σ weight · cost, in which what has no weight costs nothing, not even an infinity."""
+    if np.isfinite(cost[0]) and np.isfinite(cost[-1]):
+        return float(weight @ cost)
+    return float(np.sum(np.multiply(weight, cost, where=weight > 0, out=np.zeros_like(cost))))
+
+
+def _grid(prior_log_odds: Any) -> Floats:
+    return (
+        np.linspace(-5, 5, 101)
+        if prior_log_odds is None
+        else np.atleast_1d(np.asarray(prior_log_odds, dtype=np.float64))
+    )

@@ -1,0 +1,116 @@
+"""The door of this room: labels, scores and weights that are to be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import difference
+from likely._typing import Booleans, Floats, Integers, Labels
+from likely._validation import check_labels, check_weight, encode_labels
+from likely.exceptions import InvalidDataError
+
+__all__ = ["check_evidence", "check_lengths", "check_two_classes", "codes_of"]
+
+
+def check_two_classes(
+    y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
+) -> tuple[Labels, Booleans, Floats, Floats | None]:
+    """Labels of nontargets and targets, which rows are targets, their scores, and their weights."""
+    labels = check_labels("Evaluation", y_true)
+    classes, codes = encode_labels(labels)
+    values = _check_scores(scores, len(labels))
+    weight = check_weight(sample_weight, len(labels))
+    if len(classes) != 2:
+        raise InvalidDataError(
+            f"Trials are of two classes, but y_true holds {_listing(classes)}. "
+            + (
+                "Add trials of the other class."
+                if len(classes) < 2
+                else "Judge one class against the rest by y == label."
+            )
+        )
+    target = 1 if pos_label is None else _position(pos_label, classes)
+    if values.ndim == 2:
+        if values.shape[1] != 2:
+            raise InvalidDataError(
+                f"Two classes have one score a row, or two log-likelihoods, but scores came with shape {values.shape}."
+            )
+        values = difference(values[:, target], values[:, 1 - target])
+    is_target = codes == target
+    if weight is not None and not (weight[is_target].any() and weight[~is_target].any()):
+        raise InvalidDataError("All trials of one class have weight 0. Give some of each class a weight.")
+    return classes[[1 - target, target]], is_target, values, weight
+
+
+def check_evidence(
+    y_true: Any, log_likelihoods: Any, labels: Any, sample_weight: Any
+) -> tuple[Labels, Integers, Floats, Floats]:
+    """Classes, the position of each row's truth among them, log-likelihoods (n, classes), and weights."""
+    truth = check_labels("Evaluation", y_true)
+    scores = _check_scores(log_likelihoods, len(truth))
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros_like(scores), scores])
+    classes, codes = codes_of(truth, labels)
+    if scores.shape[1] != len(classes):
+        raise InvalidDataError(
+            f"Log-likelihoods need one column for each class, but there are {scores.shape[1]} columns and the classes "
+            f"{_listing(classes)}. Name all classes in column order by labels=."
+        )
+    weight = check_weight(sample_weight, len(truth))
+    return classes, codes, scores, np.ones(len(truth)) if weight is None else weight
+
+
+def codes_of(truth: Labels, labels: Any = None) -> tuple[Labels, Integers]:
+    """The classes, sorted or as named, and the position of each label among them."""
+    found, codes = encode_labels(truth)
+    if labels is None:
+        return found, codes
+    classes = check_labels("labels", list(labels))
+    position = {label: i for i, label in enumerate(classes.tolist())}
+    if len(position) < len(classes):
+        raise InvalidDataError(f"labels must name every class once, but are {classes.tolist()}.")
+    strangers = [label for label in found.tolist() if label not in position]
+    if strangers:
+        raise InvalidDataError(
+            f"y_true holds the label {strangers[0]!r}, which is not among labels={classes.tolist()}."
+        )
+    return classes, np.array([position[label] for label in found.tolist()], dtype=np.intp)[codes]
+
+
+def check_lengths(name: str, values: Any, n: int) -> None:
+    """One value for each row."""
+    if len(values) != n:
+        raise InvalidDataError(f"y_true and {name} must have one entry for each row, but have {n} and {len(values)}.")
+
+
+def _check_scores(scores: Any, n: int) -> Floats:
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"Scores must be numbers: {error}.") from None
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2):
+        raise InvalidDataError(f"Scores must have shape (n,) or (n, classes), but came with shape {values.shape}.")
+    check_lengths("scores", values, n)
+    if values.size and np.isnan(values.min()):
+        row = int(np.isnan(values.reshape(n, -1)).any(axis=1).argmax())
+        raise InvalidDataError(
+            f"Scores may be infinite but not NaN, and row {row} is. Drop such rows, or give them the llr 0, which says "
+            "nothing."
+        )
+    return values
+
+
+def _position(label: Any, classes: Labels) -> int:
+    known = classes.tolist()
+    if label not in known:
+        raise InvalidDataError(f"pos_label={label!r} is not among the labels {_listing(classes)}.")
+    return int(known.index(label))
+
+
+def _listing(classes: Labels) -> str:
+    shown = ", ".join(repr(c) for c in classes.tolist()[:5]) + (", …" if len(classes) > 5 else "")
+    return f"{len(classes)} ({shown})"

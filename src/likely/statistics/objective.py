@@ -1,0 +1,45 @@
+"""The value of an objective at a point, with its slope and curvature there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likely._typing import Floats
+
+__all__ = ["Objective"]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """A sum of losses over rows, expanded to second order about the parameters it was evaluated at.
+
+    Parameters
+    ----------
+    value : float
+    gradient : array of shape (p,)
+    curvature : array of shape (p, p)
+        Hessian, symmetric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = Objective(1.0, np.array([1.0, 0.0]), np.eye(2))
+    >>> (a + a).value, (a + Objective.zero(2)).gradient
+    (2.0, array([1., 0.]))
+    """
+
+    value: float
+    gradient: Floats
+    curvature: Floats
+
+    @classmethod
+    def zero(cls, n_parameters: int) -> Objective:
+        """The objective of no rows."""
+        return cls(0.0, np.zeros(n_parameters), np.zeros((n_parameters, n_parameters)))
+
+    def __add__(self, other: Objective) -> Objective:
+        return Objective(
+            self.value + other.value, self.gradient + other.gradient, self.curvature + other.curvature
+        )
