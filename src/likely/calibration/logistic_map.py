@@ -174,6 +174,7 @@ def _class_priors(prior: Any, classes: Labels) -> Floats:
 def _separated(whom: str, classes: Labels) -> str:
     return (
         f"{whom}: the scores separate the classes {', '.join(repr(c) for c in classes.tolist()[:5])} without a "
-        "mistake, so the likelihood has no maximum and the best scale is infinite. Trained as if each class had one more "
-        "row shown as each class (Laplace's rule), which keeps llrs finite; more, or harder, rows would determine them."
+        "mistake, so the likelihood has no maximum and the best scale is infinite. Trained as if each class had one "
+        "more row shown as each class (Laplace's rule), which keeps llrs finite; more, or harder, rows would determine "
+        "them."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -133,7 +134,7 @@ class Application:
         """The log-odds of the effective prior: minus the threshold (two classes)."""
         return -self.threshold
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """The log-likelihood ratio from which on the second class is decided (two classes)."""
         false_alarm, miss = self._stakes()
@@ -228,8 +229,7 @@ class Application:
 
     def accepted_from(self, rising_llrs: Floats) -> int:
         """How many of some rising log-likelihood ratios are refused before the first that is accepted (two classes)."""
-        threshold = self.threshold
-        return int(np.searchsorted(rising_llrs, threshold)) if self.priors[1] > 0 else len(rising_llrs)
+        return int(np.searchsorted(rising_llrs, self.threshold)) if self.priors[1] > 0 else len(rising_llrs)
 
     def risk(self, rates: Floats) -> float:
         """Expected cost of decisions made at given rates.
@@ -243,6 +243,7 @@ class Application:
         rejected = rates[:, self.n_classes :].sum(axis=1)
         return float(cost + self.priors @ rejected * (self.reject_cost or 0.0))
 
+    @cached_property
     def constant_cost(self) -> float:
         """Cost of the best decision that looks at nothing, rejecting everything included: what costs are normalised by.
 

@@ -19,6 +19,7 @@ from likely.evaluation.curves import (
     RocCurve,
     TippettCurve,
 )
+from likely.evaluation.intervals import Interval, PairedDifference, interval, intervals, paired_difference
 from likely.evaluation.metrics import (
     actual_dcf,
     auc,
@@ -47,6 +48,8 @@ __all__ = [
     "CrossEntropyCurve",
     "Curve",
     "DetCurve",
+    "Interval",
+    "PairedDifference",
     "ReliabilityCurve",
     "RiskCoverageCurve",
     "RocCurve",
@@ -67,9 +70,12 @@ __all__ = [
     "eer",
     "eer_threshold",
     "empirical_cross_entropy",
+    "interval",
+    "intervals",
     "min_cllr",
     "min_dcf",
     "min_dcf_threshold",
+    "paired_difference",
     "reliability",
     "risk_coverage",
     "roc",

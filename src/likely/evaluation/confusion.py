@@ -114,7 +114,7 @@ class Confusion:
     def risk(self, application: Application, normalize: bool = True) -> float:
         """Mean cost of the decisions in an application, by default as a multiple of the best constant decision's."""
         application = self._application(application)
-        return application.risk(self.rates()) / (application.constant_cost() if normalize else 1.0)
+        return application.risk(self.rates()) / (application.constant_cost if normalize else 1.0)
 
     def _application(self, application: Application) -> Application:
         application = application.aligned(self.labels)

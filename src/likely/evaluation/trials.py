@@ -264,7 +264,7 @@ class Trials:
         single = isinstance(applications, (Application, Real))
         several: Any = [applications] if single else applications
         apps = [self._application(app) for app in several]
-        costs = [cost(app) / (app.constant_cost() if normalize else 1.0) for app in apps]
+        costs = [cost(app) / (app.constant_cost if normalize else 1.0) for app in apps]
         return float(costs[0]) if single else np.array(costs)
 
     def _application(self, app: Any) -> Application:

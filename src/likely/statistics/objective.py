@@ -40,6 +40,4 @@ class Objective:
         return cls(0.0, np.zeros(n_parameters), np.zeros((n_parameters, n_parameters)))
 
     def __add__(self, other: Objective) -> Objective:
-        return Objective(
-            self.value + other.value, self.gradient + other.gradient, self.curvature + other.curvature
-        )
+        return Objective(self.value + other.value, self.gradient + other.gradient, self.curvature + other.curvature)

@@ -1,0 +1,1 @@
+"""Pictures of curves: the only room that imports matplotlib."""
