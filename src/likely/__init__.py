@@ -66,8 +66,16 @@ from likely.exceptions import (
     TableError,
 )
 from likely.features import LDA, PCA, Center, Standardize, Whiten
-from likely.models import GaussianClassifier, NearestMeanClassifier, Pipeline, QuadraticForm, make_pipeline
-from likely.resampling import kfold_scores
+from likely.models import (
+    CalibratedClassifier,
+    FusedClassifier,
+    GaussianClassifier,
+    NearestMeanClassifier,
+    Pipeline,
+    QuadraticForm,
+    make_pipeline,
+)
+from likely.resampling import kfold_calibrate, kfold_scores
 from likely.tables import ScoreTable, read_scores, write_scores
 
 __all__ = [
@@ -78,6 +86,7 @@ __all__ = [
     "ArraySource",
     "BayesErrorCurve",
     "Block",
+    "CalibratedClassifier",
     "Center",
     "Confusion",
     "CostCurve",
@@ -88,6 +97,7 @@ __all__ = [
     "DetCurve",
     "Diagonal",
     "Full",
+    "FusedClassifier",
     "Gaussian",
     "GaussianClassifier",
     "IncompatiblePartsError",
@@ -136,6 +146,7 @@ __all__ = [
     "estimate_priors",
     "interval",
     "intervals",
+    "kfold_calibrate",
     "kfold_scores",
     "make_pipeline",
     "min_cllr",

@@ -1,6 +1,8 @@
 """scikit-learn's own checks on every estimator, none of them expected to fail."""
 
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import likely
@@ -19,6 +21,9 @@ ESTIMATORS = [
     *(likely.GaussianClassifier(shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)),
     likely.GaussianClassifier(likely.Full(shrinkage=0.1, unbiased=True)),
     likely.make_pipeline(likely.Standardize(), likely.GaussianClassifier()),
+    likely.CalibratedClassifier(likely.GaussianClassifier(tied=True), cv=3),
+    likely.CalibratedClassifier(DecisionTreeClassifier(random_state=0), cv=3),
+    likely.FusedClassifier([likely.GaussianClassifier(tied=True), LogisticRegression()], cv=3),
 ]
 
 

@@ -46,7 +46,7 @@ class LogisticMap:
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         self.classes_ = classes
         priors = _class_priors(self.prior, classes)
-        standard, mean, scale = _standardized(x)
+        standard, mean, scale = _standardized(x, weight)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
         rows = np.bincount(codes, weight, len(classes))
         hard = np.eye(len(classes))
@@ -146,12 +146,12 @@ def _curvature(X: Floats, posteriors: Floats, weight: Floats) -> Floats:
     return curvature
 
 
-def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
+def _standardized(x: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
     """Scores about the mean (two classes) or about each row's mean, in units of each system's spread."""
-    mean = x.mean(axis=0) if x.ndim == 2 else np.zeros(x.shape[1])
+    mean = np.average(x, 0, weight) if x.ndim == 2 else np.zeros(x.shape[1])
     centred = x - mean if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
-    axes = (0,) if x.ndim == 2 else (0, 2)
-    scale = np.sqrt((centred**2).mean(axis=axes))
+    squares = np.einsum("ns,ns->ns" if x.ndim == 2 else "nsk,nsk->ns", centred, centred)
+    scale = np.sqrt(np.average(squares, 0, weight))
     scale[scale == 0] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
     return centred, mean, scale

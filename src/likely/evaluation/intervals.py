@@ -148,7 +148,7 @@ def interval(
 
 
 def intervals(
-    measures: Mapping[str, Callable[..., Any]],
+    measures: Mapping[str, Callable[..., Any] | _Measure],
     y_true: Any,
     scores: Any,
     *,
@@ -189,7 +189,7 @@ def intervals(
     ):
         bounds = _around_minimum if part.function in _MINIMA else _accelerated
         low, high = bounds(estimate.ravel(), values, _quantile(level, draws.n_units))
-        found[name] = Interval(*(_as_came(v, estimate) for v in (estimate, low, high)), level)
+        found[name] = _interval(estimate, estimate, low, high, level)
     return found
 
 
@@ -242,13 +242,9 @@ def paired_difference(
         gap = gap - 2 * (resampled.mean(axis=0) - gap)
     reach = _quantile(level, draws.n_units) * spread
     deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
-    bounds = (_as_came(v, before) for v in (after - before, gap - reach, gap + reach))
-    return PairedDifference(
-        _as_came(before, before),
-        _as_came(after, before),
-        Interval(*bounds, level),
-        _as_came(2 * norm.sf(deviations), before),
-    )
+    found = _interval(before, after - before, gap - reach, gap + reach, level)
+    p_value = _as_came(np.asarray(2 * norm.sf(deviations)), before)
+    return PairedDifference(_as_came(before, before), _as_came(after, before), found, p_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +327,10 @@ def _quantile(level: float, n_units: int) -> float:
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise InvalidParameterError(f"level must lie between 0 and 1, but is {level!r}.")
+
+
+def _interval(like: Floats, estimate: Floats, low: Floats, high: Floats, level: float) -> Interval:
+    return Interval(_as_came(estimate, like), _as_came(low, like), _as_came(high, like), level)
 
 
 def _as_came(values: Floats, like: Floats) -> Any:

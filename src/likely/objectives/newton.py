@@ -48,12 +48,13 @@ def newton(
         Of the gradient's largest entry, and of the step's relative to the parameters. The objective and its parameters
         should be of the order of 1.
     """
-    parameters, objective = start, evaluate(start)
+    parameters, objective, flat = start, evaluate(start), 0
     for iteration in range(most_iterations):
         step = _step(objective)
         small = np.abs(step).max() <= np.sqrt(tolerance) * (1 + np.abs(parameters).max())
-        flat = np.abs(objective.gradient).max() <= tolerance
-        if flat and (small or np.abs(objective.gradient).max() <= tolerance**2):
+        flat += np.abs(objective.gradient).max() <= tolerance
+        # Near a minimum one more step is small. Without a minimum all are alike, until rounding hides them.
+        if (flat and small) or flat > 3:
             return Solution(parameters, objective, iteration, bool(small))
         found = _descend(evaluate, parameters, objective, step)
         if found is None:  # no digit is left to gain

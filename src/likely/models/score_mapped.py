@@ -1,0 +1,184 @@
+"""Classifiers made of other classifiers' scores and a map on them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import LeaveOneOut
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from likely._numerics import difference
+from likely._typing import Floats, Labels
+from likely._validation import check_labels, check_option, check_weight
+from likely.blocks import all_or_nothing
+from likely.exceptions import DegenerateDataError, IncompatiblePartsError
+from likely.models.base import EvidenceClassifier
+from likely.resampling.kfold import kfold_calibrate, kfold_scores
+from likely.resampling.scoring import check_scorer, scores_of
+
+__all__ = ["ScoreMapped"]
+
+
+class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
+    """What :class:`CalibratedClassifier` and :class:`FusedClassifier` share: the K-fold protocol.
+
+    Every row is scored by models that have not seen its fold; the pooled scores train the map; the models that will be
+    used are trained on everything. A subclass says which models (``_models``) and which map (``_map``), and how the
+    scores of all models are put before it (``_arranged``).
+    """
+
+    cv: Any
+
+    def _models(self) -> list[Any]:
+        raise NotImplementedError
+
+    def _map(self) -> Any:
+        raise NotImplementedError
+
+    def _arranged(self, scores: list[Floats]) -> Floats:
+        raise NotImplementedError
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, calibration_set: Any = None
+    ) -> Self:
+        """Train models and map; an error leaves the classifier as it was.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+            With ``cv="prefit"``, rows that the models have not learned from.
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies, for models and map alike; rows of weight 0 are dropped.
+        groups : array of shape (n,), optional
+            For a ``cv`` that keeps groups together.
+        calibration_set : pair (X, y), optional
+            Held-out rows to train the map on, in place of the folds.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            y = check_labels(type(self).__name__, y)
+            weight, cv = check_weight(sample_weight, len(y)), _folds(self.cv)
+            if weight is not None and not isinstance(cv, list):  # whose positions count all rows
+                X, y, weight, groups = _weighty(X, y, weight, groups)
+            for model in self._models():
+                check_scorer(model, weight is not None)
+            self.classes_ = np.unique(y)
+            if len(self.classes_) < 2:
+                raise DegenerateDataError(
+                    f"{type(self).__name__} learns from rows of two classes or more, but y holds one class, "
+                    f"{self.classes_.tolist()}."
+                )
+            totals = np.array([((y == label) * (1.0 if weight is None else weight)).sum() for label in self.classes_])
+            self._shares = totals / totals.sum()
+            self._train(X, y, weight, cv, groups, calibration_set)
+        return self
+
+    def _train(self, X: Any, y: Labels, weight: Floats | None, cv: Any, groups: Any, calibration_set: Any) -> None:
+        prefit = isinstance(cv, str)
+        folded = not prefit and calibration_set is None
+        if folded and self._models():
+            scores = kfold_scores(self._models(), X, y, cv, groups, weight)
+        self.models_ = self._models() if prefit else [_fitted(m, X, y, weight) for m in self._models()]
+        if calibration_set is not None:
+            X, y, weight = calibration_set[0], check_labels("calibration_set", calibration_set[1]), None
+        if not folded or not self.models_:
+            scores = self._scores(X)
+        self.floors_ = [_floor(part, model) for part, model in zip(scores, self.models_, strict=False)]
+        pooled = self._arranged(self._canonical(scores))
+        self.map_ = clone(self._map()).fit(pooled, y, sample_weight=weight)
+        self.scores_ = pooled if folded else None
+        judged = kfold_calibrate(self._map(), pooled, y, _few(cv), groups, weight) if folded else None
+        self.calibrated_scores_ = judged
+
+    @property
+    def training_priors_(self) -> Floats:
+        """The classes' shares of the training rows."""
+        return np.asarray(self._shares)
+
+    def log_likelihood(self, X: Any) -> Floats:
+        """Calibrated log-likelihoods, of shape (n, n_classes), up to a constant of the row; no priors in them."""
+        check_is_fitted(self, "map_")
+        mapped = np.asarray(self.map_.transform(self._arranged(self._canonical(self._scores(X)))))
+        return np.column_stack([np.zeros(len(mapped)), mapped]) if mapped.ndim == 1 else mapped
+
+    def _scores(self, X: Any) -> list[Floats]:
+        """What each of the trained models gives."""
+        return [scores_of(model, X) for model in self.models_]
+
+    def _canonical(self, scores: list[Floats]) -> list[Floats]:
+        """One score a row for two classes, one for each class for more; posteriors of 0 are floored."""
+        return [self._of_classes(part, floor) for part, floor in zip(scores, self.floors_, strict=True)]
+
+    def _of_classes(self, scores: Floats, floor: float) -> Floats:
+        n_classes = len(self.classes_)
+        scores = np.maximum(scores, floor)
+        if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
+            return difference(scores[:, 1], scores[:, 0])
+        if scores.ndim != 1 + (n_classes > 2) or (scores.ndim == 2 and scores.shape[1] != n_classes):
+            raise IncompatiblePartsError(
+                f"A model gives scores of shape {scores.shape} for {n_classes} classes. One for each class is needed."
+            )
+        return scores
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the input, as the first model knows it."""
+        return int(self._first("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features of the input, as the first model knows them."""
+        return self._first("feature_names_in_")
+
+    def _first(self, name: str) -> Any:
+        if not self.__dict__.get("models_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before it is fitted to rows.")
+        return getattr(self.models_[0], name)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(model).input_tags for model in self._models()]
+        tags.input_tags.sparse = bool(inner) and all(part.sparse for part in inner)
+        tags.input_tags.allow_nan = bool(inner) and all(part.allow_nan for part in inner)
+        return tags
+
+
+def _fitted(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
+    return clone(model).fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+
+
+def _floor(scores: Floats, model: Any) -> float:
+    """Half the least posterior above 0 that a model gave, in logarithms: what its posteriors of 0 are counted as.
+
+    A forest's share of votes, or a tree's share of rows, is 0 where it has seen nothing of a class, not where there is
+    nothing. Scores of other kinds have no floor.
+    """
+    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function") or not np.isneginf(scores).any():
+        return -np.inf
+    return float(scores[np.isfinite(scores)].min() - np.log(2))
+
+
+def _folds(cv: Any) -> Any:
+    """Folds that can be gone through twice."""
+    if isinstance(cv, str):
+        check_option("cv", cv, ("prefit",))
+    return cv if isinstance(cv, (int, str)) or hasattr(cv, "split") else list(cv)
+
+
+def _few(cv: Any) -> Any:
+    """The folds that the map is judged by: the models' own, unless every row is one."""
+    return 5 if isinstance(cv, LeaveOneOut) else cv
+
+
+def _weighty(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
+    """Rows of weight 0 are dropped before anything else."""
+    kept = np.flatnonzero(weight)
+    rows = X.iloc[kept] if hasattr(X, "iloc") else X[kept] if hasattr(X, "shape") else np.asarray(X)[kept]
+    return rows, y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]

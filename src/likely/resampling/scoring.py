@@ -1,0 +1,41 @@
+"""Which of its outputs a classifier is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from likely._numerics import log
+from likely._typing import Floats
+from likely.exceptions import IncompatiblePartsError
+from likely.resampling.chains import steps_of
+
+__all__ = ["check_scorer", "scores_of"]
+
+_METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
+"""Best first: evidence, then scores, then posteriors, whose priors a calibrator takes out."""
+
+
+def check_scorer(model: Any, weighted: bool) -> None:
+    """Refuse a model that gives no scores, or takes no weights where there are some, before any work is done."""
+    name = type(steps_of(model)[-1]).__name__
+    if not any(hasattr(model, method) for method in _METHODS):
+        raise IncompatiblePartsError(
+            f"{name} has neither log_likelihood nor decision_function nor predict_log_proba, so it gives no scores. "
+            "Put a classifier that has one of them in its place, or leave it out."
+        )
+    if weighted and not has_fit_parameter(model, "sample_weight"):
+        raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
+
+
+def scores_of(model: Any, X: Any) -> Floats:
+    """Log-likelihoods of a fitted model, or else decision values, or else log posteriors."""
+    method = next(method for method in _METHODS if hasattr(model, method))
+    if method in ("log_likelihood", "decision_function"):
+        return np.asarray(getattr(model, method)(X), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        # Probabilities of 0 are −inf, quietly.
+        scores = getattr(model, method)(X)
+    return np.asarray(scores if method == "predict_log_proba" else log(scores), dtype=np.float64)
