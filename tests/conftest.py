@@ -18,12 +18,22 @@ def rng():
 
 
 @pytest.fixture(scope="session")
-def mnist():
-    path = DATA / "mnist.npz"
-    if not path.exists():
-        pytest.skip(f"needs mnist.npz, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
-    with np.load(path) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+def score_set():
+    """A function that gives the arrays of a file of real data, or skips the test."""
+
+    def load(name):
+        path = DATA / name
+        if not path.exists():
+            pytest.skip(f"needs {name}, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
+        with np.load(path) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def mnist(score_set):
+    return score_set("mnist.npz")
 
 
 def pytest_terminal_summary(terminalreporter):

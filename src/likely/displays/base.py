@@ -35,7 +35,7 @@ class Display:
     curves: Mapping[str, Any]
     ax_: Any
     figure_: Any
-    _size: ClassVar[tuple[float, float]] = (5.6, 4.2)
+    _size: ClassVar[tuple[float, float]] = (5.4, 4.2)
 
     def frame(self, backend: str | None = None) -> Any:
         """All points as one long data frame: the system's name, then the columns of its curve.
@@ -51,20 +51,24 @@ class Display:
         columns: dict[str, Any] = self.curves[name].columns()
         return columns
 
-    def _begin(self, ax: Any) -> Any:
-        """The axes to draw all systems on."""
-        self.ax_ = canvas.panels(ax, 1, self._size)[0]
+    def _begin(self, ax: Any, beside: bool = False) -> Any:
+        """The axes to draw all systems on, in a new figure with room for a legend beside them."""
+        self.ax_ = canvas.panels(ax, 1, self._figure_size(), beside=beside)[0]
         self.figure_ = self.ax_.figure
         return self.ax_
 
-    def _begin_panels(self, ax: Any, by_row: bool = True) -> Iterator[tuple[Any, str]]:
+    def _begin_panels(self, ax: Any, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
         """Axes for each system, titled with its name where there are several."""
-        axes = canvas.panels(ax, len(self.curves), self._size, by_row)
+        axes = canvas.panels(ax, len(self.curves), self._figure_size(), by_row, beside)
         self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
         for panel, name in zip(axes, self.curves, strict=True):
             if len(axes) > 1:
                 panel.set_title(name, fontsize=11)
             yield panel, name
+
+    def _figure_size(self) -> tuple[float, float]:
+        """Width and height of a new figure's panel in inches."""
+        return self._size
 
     def _colored(self) -> Iterator[tuple[str, Any, str]]:
         """Name, curve and colour of each system."""

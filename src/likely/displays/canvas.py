@@ -28,11 +28,14 @@ def require_matplotlib() -> None:
         ) from error
 
 
-def panels(ax: Any, n: int, size: tuple[float, float], by_row: bool = True) -> Any:
-    """An array of n axes: the given ones, or those of a new figure, side by side or below each other."""
+def panels(ax: Any, n: int, size: tuple[float, float], by_row: bool = True, beside: bool = False) -> Any:
+    """An array of n axes: the given ones, or those of a new figure, side by side or below each other.
+
+    A new figure is wide enough for a legend ``beside`` the axes, if there is to be one.
+    """
     require_matplotlib()
     if ax is None:
-        return _new_panels(n, size, by_row)
+        return _new_panels(n, size, by_row, 2.4 if beside else 0.0)
     axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if len(axes) != n:
         raise InvalidParameterError(
@@ -42,13 +45,12 @@ def panels(ax: Any, n: int, size: tuple[float, float], by_row: bool = True) -> A
     return axes
 
 
-def _new_panels(n: int, size: tuple[float, float], by_row: bool) -> Any:
+def _new_panels(n: int, size: tuple[float, float], by_row: bool, margin: float) -> Any:
     import matplotlib.pyplot as plt
 
     rows, columns = (1, n) if by_row else (n, 1)
-    _, axes = plt.subplots(
-        rows, columns, figsize=(size[0] * columns, size[1] * rows), layout="constrained", squeeze=False
-    )
+    shape = (size[0] * columns + margin, size[1] * rows)
+    _, axes = plt.subplots(rows, columns, figsize=shape, layout="constrained", squeeze=False)
     return axes.ravel()
 
 
@@ -79,8 +81,10 @@ def proxy(label: str, **line: Any) -> Any:
     return Line2D([], [], label=label, **{"color": INK, "linewidth": 1.4, **line})
 
 
-def legend(ax: Any, more: Sequence[Any] = (), **place: Any) -> None:
-    """A legend of the labelled curves and some entries more."""
+def legend(ax: Any, more: Sequence[Any] = (), *, beside: bool = False, loc: str = "best") -> None:
+    """A legend of the labelled curves and some entries more, within the axes or beside them."""
     handles = [*ax.get_legend_handles_labels()[0], *more]
+    # A legend of the figure has its room kept free; that of axes of a fixed shape would be cut off.
+    owner, where = (ax.figure, "outside right upper") if beside else (ax, loc)
     if handles:
-        ax.legend(handles=handles, **{"frameon": True, "edgecolor": "none", "framealpha": 0.85, "fontsize": 9, **place})
+        owner.legend(handles=handles, loc=where, edgecolor="none", framealpha=0.85, fontsize=9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -18,8 +18,10 @@ from likely.evaluation import DetCurve
 
 __all__ = ["DetDisplay", "probit_axes"]
 
-TICKS = np.array([1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.999])
+TICKS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 0.999)
 """Rates with a tick: about equally far from each other on the normal-deviate scale."""
+
+_BOTH_WAYS = (("fpr", "fnr"), ("fnr", "fpr"))
 
 _CERTAIN = 1e-12
 """Rates nearer to 0 and 1 are drawn as far out as this one."""
@@ -30,7 +32,7 @@ class DetDisplay(TrialsDisplay):
     """Detection error trade-offs of one or several systems, on normal-deviate (probit) axes.
 
     The axes are in rates, so limits and further lines are given as rates. A rate of 0 is infinitely far away on them
-    and is drawn on their lower edge.
+    and is drawn on their lower edge; operating points beyond the axes are drawn on the nearest edge.
 
     Attributes
     ----------
@@ -56,7 +58,6 @@ class DetDisplay(TrialsDisplay):
     eer: Mapping[str, float]
     on_hull: Mapping[str, Booleans]
     points: Mapping[str, list[OperatingPoint]] = field(default_factory=dict)
-    _size: ClassVar[tuple[float, float]] = (5.6, 4.8)
 
     @classmethod
     def from_predictions(
@@ -95,8 +96,9 @@ class DetDisplay(TrialsDisplay):
         **line
             Options of matplotlib's lines, for all curves.
         """
-        ax = self._begin(ax)
-        probit_axes(ax, self._limits("fpr"), self._limits("fnr"))
+        own = ax is None
+        ax = self._begin(ax, beside=legend)
+        probit_axes(ax, *(self._limits(*which) for which in _BOTH_WAYS))
         for name, curve, color in self._colored():
             style = {"color": color, "label": f"{name} (EER {100 * self.eer[name]:.3g} %)", **line}
             draw_line(ax, *_on_axes(ax, curve.fpr, curve.fnr), self.on_hull[name], **style)
@@ -104,14 +106,22 @@ class DetDisplay(TrialsDisplay):
             draw_points(ax, pairs, style["color"])
         canvas.tidy(ax, "False-alarm rate (nontargets accepted), %", "Miss rate (targets refused), %")
         if legend:
-            canvas.legend(ax, point_entries(next(iter(self.points.values()), [])), loc="upper right")
+            canvas.legend(ax, point_entries(next(iter(self.points.values()), [])), beside=own, loc="upper right")
         return self
 
-    def _limits(self, rate: str) -> tuple[float, float]:
+    def _figure_size(self) -> tuple[float, float]:
+        """Of the shape of the axes, on which both rates have the same scale."""
+        across, up = (float(np.diff(_probit(self._limits(*which)))[0]) for which in _BOTH_WAYS)
+        inch = 4.4 / max(across, up)
+        return inch * across + 0.8, inch * up + 0.7
+
+    def _limits(self, rate: str, other: str) -> tuple[float, float]:
         """From below the least rate that is not 0, to where the curves have nothing to say any more."""
-        rates = [getattr(curve, rate) for curve in self.curves.values()]
-        least = min(float(values[values > 0].min()) for values in rates)
-        return max(min(0.01, least / 1.5), 1e-9), 0.5 if max(self.eer.values()) < 0.25 else 0.99
+        worst = max(self.eer.values())
+        high = 0.6 if worst < 0.1 else 0.9 if worst < 0.25 else 0.99
+        columns = [(getattr(curve, rate), getattr(curve, other)) for curve in self.curves.values()]
+        least = min(float(np.min(r[(r > 0) & (o <= high)], initial=0.015)) for r, o in columns)
+        return max(least / 1.5, 1e-9), high
 
 
 def probit_axes(ax: Any, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> None:
@@ -122,7 +132,7 @@ def probit_axes(ax: Any, x_limits: tuple[float, float], y_limits: tuple[float, f
     ax.set_yscale("function", functions=(_probit, ndtr))
     ax.set(xlim=x_limits, ylim=y_limits, aspect="equal")
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(FixedLocator(TICKS))
+        axis.set_major_locator(FixedLocator(list(TICKS)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(_percent))
 

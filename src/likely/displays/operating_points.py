@@ -40,7 +40,7 @@ def as_applications(application: Any) -> list[Application]:
     """Applications as a list, from none, one or several; a number stands for ``Application.binary(number)``."""
     if application is None:
         return []
-    several = [application] if isinstance(application, (Application, Real)) else list(application)
+    several: Any = [application] if isinstance(application, (Application, Real)) else list(application)
     return [app if isinstance(app, Application) else Application.binary(app) for app in several]
 
 

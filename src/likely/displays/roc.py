@@ -98,7 +98,7 @@ class RocDisplay(TrialsDisplay):
         canvas.tidy(ax, "False-alarm rate (nontargets accepted)", "Hit rate (targets accepted)")
         if legend:
             first = next(iter(self.points.values()), [])
-            hulls = [canvas.proxy("convex hull", linestyle="--", linewidth=1)] if hull else []
+            hulls = [canvas.proxy("convex hull", linestyle="--", linewidth=0.9)] if hull else []
             canvas.legend(ax, [*hulls, *point_entries(first)], loc="lower right")
         return self
 
@@ -106,7 +106,7 @@ class RocDisplay(TrialsDisplay):
         curve, corners = self.curves[name], self.on_hull[name]
         draw_line(ax, curve.fpr, curve.tpr, corners, **line)
         if hull:
-            ax.plot(curve.fpr[corners], curve.tpr[corners], color=line["color"], linewidth=1, linestyle="--")
+            ax.plot(curve.fpr[corners], curve.tpr[corners], color=canvas.INK, linewidth=0.9, linestyle="--", zorder=3)
         marks = [((p.actual[0], 1 - p.actual[1]), (p.minimum[0], 1 - p.minimum[1])) for p in self.points.get(name, [])]
         draw_points(ax, marks, line["color"])
 

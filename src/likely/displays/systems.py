@@ -42,7 +42,7 @@ def target_scores_of(estimator: Any, X: Any, y: Any, pos_label: Any) -> Floats:
     classes = _classes(estimator, y)
     method = _first_method(estimator, ("llr", "log_likelihood", "decision_function"))
     scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
-    if scores.ndim == 1 and pos_label is not None and classes.tolist().index(pos_label) == 0:
+    if scores.ndim == 1 and pos_label is not None and pos_label == classes.tolist()[0]:
         return -scores
     return scores
 

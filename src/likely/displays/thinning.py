@@ -41,7 +41,7 @@ def thinned(x: Floats, y: Floats, x_limits: Limits, y_limits: Limits, always: Bo
     if len(x) <= FEW:
         return np.ones(len(x), dtype=bool)
     moves = (np.diff(_cells(x, x_limits)) != 0) | (np.diff(_cells(y, y_limits)) != 0)
-    kept = np.append(True, moves) | np.append(moves, True)
+    kept: Booleans = np.append(True, moves) | np.append(moves, True)
     return kept if always is None else kept | always
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -181,7 +182,7 @@ def intervals(
     draws = Bootstrap(judged.codes, groups, n_resamples, seed)
     parts = [_Measure.of(measure) for measure in measures.values()]
     estimates = [judged.measured(part) for part in parts]
-    resampled = draws.over(lambda weight: np.concatenate([judged.measured(part, weight).ravel() for part in parts]))
+    resampled = draws.over(lambda weight: _all_of(judged.resampled(weight), parts))
     stops = np.cumsum([estimate.size for estimate in estimates])
     found = {}
     for name, part, estimate, values in zip(
@@ -236,7 +237,7 @@ def paired_difference(
     systems, part = [_Judged(y_true, scores) for scores in (first, second)], _Measure(metric, args, options)
     draws = Bootstrap(systems[0].codes, groups, n_resamples, seed)
     before, after = (system.measured(part) for system in systems)
-    resampled = draws.over(lambda w: systems[1].measured(part, w) - systems[0].measured(part, w))
+    resampled = draws.over(lambda w: np.subtract(*(system.resampled(w).measured(part) for system in systems[::-1])))
     gap, spread = after - before, resampled.std(axis=0, ddof=1)
     if metric in _MINIMA:
         gap = gap - 2 * (resampled.mean(axis=0) - gap)
@@ -267,30 +268,44 @@ class _Measure:
 
 
 class _Judged:
-    """Truth and scores, sorted once for all metrics that can use it."""
+    """Truth and scores, sorted once for all metrics that can use it, at their own weights or those of a resample."""
 
     def __init__(self, y_true: Any, scores: Any) -> None:
         self.y_true, self.scores = check_labels("Evaluation", y_true), scores
         self.codes = encode_labels(self.y_true)[1]
+        self.weight: Floats | None = None
         self._trials: dict[Any, Trials] = {}
 
-    def measured(self, part: _Measure, weight: Floats | None = None) -> Floats:
+    def resampled(self, weight: Floats) -> _Judged:
+        """The same rows, drawn so many times each."""
+        resample = copy(self)
+        resample.weight = weight
+        resample._trials = {key: trials.reweighted(weight) for key, trials in self._trials.items()}
+        return resample
+
+    def measured(self, part: _Measure) -> Floats:
         options = dict(part.options)
         given = options.pop("sample_weight", None)
         if part.function in _BY_TRIALS:
             trials = self._trials_of(options.pop("pos_label", None), given)
-            trials = trials if weight is None else trials.reweighted(weight)
             value = _BY_TRIALS[part.function](trials, *part.args, **options)
         else:
-            weights = given if weight is None else weight if given is None else weight * np.asarray(given)
+            weights = (
+                given if self.weight is None else self.weight if given is None else self.weight * np.asarray(given)
+            )
             value = part.function(self.y_true, self.scores, *part.args, sample_weight=weights, **options)
         return np.asarray(value, dtype=np.float64)
 
     def _trials_of(self, pos_label: Any, sample_weight: Any) -> Trials:
+        """Made by the first measurement, that of the estimate, so that resamples only reweight it."""
         key = (pos_label, id(sample_weight))
         if key not in self._trials:
             self._trials[key] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=sample_weight)
         return self._trials[key]
+
+
+def _all_of(judged: _Judged, parts: list[_Measure]) -> Floats:
+    return np.concatenate([judged.measured(part).ravel() for part in parts])
 
 
 def _accelerated(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,186 @@
+"""Evaluation and calibration against llreval (the packaged PYLLR), scikit-learn and plain NumPy, at equal answers.
+
+Run it on a quiet machine: ``make bench``, or ``python benchmarks/evaluation.py NAME …`` for some of the rows. All of it
+works on simulated log-likelihood ratios, one tenth of them targets'.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+from functools import partial
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score, roc_curve
+
+from likely import (
+    AffineCalibrator,
+    Application,
+    IsotonicCalibrator,
+    Trials,
+    actual_dcf,
+    auc,
+    cllr,
+    eer,
+    intervals,
+    min_cllr,
+    min_dcf,
+)
+
+PRIORS = np.linspace(0.01, 0.99, 99)
+APPLICATIONS = [Application.binary(prior) for prior in PRIORS]
+
+
+def clock(work, repeats=3):
+    """The best of some runs, in seconds, and the last result."""
+    best, result = np.inf, None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def report(name, ours, peer, seconds, said=""):
+    print(f"{name:44} {ours:8.3f} s   {peer:28} {seconds:8.3f} s   {seconds / ours:6.1f}x   {said}", flush=True)
+
+
+def scores(n, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.1).astype(int)
+    return y, 2 * rng.normal(size=n) + np.where(y == 1, 2.0, -2.0)
+
+
+def everything(y, llr):
+    trials = Trials(y, llr)
+    return np.concatenate(
+        [
+            [trials.eer(), trials.auc(), trials.cllr(), trials.min_cllr()],
+            trials.actual_dcf(APPLICATIONS),
+            trials.min_dcf(APPLICATIONS),
+        ]
+    )
+
+
+def everything_by_llreval(y, llr):
+    """One PAV for all that needs it; its own call for all error rates at once fails in version 0.0.3."""
+    from llreval.bayes_error_rate import fast_Bayes_error_rate
+    from llreval.cllr import cllr as its_cllr
+    from llreval.cllr import min_cllr as its_min_cllr
+    from llreval.pav_rocch import PAV, ROCCH
+
+    pav = PAV(llr, y)
+    hull = ROCCH(pav)
+    odds, constant = np.log(PRIORS) - np.log1p(-PRIORS), np.minimum(PRIORS, 1 - PRIORS)
+    bits = its_cllr(llr[y == 1], llr[y == 0])
+    actual, minimum = fast_Bayes_error_rate(llr, y, odds), hull.Bayes_error_rate(odds)
+    # Its area is that under the convex hull.
+    return np.concatenate([[hull.EER(), np.nan, bits, its_min_cllr(pav)], actual / constant, minimum / constant])
+
+
+def everything_by_scikit_learn(y, llr):
+    """Its curves, with the glue that a user writes."""
+    fpr, tpr, thresholds = roc_curve(y, llr, drop_intermediate=False)
+    errors = PRIORS[:, None] * (1 - tpr) + (1 - PRIORS[:, None]) * fpr if len(fpr) < 10**5 else None
+    constant = np.minimum(PRIORS, 1 - PRIORS)
+    minimum = np.array([np.min(p * (1 - tpr) + (1 - p) * fpr) for p in PRIORS]) if errors is None else errors.min(1)
+    at = np.searchsorted(-thresholds, -np.log((1 - PRIORS) / PRIORS), side="right") - 1
+    actual = PRIORS * (1 - tpr[at]) + (1 - PRIORS) * fpr[at]
+    balance = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    posterior = 1 / (1 + np.exp(-llr))
+    bits = log_loss(y, posterior, sample_weight=balance) / np.log(2)
+    pooled = IsotonicRegression(y_min=0, y_max=1).fit_transform(llr, y, sample_weight=balance)
+    least = log_loss(y, pooled, sample_weight=balance) / np.log(2)
+    crossing = np.argmin(np.abs(1 - tpr - fpr))
+    rate = (1 - tpr[crossing] + fpr[crossing]) / 2
+    return np.concatenate([[rate, roc_auc_score(y, llr), bits, least], actual / constant, minimum / constant])
+
+
+def gap(ours, peer, but=()):
+    kept = [i for i in range(len(ours)) if i not in but and np.isfinite(peer[i])]
+    return f"differ by at most {np.max(np.abs(ours[kept] - peer[kept])):.0e}"
+
+
+def _everything(n):
+    y, llr = scores(n)
+    repeats = 5 if n < 10**7 else 2
+    sort, _ = clock(lambda: np.sort(llr), repeats)
+    ours, answer = clock(lambda: everything(y, llr), repeats)
+    tracemalloc.start()
+    everything(y, llr)
+    copies = tracemalloc.get_traced_memory()[1] / llr.nbytes
+    tracemalloc.stop()
+    name = f"all of two classes' numbers, {n:.0e} scores"
+    report(name, ours, "np.sort", sort, f"{ours / sort:.1f} sorts; {copies:.1f} copies of the scores")
+    try:
+        seconds, peer = clock(lambda: everything_by_llreval(y, llr), min(repeats, 2))
+        report(name, ours, "llreval", seconds, gap(answer, peer))
+    except ImportError:
+        print("llreval is not installed, so it is left out")
+    seconds, peer = clock(lambda: everything_by_scikit_learn(y, llr), min(repeats, 2))
+    # Its EER is the nearest step's, and a posterior loses digits of the llr.
+    report(name, ours, "scikit-learn and glue", seconds, gap(answer, peer, but=(0,)))
+
+
+def everything_of_1e5():
+    _everything(10**5)
+
+
+def everything_of_1e6():
+    _everything(10**6)
+
+
+def everything_of_1e7():
+    _everything(10**7)
+
+
+def affine():
+    """scikit-learn as it comes (tol 1e-4) and at our precision; the offset is compared after the data's prior odds."""
+    y, llr = scores(10**6)
+    raw = 3 * llr + 1
+    ours, fitted = clock(lambda: AffineCalibrator(y.mean()).fit(raw, y), 5)
+    for name, tol in (("LogisticRegression", 1e-4), ("LogisticRegression, tol 1e-7", 1e-7)):
+        seconds, peer = clock(lambda tol=tol: LogisticRegression(C=np.inf, tol=tol).fit(raw[:, None], y), 3)
+        odds = np.log(y.mean() / (1 - y.mean()))
+        apart = abs(peer.coef_[0, 0] - fitted.scale_) + abs(peer.intercept_[0] - odds - fitted.offset_)
+        report("affine calibration, 1e+06 scores", ours, name, seconds, f"scale and offset differ by {apart:.0e}")
+
+
+def isotonic():
+    y, llr = scores(10**6)
+    ours, _ = clock(lambda: IsotonicCalibrator().fit(llr, y))
+    seconds, _ = clock(lambda: IsotonicRegression().fit(llr, y))
+    report("isotonic calibration, 1e+06 scores", ours, "IsotonicRegression", seconds)
+
+
+def bootstrap():
+    y, llr = scores(10**5)
+    measures = {
+        "EER": eer,
+        "AUC": auc,
+        "Cllr": cllr,
+        "min Cllr": min_cllr,
+        "DCF": partial(actual_dcf, applications=APPLICATIONS),
+        "min DCF": partial(min_dcf, applications=APPLICATIONS),
+    }
+    ours, _ = clock(lambda: intervals(measures, y, llr), 1)
+    once, _ = clock(lambda: everything(y, llr))
+    report("bootstrap, 1000 resamples of 1e+05", ours, "1000 times all the numbers", 1000 * once)
+
+
+ROWS = [everything_of_1e5, everything_of_1e6, everything_of_1e7, affine, isotonic, bootstrap]
+
+
+def main():
+    wanted = sys.argv[1:]
+    print(f"{'work':44} {'likely':>10}   {'peer':28} {'seconds':>10}   {'ratio':>7}")
+    for row in ROWS:
+        if not wanted or row.__name__ in wanted:
+            row()
+
+
+if __name__ == "__main__":
+    main()
