@@ -50,7 +50,7 @@ def _new_panels(n: int, size: tuple[float, float], by_row: bool, margin: float) 
 
     rows, columns = (1, n) if by_row else (n, 1)
     shape = (size[0] * columns + margin, size[1] * rows)
-    _, axes = plt.subplots(rows, columns, figsize=shape, layout="constrained", squeeze=False)
+    _, axes = plt.subplots(rows, columns, figsize=shape, layout="compressed", squeeze=False)
     return axes.ravel()
 
 
