@@ -32,8 +32,7 @@ TIED = st.sampled_from([-np.inf, -2.0, -0.5, 0.0, 0.5, 1.0, 3.0, np.inf])
 ROW = st.tuples(TIED, st.integers(1, 3))
 SETS = st.tuples(st.lists(ROW, min_size=1, max_size=8), st.lists(ROW, min_size=1, max_size=8)).map(
     lambda classes: tuple(
-        np.array(column)
-        for column in zip(*[(k, s, w) for k, rows in enumerate(classes) for s, w in rows], strict=True)
+        np.array(column) for column in zip(*[(k, s, w) for k, rows in enumerate(classes) for s, w in rows], strict=True)
     )
 )
 """Truth, scores with many ties and infinities, whole weights; both classes are there."""
@@ -82,7 +81,10 @@ def pav_llr(y, scores, weight):
     ranks = np.unique(scores, return_inverse=True)[1]
     posterior = IsotonicRegression().fit(ranks, y, sample_weight=weight).predict(ranks)
     odds = math.log(weight[y == 1].sum() / weight[y == 0].sum())
-    return np.array([np.inf if p > 1 - 1e-12 else -np.inf if p < 1e-12 else math.log(p / (1 - p)) for p in posterior]) - odds
+    return (
+        np.array([np.inf if p > 1 - 1e-12 else -np.inf if p < 1e-12 else math.log(p / (1 - p)) for p in posterior])
+        - odds
+    )
 
 
 @laws

@@ -28,8 +28,7 @@ TIED = st.sampled_from([-np.inf, -2.0, -0.5, 0.0, 0.5, 1.0, 3.0, np.inf])
 ROW = st.tuples(TIED, st.integers(1, 3))
 SETS = st.tuples(st.lists(ROW, min_size=1, max_size=8), st.lists(ROW, min_size=1, max_size=8)).map(
     lambda classes: tuple(
-        np.array(column)
-        for column in zip(*[(k, s, w) for k, rows in enumerate(classes) for s, w in rows], strict=True)
+        np.array(column) for column in zip(*[(k, s, w) for k, rows in enumerate(classes) for s, w in rows], strict=True)
     )
 )
 laws = settings(deadline=None, max_examples=40)
@@ -284,7 +283,7 @@ def test_risk_against_coverage_is_counted_at_every_reject_cost(n_classes, rng):
     costs = rng.uniform(0.2, 3, (n_classes, n_classes)) * (1 - np.eye(n_classes))
     app = Application(rng.dirichlet(np.ones(n_classes)), costs)
     y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=40)])
-    scores, weight = rng.normal(size=(len(y), n_classes)).round(1), rng.integers(1, 4, len(y))
+    scores, weight = rng.normal(size=(len(y), n_classes)), rng.integers(1, 4, len(y))
     scores[::2] = scores[0]  # some rows are equal
 
     curve = risk_coverage(y, scores, app, sample_weight=weight)
@@ -309,10 +308,12 @@ def test_rows_of_equal_expected_cost_are_decided_or_rejected_together(llr):
     assert_allclose(curve.risk, [0.5])
 
 
-@pytest.mark.parametrize("constant", [-3, -1, 1, 2, 3, 7])
-@pytest.mark.parametrize("llr", range(-5, 6))
-def test_a_constant_of_the_row_does_not_tell_rows_apart(llr, constant):
-    rows = [[0, llr], [constant, llr + constant]]
-    curve = risk_coverage([0, 1], rows, Application.binary(0.3))
+def test_a_constant_of_the_row_does_not_tell_rows_apart():
+    app = Application.binary(0.3)
+    points = [
+        len(risk_coverage([0, 1], [[0, llr], [constant, llr + constant]], app).coverage)
+        for llr in range(-5, 6)
+        for constant in range(-3, 8)
+    ]
 
-    assert_allclose(curve.coverage, [1])
+    assert set(points) == {1}

@@ -101,7 +101,8 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
     if block.weight is not None:
         weight *= block.weight
     target = targets[:, 1].take(codes)
-    logit = X @ theta[:-1] + (theta[-1] + np.log(priors[1] / priors[0]))
+    logit = X.dot(theta[:-1])  # a third of the time of @ for few columns
+    logit += theta[-1] + np.log(priors[1] / priors[0])
     loss, posterior, slope = logistic_loss(logit, target)
     residual = weight * (posterior - target)
     slope *= weight

@@ -46,6 +46,6 @@ def thinned(x: Floats, y: Floats, x_limits: Limits, y_limits: Limits, always: Bo
 
 
 def _cells(values: Floats, limits: Limits) -> Floats:
-    """The number of the cell each value lies in; what is far outside of the axes shares a cell."""
+    """The number of the cell each value lies in; what lies outside of the axes shares a cell."""
     low, high = limits
-    return np.floor(np.clip((values - low) / (high - low), -0.5, 1.5) * _CELLS)
+    return np.floor(np.clip((values - low) / (high - low), -0.01, 1.01) * _CELLS)

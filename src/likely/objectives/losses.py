@@ -29,7 +29,10 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
     loss = np.log1p(small)
     loss += np.maximum(logit, 0)
     loss -= target * logit
-    return loss, np.where(logit >= 0, larger, smaller), smaller * larger
+    slope = smaller * larger
+    larger -= 0.5
+    # The larger of the two posteriors, mirrored where the logit is negative: np.where takes ten times as long.
+    return loss, 0.5 + np.copysign(larger, logit, out=larger), slope
 
 
 def softmax_loss(logits: Floats, target: Floats) -> tuple[Floats, Floats]:
