@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.ndimage import binary_dilation
 from scipy.special import ndtri
 from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -93,7 +95,6 @@ def cases():
         "the wrong way round": (y, -llr),
         "two rows": ([0, 1], [0.3, 0.1]),
         "two columns": (y, np.column_stack([np.zeros(len(y)), llr])),
-        "several systems": (y, {"first": llr, "second": llr / 3, "a third one of a long name": infinite}),
     }
 
 
@@ -133,6 +134,12 @@ def axes_of(display):
     return list(np.atleast_1d(display.ax_))
 
 
+def pixels(figure):
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[..., :3].astype(int)
+
+
 def assert_nothing_is_cut_off(figure):
     figure.canvas.draw()
     (left, bottom), (right, top) = figure.get_tightbbox().get_points()
@@ -148,13 +155,31 @@ def assert_nothing_is_cut_off(figure):
 
 @every_display
 @pytest.mark.parametrize("case", cases())
-def test_everything_legal_is_drawn_and_nothing_is_cut_off(display, case):
+def test_everything_legal_is_drawn(display, case, ax):
     y, scores = cases()[case]
+    blank = pixels(ax.figure)
 
-    drawn = of_scores(display, y, scores).plot()
+    of_scores(display, y, scores).plot(ax)
+
+    assert (pixels(ax.figure) != blank).any()
+
+
+@every_display
+def test_several_systems_are_drawn_and_nothing_is_cut_off(display):
+    y, llr = binormal()
+    systems = {"first": llr, "second": np.round(llr / 3), "a third one of a long name": cases()["infinities"][1]}
+
+    drawn = of_scores(display, y, systems).plot()
 
     assert drawn.figure_ is axes_of(drawn)[0].figure
     assert_nothing_is_cut_off(drawn.figure_)
+
+
+@pytest.mark.parametrize("display", [DetDisplay, RocDisplay, ScoreHistogramDisplay])
+def test_marked_applications_leave_room_for_the_legend(display):
+    y, llr = binormal()
+
+    assert_nothing_is_cut_off(display.from_predictions(y, llr, application=[0.01, 0.5]).plot().figure_)
 
 
 @every_display
@@ -246,13 +271,13 @@ def test_a_det_is_drawn_point_by_point_with_rates_of_zero_on_the_edge(ax):
 
     for values, rates, edge in zip(drawn.T, (curve.fpr, curve.fnr), (ax.get_xlim()[0], ax.get_ylim()[0]), strict=True):
         assert_array_equal(values[rates > 0], rates[rates > 0])
-        assert (values[rates == 0] == edge).all()
-        assert 0 < edge < rates[rates > 0].min()
+        assert ((values[rates == 0] > edge) & (values[rates == 0] < 1.2 * edge)).all()
+        assert values[rates == 0].max() < rates[rates > 0].min()
 
 
 def test_ticks_of_a_det_are_where_probits_say(ax):
     DetDisplay.from_predictions(*binormal(2000)).plot(ax)
-    ax.figure.canvas.draw()
+    pixels(ax.figure)
     ticks = [(tick.get_loc(), tick.label1.get_text()) for tick in ax.xaxis.get_major_ticks()]
     ticks = [(rate, text) for rate, text in ticks if ax.get_xlim()[0] <= rate <= ax.get_xlim()[1]]
     rates = np.array([rate for rate, _ in ticks])
@@ -267,7 +292,7 @@ def test_ticks_of_a_det_are_where_probits_say(ax):
 
 def test_axes_of_a_det_have_the_same_scale_both_ways(ax):
     DetDisplay.from_predictions(*binormal(2000)).plot(ax)
-    ax.figure.canvas.draw()
+    pixels(ax.figure)
 
     places = ax.transData.transform([[0.05, 0.05], [0.2, 0.2]])
 
@@ -420,7 +445,8 @@ def test_operating_points_off_a_det_lie_on_its_edge(ax):
     DetDisplay.from_predictions(y, llr, application=1e-9).plot(ax)
     marks = [line.get_xydata()[0] for line in ax.lines if line.get_marker() not in ("None", None, "")]
 
-    assert_array_equal(marks, [[ax.get_xlim()[0], ax.get_ylim()[1]]] * 2)
+    assert marks[1].tolist() == pytest.approx([ax.get_xlim()[0], ax.get_ylim()[1]], rel=0.1)
+    assert marks[0][0] == marks[1][0]
 
 
 def test_an_application_that_rejects_has_no_operating_point():
@@ -591,7 +617,7 @@ def test_a_confusion_without_rejected_rows_has_no_column_for_them(ax):
     assert texts_in(ax) == ["0.25\n100.0 %", "0", "3\n100.0 %", "0"]
 
 
-@pytest.mark.parametrize("n_classes", [2, 5, 12, 18, 40])
+@pytest.mark.parametrize("n_classes", [2, 12, 40])
 def test_a_confusion_of_many_classes_is_drawn(n_classes):
     y = [f"class number {i}" for i in range(n_classes)]
 
@@ -692,8 +718,8 @@ def test_long_curves_are_thinned_without_a_visible_change(display, ax, monkeypat
     y, llr = binormal(100_000)
     shown = of_scores(display, y, llr, name="A").plot(ax)
     thin = curves_drawn(ax)
-    image = _pixels(ax.figure)
-    assert all(len(curve) < 9000 for curve in thin)
+    ink = _solid_ink(ax)
+    assert all(len(curve) < 12_000 for curve in thin)
     assert len(shown.frame("pyarrow")) > 90_000
 
     monkeypatch.setattr("likely.displays.thinning.FEW", 10**9)
@@ -701,16 +727,16 @@ def test_long_curves_are_thinned_without_a_visible_change(display, ax, monkeypat
     shown.plot(whole)
 
     assert max(len(curve) for curve in curves_drawn(whole)) > 90_000
-    change = np.abs(_pixels(whole.figure).astype(int) - image)
-    assert (change > 64).mean() < 1e-4
+    inked = _solid_ink(whole)
+    assert not (ink & ~binary_dilation(inked)).any()
+    assert not (inked & ~binary_dilation(ink)).any()
 
 
-def _pixels(figure):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3]
+def _solid_ink(ax):
+    """Where the picture is dark, without dashed lines, whose dashes lie elsewhere after a hair's breadth."""
+    for line in ax.lines:
+        line.set_visible(line.get_linestyle() == "-")
+    return (pixels(ax.figure) < 128).any(axis=2)
 
 
 def test_thinning_keeps_the_ends_and_what_it_is_told_to():
@@ -722,7 +748,8 @@ def test_thinning_keeps_the_ends_and_what_it_is_told_to():
 
     assert kept[[0, 777, 5555, -1]].all()
     assert kept.sum() < 9000
-    assert np.hypot(np.diff(x[kept]), np.diff(np.sqrt(x[kept]))).max() < 0.01
+    before = np.flatnonzero(kept)[np.cumsum(kept) - 1]
+    assert np.hypot(x - x[before], np.sqrt(x) - np.sqrt(x[before])).max() < 0.001
 
 
 def test_hull_corners_of_long_curves_are_all_drawn(ax):

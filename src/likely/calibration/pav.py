@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -41,7 +42,7 @@ class Pooled:
         """Weight of the nontargets in each block."""
         return -np.diff(self.false_alarms)
 
-    @property
+    @cached_property
     def llr(self) -> Floats:
         """Log-likelihood ratio of each block, rising from block to block; infinite where it holds one class alone."""
         odds = log(self.targets) - log(self.nontargets)

@@ -38,9 +38,10 @@ class Steps:
 
     @classmethod
     def of(cls, scores: Floats, is_target: Booleans, weight: Floats | None = None) -> Steps:
-        """Sort scores of targets and nontargets."""
+        """Sort scores of targets and nontargets; those of weight 0 are left out."""
         if weight is not None:
             order = np.argsort(scores)
+            order = order[weight[order] > 0]
             scores, is_target, weight = scores[order], is_target[order], weight[order]
         else:
             scores, is_target = _sorted_by_merging(scores, is_target)
@@ -66,8 +67,8 @@ class Steps:
         return cls(scores[firsts[:-1]], misses[firsts], false_alarms[firsts])
 
     def of_rows(self, scores: Floats) -> Integers:
-        """The step of each of the scores that the steps were made of."""
-        return np.searchsorted(self.thresholds, scores)
+        """The step of each of the scores that the steps were made of; of a score of weight 0, any."""
+        return np.minimum(np.searchsorted(self.thresholds, scores), len(self.thresholds) - 1)
 
     def reweighted(self, step_of_row: Integers, is_target: Booleans, weight: Floats) -> Steps:
         """The steps of the same scores at other weights, without sorting; steps without weight are left out."""

@@ -137,7 +137,7 @@ def _label_axes(ax: Any, table: Confusion, n_shown: int) -> None:
     labels = [str(label) for label in table.labels.tolist()]
     ax.set(xlabel="Decision", ylabel="Truth")
     shown = [*labels, "rejected"][:n_shown]
-    crowded = n_shown > _LEGIBLE or max(map(len, shown)) * n_shown > 42
+    crowded = n_shown > _LEGIBLE or max(map(len, shown)) > max(8, 42 / n_shown)
     ax.set_xticks(range(n_shown), shown, rotation=90 if crowded else 0)
     ax.set_yticks(range(len(labels)), labels)
     ax.tick_params(length=0, labelsize=9 if n_shown <= _LEGIBLE else 6)
@@ -150,7 +150,7 @@ def _write_cells(ax: Any, counts: Floats, rates: Floats) -> None:
     """Count and, below it, share of the class."""
     size = float(np.clip(60 / counts.shape[1], 7, 11))
     for (i, j), count in np.ndenumerate(counts):
-        ink = "white" if rates[i, j] > 0.6 else canvas.INK
+        ink = "white" if rates[i, j] > 0.8 else canvas.INK
         text = _count(count) + ("" if counts.shape[1] > 12 or count == 0 else f"\n{100 * rates[i, j]:.1f} %")
         ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
 

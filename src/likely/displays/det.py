@@ -145,11 +145,13 @@ def _percent(rate: float, _: Any = None) -> str:
     return np.format_float_positional(round(100 * rate, 10), trim="-")
 
 
-def _on_axes(ax: Any, fpr: Floats, fnr: Floats) -> tuple[Floats, Floats]:
-    """Rates, with those of 0 on the lower edge of the axes."""
-    return np.where(fpr == 0, ax.get_xlim()[0], fpr), np.where(fnr == 0, ax.get_ylim()[0], fnr)
+def _on_axes(ax: Any, fpr: Any, fnr: Any) -> tuple[Floats, Floats]:
+    """Rates, with those of 0 on the lower edge of the axes, not quite under the frame."""
+    lowest = [ndtr(low + 0.006 * (high - low)) for low, high in map(_probit, (ax.get_xlim(), ax.get_ylim()))]
+    return np.where(fpr == 0, lowest[0], fpr), np.where(fnr == 0, lowest[1], fnr)
 
 
 def _inside(ax: Any, point: tuple[float, float]) -> tuple[float, float]:
     """A point on the axes, or on their edge where it lies outside."""
-    return float(np.clip(point[0], *ax.get_xlim())), float(np.clip(point[1], *ax.get_ylim()))
+    fpr, fnr = _on_axes(ax, *np.array(point))
+    return float(np.clip(fpr, *ax.get_xlim())), float(np.clip(fnr, *ax.get_ylim()))

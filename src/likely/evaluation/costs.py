@@ -143,7 +143,8 @@ def risk_coverage(
     expected = application.expected_costs(scores)[np.arange(len(codes)), decided]
     row_weight = _at_priors(codes, weight, application, classes)
     order = np.argsort(expected)
-    last = np.append(np.diff(expected[order]) > 0, True)
+    # Expected costs are sums of products: what differs by rounding alone is equal.
+    last = np.append(np.diff(expected[order]) > 1e-12 * expected[order][1:], True)
     coverage = np.cumsum(row_weight[order])
     paid = np.cumsum((row_weight * application.costs[codes, decided])[order])
     kept = last & (coverage > 0)

@@ -27,6 +27,7 @@ from likely.evaluation.curves import (
     TippettCurve,
 )
 from likely.evaluation.truth import check_two_classes
+from likely.exceptions import InvalidParameterError
 
 __all__ = ["Applications", "Trials"]
 
@@ -183,37 +184,35 @@ class Trials:
 
     def roc(self) -> RocCurve:
         """Receiver operating characteristic, with all its points."""
-        thresholds = np.append(self.steps.thresholds, np.inf)
-        return RocCurve(self._alarm_rates()[::-1], 1 - self._miss_rates()[::-1], thresholds[::-1])
+        alarms, misses, thresholds = self._points(slice(None, None, -1))
+        return RocCurve(alarms, 1 - misses, thresholds)
 
     def roc_hull(self) -> RocCurve:
         """Convex hull of the ROC: its corners."""
-        corners = self.pooled.starts[::-1]
-        thresholds = np.append(self.steps.thresholds, np.inf)[corners]
-        return RocCurve(self._alarm_rates()[corners], 1 - self._miss_rates()[corners], thresholds)
+        alarms, misses, thresholds = self._points(self.pooled.starts[::-1])
+        return RocCurve(alarms, 1 - misses, thresholds)
 
     def det(self) -> DetCurve:
         """Detection error trade-off, with all its points."""
-        thresholds = np.append(self.steps.thresholds, np.inf)
-        return DetCurve(self._alarm_rates()[::-1], self._miss_rates()[::-1], thresholds[::-1])
+        return DetCurve(*self._points(slice(None, None, -1)))
 
     def bayes_error(self, prior_log_odds: Any = None) -> BayesErrorCurve:
         """Normalised actual and minimum cost over a range of applications, by default log-odds from −5 to 5."""
-        odds = _grid(prior_log_odds)
+        odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         # Both stakes as multiples of the smaller, which is the normaliser.
         stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
         return BayesErrorCurve(odds, *self._costs_at(odds, *stakes))
 
     def cost_curve(self, effective_priors: Any = None) -> CostCurve:
         """Actual and minimum cost over effective priors, by default 101 of them from 0 to 1, not normalised."""
-        priors = np.linspace(0, 1, 101) if effective_priors is None else np.asarray(effective_priors, dtype=np.float64)
+        priors = _grid("effective_priors", effective_priors, 0, 1)
         odds = log(priors) - log(1 - priors)
         actual, minimum = self._costs_at(odds, priors, 1 - priors)
         return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
 
     def cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
         """Empirical cross-entropy in bits over a range of priors, by default log-odds from −5 to 5."""
-        odds = _grid(prior_log_odds)
+        odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         actual = [self._cross_entropy(self.steps, self.steps.thresholds, shift) for shift in odds]
         minimum = [self._cross_entropy(self.pooled, self.pooled.llr, shift) for shift in odds]
         prior = expit(odds)
@@ -223,8 +222,8 @@ class Trials:
     def tippett(self) -> TippettCurve:
         """Share of the targets and of the nontargets with at least a given llr."""
         llr = np.concatenate([[-np.inf], self.steps.thresholds])
-        first = [0, *range(len(self.steps.thresholds))]
-        return TippettCurve(llr, 1 - self._miss_rates()[first], self._alarm_rates()[first])
+        misses, alarms = self._rates(self.steps, np.maximum(np.arange(len(llr)) - 1, 0))
+        return TippettCurve(llr, 1 - misses, alarms)
 
     def reliability(self) -> ReliabilityCurve:
         """What the scores claim against what the trials show, by blocks of the best monotone map."""
@@ -234,11 +233,10 @@ class Trials:
 
     # The screws.
 
-    def _miss_rates(self) -> Floats:
-        return np.asarray(self.steps.misses / self.n_targets)
-
-    def _alarm_rates(self) -> Floats:
-        return np.asarray(self.steps.false_alarms / self.n_nontargets)
+    def _points(self, which: Any) -> tuple[Floats, Floats, Floats]:
+        """Rates of false alarms and of misses at some operating points, and their thresholds."""
+        misses, alarms = self._rates(self.steps, which)
+        return alarms, misses, np.append(self.steps.thresholds, np.inf)[which]
 
     def _rates(self, of: Steps | Pooled, point: Any) -> tuple[Any, Any]:
         """Rates of misses and of false alarms at some operating points."""
@@ -297,8 +295,8 @@ class Trials:
             logit = llr[start:stop] + odds
             shared = np.log1p(np.exp(-np.abs(logit)))
             bits += _total(targets, shared - np.minimum(logit, 0)), _total(nontargets, shared + np.maximum(logit, 0))
-        shares = bits * (prior / self.n_targets, (1 - prior) / self.n_nontargets)
-        return float(shares.sum() / np.log(2))
+        shares = np.array([prior / self.n_targets, (1 - prior) / self.n_nontargets])
+        return _total(shares, bits) / float(np.log(2))
 
 
 def _chunks(n: int) -> Iterator[tuple[int, int]]:
@@ -312,9 +310,13 @@ def _total(weight: Floats, cost: Floats) -> float:
     return float(np.sum(np.multiply(weight, cost, where=weight > 0, out=np.zeros_like(cost))))
 
 
-def _grid(prior_log_odds: Any) -> Floats:
-    return (
-        np.linspace(-5, 5, 101)
-        if prior_log_odds is None
-        else np.atleast_1d(np.asarray(prior_log_odds, dtype=np.float64))
-    )
+def _grid(name: str, values: Any, low: float, high: float) -> Floats:
+    """Finite numbers, by default 101 of them from low to high; priors stay between these."""
+    if values is None:
+        return np.linspace(low, high, 101)
+    grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    legal = np.isfinite(grid) & ((low <= grid) & (grid <= high) | (name == "prior_log_odds"))
+    if grid.ndim != 1 or not legal.all():
+        bounds = "finite" if name == "prior_log_odds" else f"between {low:g} and {high:g}"
+        raise InvalidParameterError(f"{name} must be numbers in a row, {bounds}, but are {values!r}.")
+    return grid

@@ -1,0 +1,307 @@
+"""What is said of scores, labels, applications and calibrators that cannot be."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from likely import (
+    AffineCalibrator,
+    Application,
+    CalibratedClassifier,
+    DegenerateDataError,
+    FusedClassifier,
+    IncompatiblePartsError,
+    InvalidDataError,
+    InvalidParameterError,
+    IsotonicCalibrator,
+    LikelyError,
+    LogisticFusion,
+    ProductFusion,
+    Trials,
+    VotingFusion,
+    actual_dcf,
+    auc,
+    bayes_risk,
+    bayes_risk_after_affine,
+    cllr,
+    confusion,
+    cross_entropy,
+    cross_entropy_after_affine,
+    eer,
+    estimate_priors,
+    interval,
+    intervals,
+    kfold_calibrate,
+    min_dcf,
+    paired_difference,
+    risk_coverage,
+    roc,
+)
+
+Y = np.array([0, 0, 0, 1, 1, 1])
+S = np.array([-3.0, -1.0, 1.0, -0.5, 2.0, 4.0])
+Y3 = np.array(list("aabbcc"))
+S3 = np.random.default_rng(0).normal(size=(6, 3))
+EVEN = Application([0.5, 0.5])
+THIRDS = Application([1 / 3] * 3)
+X = np.random.default_rng(1).normal(size=(60, 2))
+LABELS = np.repeat(["no", "yes"], 30)
+
+
+def at(values, row, value):
+    changed = np.array(values, dtype=float)
+    changed[row] = value
+    return changed
+
+
+def refused(call, error, message):
+    with pytest.raises(error, match=re.escape(message)) as found:
+        call()
+    assert isinstance(found.value, LikelyError)
+
+
+TWO_CLASSES = [
+    (lambda f: f(Y, S[:5]), "y_true and scores must have one entry for each row, but have 6 and 5"),
+    (lambda f: f(Y, at(S, 4, np.nan)), "Scores may be infinite but not NaN, and row 4 is"),
+    (
+        lambda f: f(np.ones(6, int), S),
+        "Trials are of two classes, but y_true holds 1 (1). Add trials of the other class",
+    ),
+    (lambda f: f([], []), "Trials are of two classes, but y_true holds 0"),
+    (lambda f: f(Y3, S), "y_true holds 3 ('a', 'b', 'c'). Judge one class against the rest"),
+    (lambda f: f(Y, S3), "one score a row, or two log-likelihoods, but scores came with shape (6, 3)"),
+    (lambda f: f(Y, S3[None]), "Scores must have shape (n,) or (n, classes), but came with shape (1, 6, 3)"),
+    (lambda f: f(Y, list("abcdef")), "Scores must be numbers"),
+    (lambda f: f([0, 0, None, 1, 1, 1], S), "the label of row 2 is missing"),
+    (lambda f: f([0, 0, "x", 1, 1, 1], S), "must be of one type"),
+    (lambda f: f(None, S), "y"),
+    (lambda f: f(Y, S, pos_label="z"), "pos_label='z' is not among the labels 2 (0, 1)"),
+    (lambda f: f(Y, S, sample_weight=[1, 2]), "sample_weight must have one value for each of the 6 rows, but has 2"),
+    (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "finite and >= 0, but row 2 has -1.0"),
+    (lambda f: f(Y, S, sample_weight=at(S, 1, np.nan) ** 2), "but row 1 has nan"),
+    (lambda f: f(Y, S, sample_weight=np.zeros(6)), "all rows have weight 0"),
+    (lambda f: f(Y, S, sample_weight=Y), "All trials of one class have weight 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), TWO_CLASSES)
+@pytest.mark.parametrize("f", [auc, roc, lambda y, s, **kw: min_dcf(y, s, 0.5, **kw)])
+def test_trials_that_cannot_be_judged_are_named(f, call, message):
+    refused(lambda: call(f), InvalidDataError, message)
+
+
+@pytest.mark.parametrize("f", [bayes_risk, cross_entropy, risk_coverage, bayes_risk_after_affine])
+@pytest.mark.parametrize(
+    ("y", "scores", "options", "message"),
+    [
+        (Y3, S3[:5], {}, "y_true and scores must have one entry for each row, but have 6 and 5"),
+        (Y3, at(S3, (2, 1), np.nan), {}, "and row 2 is"),
+        (Y3, S3[:, :2], {}, "there are 2 columns and the classes 3 ('a', 'b', 'c'). Name all classes"),
+        (Y3, S, {}, "there are 2 columns and the classes 3"),
+        (Y3, S3, {"labels": list("abz")}, "y_true holds the label 'c', which is not among labels=['a', 'b', 'z']"),
+        (Y3, S3, {"labels": list("abb")}, "labels must name every class once"),
+        (Y3, S3, {"sample_weight": np.ones(5)}, "one value for each of the 6 rows, but has 5"),
+        (np.repeat("a", 6), S3, {}, "there are 3 columns and the classes 1 ('a')"),
+        (np.array(list("aabbbb")), S3, {"labels": list("abc")}, "'c'"),
+    ],
+)
+def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message):
+    priors = THIRDS.priors if f is cross_entropy else THIRDS
+    refused(lambda: f(y, scores, priors, **options), InvalidDataError, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: actual_dcf(Y, S, THIRDS), InvalidDataError, "priors for 3 classes, but the model knows 2: 0, 1"),
+        (
+            lambda: min_dcf(Y, S, Application({0: 0.5, 7: 0.5})),
+            InvalidDataError,
+            "The application names the class 7",
+        ),
+        (lambda: min_dcf(Y, S, [0.5, 1.5]), InvalidParameterError, "prior must lie between 0 and 1, but is 1.5"),
+        (lambda: actual_dcf(Y, S, 0.0), InvalidParameterError, "prior must lie between 0 and 1, but is 0.0"),
+        (lambda: bayes_risk(Y, S, THIRDS), InvalidDataError, "The application has priors for 3 classes"),
+        (lambda: bayes_risk(Y, S, Application({0: 0.5, "z": 0.5})), InvalidDataError, "names the class 'z'"),
+        (lambda: cross_entropy(Y, S, [0.5, 0.6]), InvalidParameterError, "priors must be >= 0 and sum to 1"),
+        (lambda: cross_entropy(Y, S, [0.2, 0.3, 0.5]), InvalidDataError, "priors for 3 classes"),
+        (
+            lambda: Application([0.7, 0.7]),
+            InvalidParameterError,
+            "priors must be >= 0 and sum to 1, but are [0.7, 0.7]",
+        ),
+        (lambda: Application([0.5, 0.5], np.eye(3)), InvalidParameterError, "must have shape (2, 2)"),
+        (lambda: Application([0.5, 0.5], np.eye(2)), InvalidParameterError, "right decision dearer than the wrong one"),
+        (lambda: Application.binary(0.5, cost_fn=-1), InvalidParameterError, "dearer than the wrong one"),
+        (
+            lambda: actual_dcf(Y, S, Application([1.0, 0.0])),
+            InvalidParameterError,
+            "costs cannot be normalised by it. Use normalize=False",
+        ),
+        (lambda: bayes_risk(Y, S, Application([1.0, 0.0])), InvalidParameterError, "Use normalize=False"),
+        (
+            lambda: min_dcf(Y, S, Application([0.5, 0.5], reject_cost=0)),
+            InvalidParameterError,
+            "costs 0 in Application",
+        ),
+        (lambda: eer(Y, S, "mean"), InvalidParameterError, "method must be one of 'rocch', 'step', 'interpolated'"),
+        (lambda: confusion(Y, Y[:5]), InvalidDataError, "y_true and y_decided must have one entry for each row"),
+        (lambda: confusion(Y, [0, None] * 3).risk(EVEN), InvalidDataError, "but the application has no reject_cost"),
+        (lambda: confusion(Y, Y3), InvalidDataError, "Labels must be of one type"),
+        (lambda: confusion(Y, Y).risk(THIRDS), InvalidDataError, "priors for 3 classes"),
+        (lambda: confusion(Y * 0, Y).risk(EVEN), InvalidDataError, "expects the class 1, of which no row was judged"),
+    ],
+)
+def test_applications_that_do_not_fit_are_named(call, error, message):
+    refused(call, error, message)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: interval(cllr, Y, S, n_resamples=9),
+            InvalidParameterError,
+            "n_resamples must be a whole number from 10",
+        ),
+        (lambda: interval(cllr, Y, S, n_resamples=20.5), InvalidParameterError, "but is 20.5"),
+        (lambda: interval(cllr, Y, S, level=1.0), InvalidParameterError, "level must lie between 0 and 1, but is 1.0"),
+        (lambda: interval(cllr, Y, S, level=95), InvalidParameterError, "but is 95"),
+        (lambda: paired_difference(cllr, Y, S, S, level=0), InvalidParameterError, "level must lie between 0 and 1"),
+        (lambda: interval(cllr, Y, S, groups=[1, 2]), InvalidDataError, "y_true and groups must have one entry"),
+        (lambda: interval(cllr, Y, S[:4]), InvalidDataError, "y_true and scores must have one entry"),
+        (lambda: paired_difference(cllr, Y, S, S[:4]), InvalidDataError, "y_true and scores must have one entry"),
+        (lambda: interval(cllr, Y[2:4], S[2:4]), DegenerateDataError, "needs two independent rows or groups"),
+        (lambda: interval(cllr, Y, S, groups=Y), DegenerateDataError, "needs two independent rows or groups"),
+        (lambda: intervals({"c": __import__("functools").partial(cllr, Y)}, Y, S), InvalidParameterError, "by name"),
+    ],
+)
+def test_intervals_that_cannot_be_are_named(call, error, message):
+    refused(call, error, message)
+
+
+@pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator])
+@pytest.mark.parametrize(
+    ("scores", "y", "options", "message"),
+    [
+        (S[:5], Y, {}, "Scores and y must have one entry for each row, but have 5 and 6"),
+        (at(S, 3, np.nan), Y, {}, "takes no NaN, but the scores of row 3 hold one"),
+        (S, Y3, {}, "classes"),
+        (S, np.ones(6, int), {}, "y holds [1]"),
+        (S, [0, 0, 0, 1, None, 1], {}, "the label of row 4 is missing"),
+        (np.zeros((6, 2, 2)), Y, {}, "but they came with shape (6, 2, 2)"),
+        (list("abcdef"), Y, {}, "takes scores that are numbers"),
+        (3.0, Y, {}, "takes one score a row, but a single number came"),
+        (S, Y, {"sample_weight": [1, 2]}, "one value for each of the 6 rows, but has 2"),
+        (S, Y, {"sample_weight": Y}, "two classes"),
+        (S, None, {}, "requires y to be passed"),
+    ],
+)
+def test_scores_that_no_calibrator_can_learn_from_are_named(make, scores, y, options, message):
+    refused(lambda: make().fit(scores, y, **options), ValueError, message)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_training_scores_are_named(value):
+    for make, scores in [(AffineCalibrator, at(S, 4, value)), (LogisticFusion, at(S[:, None], 4, value))]:
+        refused(
+            lambda make=make, scores=scores: make().fit(scores, Y),
+            InvalidDataError,
+            f"{make.__name__} cannot learn from infinite scores, and row 4 has one",
+        )
+    assert np.isfinite(IsotonicCalibrator(bounded=True).fit(at(S, 4, value), Y).transform(S)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: AffineCalibrator(1.0).fit(S, Y), InvalidParameterError, "prior must lie between 0 and 1, but is 1.0"),
+        (lambda: AffineCalibrator([0.5, 0.6]).fit(S, Y), InvalidParameterError, "sum to 1, but are [0.5, 0.6]"),
+        (lambda: AffineCalibrator([0.0, 1.0]).fit(S, Y), InvalidParameterError, "needs a prior > 0 for every class"),
+        (lambda: AffineCalibrator(0.5).fit(S3, Y3), InvalidParameterError, "A single prior is for two classes"),
+        (lambda: AffineCalibrator({0: 0.5, 9: 0.5}).fit(S, Y), InvalidDataError, "names the class 9"),
+        (lambda: AffineCalibrator().fit(S3, Y), InvalidDataError, "y holds 2 classes, but the scores are of 3"),
+        (
+            lambda: AffineCalibrator().fit(S, Y).transform(S3),
+            InvalidDataError,
+            "fitted to scores of 2 classes, but came 3",
+        ),
+        (lambda: IsotonicCalibrator().fit(S3, Y), InvalidDataError, "Use AffineCalibrator for more classes"),
+        (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "takes scores of shape (n, systems)"),
+        (lambda: LogisticFusion().fit(S3[:, :, None], Y), InvalidDataError, "two classes or more"),
+        (lambda: ProductFusion().fit(np.zeros((6, 0))), InvalidDataError, "came with shape (6, 0)"),
+        (lambda: VotingFusion().fit(S3).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems, but scores of 2"),
+        (lambda: LogisticFusion().fit(S3, Y).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems"),
+        (lambda: estimate_priors([[1.0]]), InvalidDataError, "shape (1, 1) came"),
+        (lambda: estimate_priors([]), InvalidDataError, "estimate_priors takes"),
+        (lambda: estimate_priors([0.0, np.nan]), InvalidDataError, "row 1"),
+        (lambda: cross_entropy_after_affine(Y, at(S, 0, np.inf)), InvalidDataError, "row 0"),
+        (lambda: kfold_calibrate(AffineCalibrator(), S, Y[:5]), InvalidDataError, "have 6 and 5"),
+    ],
+)
+def test_calibrators_that_cannot_be_are_named(call, error, message):
+    refused(call, error, message)
+
+
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+def test_a_fusion_fitted_to_other_classes_says_so():
+    many = np.random.default_rng(0).normal(size=(30, 2, 3))
+    fusion = LogisticFusion().fit(many, np.arange(30) % 3)
+
+    refused(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "The fusion was fitted to 3 classes")
+    refused(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "The fusion was fitted to 3 classes")
+
+
+@pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion])
+def test_maps_that_are_not_fitted_say_so(make):
+    with pytest.raises(NotFittedError, match=make.__name__):
+        make().transform(S)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: CalibratedClassifier(GaussianNB(), cv="loo").fit(X, LABELS),
+            InvalidParameterError,
+            "cv must be one of 'prefit', but is 'loo'",
+        ),
+        (
+            lambda: CalibratedClassifier(LinearRegression()).fit(X, LABELS),
+            IncompatiblePartsError,
+            "LinearRegression has neither log_likelihood nor decision_function nor predict_log_proba",
+        ),
+        (
+            lambda: CalibratedClassifier(KNeighborsClassifier()).fit(X, LABELS, np.arange(60)),
+            IncompatiblePartsError,
+            "takes no sample_weight",
+        ),
+        (lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS[:-1]), InvalidDataError, "have 60 and 59"),
+        (lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS[:30]), ValueError, "but have 60 and 30"),
+        (lambda: CalibratedClassifier(GaussianNB()).fit(X[:30], LABELS[:30]), DegenerateDataError, "holds one class"),
+        (lambda: FusedClassifier([]).fit(X, LABELS), InvalidParameterError, "must name a classifier, or be None"),
+        (
+            lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS, calibration_set=(X, LABELS[:9])),
+            InvalidDataError,
+            "but have 60 and 9",
+        ),
+        (
+            lambda: CalibratedClassifier(GaussianNB().fit(X, np.arange(60) % 3), cv="prefit").fit(X, LABELS),
+            IncompatiblePartsError,
+            "scores of shape (60, 3) for 2 classes",
+        ),
+    ],
+)
+def test_classifiers_that_cannot_be_calibrated_are_named(call, error, message):
+    refused(call, error, message)
+
+
+def test_errors_of_trials_leave_no_trials():
+    with pytest.raises(InvalidDataError):
+        Trials(Y, S[:3])
+    assert Trials(Y, S).n_targets == 3

@@ -1,0 +1,193 @@
+"""Defects 1–15 that other tools of the field were found to have; the truth must come out here."""
+
+import itertools
+import math
+import resource
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from likely import (
+    AffineCalibrator,
+    Application,
+    GaussianClassifier,
+    InvalidDataError,
+    Trials,
+    actual_dcf,
+    auc,
+    bayes_error,
+    bayes_risk,
+    cllr,
+    confusion,
+    cost_curve,
+    cross_entropy,
+    det,
+    eer,
+    empirical_cross_entropy,
+    min_cllr,
+    min_dcf,
+    reliability,
+    roc,
+    roc_hull,
+    tippett,
+)
+
+ORDERS = [np.array(order) for order in itertools.permutations([0, 0, 1, 1])]
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.5, 0.9])
+def test_defect_1_tied_scores_have_a_normalised_minimum_of_1_in_every_order_of_rows(prior):
+    assert {min_dcf(y, np.full(4, 2.5), prior) for y in ORDERS} == {1.0}
+
+
+def test_defect_2_tied_scores_have_an_equal_error_rate_of_a_half():
+    for method in ("rocch", "step", "interpolated"):
+        assert {eer(y, np.zeros(4), method) for y in ORDERS} == {0.5}
+
+
+def test_defect_3_anti_informative_scores_have_an_equal_error_rate_of_a_half_by_the_hull(rng):
+    y = np.repeat([0, 1], 500)
+    scores = rng.normal(size=1000) - 1.3 * y
+
+    assert_allclose(eer(y, scores), 0.5)
+    assert eer(y, scores, "step") > 0.7
+
+
+def test_defect_4_llrs_beyond_where_posteriors_saturate_still_separate():
+    y, llr = [0, 0, 1, 1], [45.0, 45.0, 60.0, 60.0]
+
+    assert_array_equal(min_dcf(y, llr, [0.01, 0.5, 0.99]), 0)
+    assert min_cllr(y, llr) == 0
+    assert actual_dcf(y, llr, Application.binary(0.5, cost_fn=math.exp(-50))) == 0
+
+
+@pytest.mark.parametrize("llr", [709.0, 710.0, 1e5, 1e300])
+def test_defect_5_cllr_of_any_llr_is_finite(llr):
+    assert_allclose(cllr([0, 1], [llr, -llr]), llr / math.log(2))
+    assert_allclose(cross_entropy([0, 1], [llr, -llr]), llr)
+    assert cllr([0, 1], [-llr, llr]) < 1e-300
+
+
+NUMBERS = [auc, cllr, cost_curve, det, eer, empirical_cross_entropy, min_cllr, reliability, roc, roc_hull, tippett]
+NUMBERS += [bayes_error, lambda y, s: min_dcf(y, s, 0.1), lambda y, s: actual_dcf(y, s, 0.1)]
+NUMBERS += [cross_entropy, lambda y, s: bayes_risk(y, s, Application([0.5, 0.5]))]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_defect_6_infinite_scores_are_taken_and_nan_is_refused(number):
+    y, scores = [0, 0, 1, 1, 0, 1], np.array([-np.inf, -1.0, 0.5, np.inf, np.inf, -np.inf])
+
+    found = number(y, scores)
+
+    for column in found.columns().values() if hasattr(found, "columns") else [found]:
+        assert not np.isnan(column).any()
+    scores[3] = np.nan
+    with pytest.raises(InvalidDataError, match="row 3 is"):
+        number(y, scores)
+
+
+def test_defect_7_the_area_is_under_the_curve_and_curves_have_their_ends():
+    y, scores = [0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0]
+    assert (auc(y, scores), roc(y, scores).auc(), auc(y, np.negative(scores))) == (1, 1, 0)
+    for tied in ([1, 1, 1, 1], [1, 2, 2, 3], [np.inf] * 4, scores):
+        curve, errors = roc(y, tied), det(y, tied)
+        assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
+        assert (errors.fpr[0], errors.fnr[0], errors.fpr[-1], errors.fnr[-1]) == (0, 1, 1, 0)
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.5, 0.99])
+@pytest.mark.parametrize("copies", [1, 20])
+def test_defect_8_calibration_has_the_right_offset_at_every_prior(prior, copies, rng):
+    y = np.repeat([0, 1], 20_000)
+    llr = 2 * rng.normal(size=40_000) + np.where(y == 1, 2, -2)
+    weight = np.where(y == 1, 1, copies)  # a share of targets that is no prior
+
+    found = AffineCalibrator(prior).fit(llr, y, sample_weight=weight)
+
+    assert_allclose([found.scale_, found.offset_], [1, 0], atol=0.15)
+
+
+@pytest.mark.parametrize("factor", [0.01, 1.0, 1e6])
+def test_defect_9_calibration_does_not_depend_on_the_scores_scale(factor, rng):
+    y = np.repeat([0, 1], 50)
+    scores = rng.normal(size=100) + y
+    shift = 1e6 if factor == 1 else 0
+
+    found = AffineCalibrator().fit_transform(factor * scores + shift, y)
+
+    assert_allclose(found, AffineCalibrator().fit_transform(scores, y), rtol=1e-6, atol=1e-7)
+
+
+def test_defect_10_priors_are_of_classes_and_not_of_decisions():
+    app = Application([0.9, 0.1])
+    always_0 = np.array([-9.0, -9.0, -9.0])
+
+    assert_allclose(bayes_risk([0, 0, 1], always_0, app, normalize=False), 0.1)
+    assert_allclose(confusion([0, 0, 1], [0, 0, 0], labels=[0, 1]).risk(app, normalize=False), 0.1)
+    assert_allclose(actual_dcf([0, 0, 1], always_0, app), 1)
+
+
+def test_defect_11_costs_are_laid_out_by_truth_and_never_changed():
+    costs = np.array([[0.0, 5.0], [1.0, 0.0]])
+    app = Application([0.5, 0.5], costs)
+
+    assert_allclose(bayes_risk([0, 0, 1], [3.0, 3.0, 3.0], app, normalize=False), 2.5)
+    assert_allclose(bayes_risk([0, 0, 1], [-3.0, -3.0, -3.0], app, normalize=False), 0.5)
+    assert_array_equal(costs, [[0, 5], [1, 0]])
+    assert_array_equal(app.costs, [[0, 5], [1, 0]])
+
+
+def test_defect_12_every_equal_error_rate_says_which_it_is():
+    # Points (miss, false alarm): (0, 1), (1/4, 1/2), (3/4, 1/4), (1, 0); the first, second and last are the hull's.
+    y = [0, 0, 0, 0, 1, 1, 1, 1]
+    scores = [1, 1, 2, 3, 1, 2, 2, 3]
+
+    assert_allclose(eer(y, scores, "step"), (1 / 4 + 1 / 2) / 2)
+    assert_allclose(eer(y, scores, "interpolated"), 1 / 4 + 1 / 2 * 1 / 3)
+    assert_allclose(eer(y, scores, "rocch"), 0.4)
+    assert eer(y, scores) == eer(y, scores, "rocch")
+
+
+def test_defect_13_an_llr_equal_to_the_threshold_accepts():
+    y = [0, 0, 1, 1]
+    for app in (Application.binary(0.5), Application.binary(0.1), Application.binary(0.3, cost_fp=4)):
+        at, below = app.threshold, np.nextafter(app.threshold, -np.inf)
+        miss, alarm = app.priors[1] * app.costs[1, 0], app.priors[0] * app.costs[0, 1]
+        assert_allclose(actual_dcf(y, [at] * 4, app, normalize=False), alarm)
+        assert_allclose(actual_dcf(y, [below] * 4, app, normalize=False), miss)
+        assert_allclose(bayes_risk(y, [at] * 4, app, normalize=False), alarm)
+    assert Trials(y, [1.0, 2.0, 2.0, 3.0]).min_dcf_threshold(0.9) == 2.0  # 2 itself is accepted
+
+
+def test_defect_14_millions_of_trials_take_one_sort(rng):
+    n_targets, n_nontargets = 200_000, 3_500_000
+    y = np.repeat(np.array([1, 0], np.int8), [n_targets, n_nontargets])
+    llr = rng.normal(size=len(y))
+    llr *= 2
+    llr += np.where(y == 1, 2.0, -2.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    trials = Trials(y, llr)
+    found = trials.eer(), trials.auc(), trials.min_dcf(0.01), trials.cllr()
+
+    # N(±2, 4): equal errors at 0 are Φ(−1); targets win a pair with chance Φ(√2).
+    assert_allclose(found[:2], [0.158655, 0.921350], atol=2e-3)
+    assert found[2] < 1
+    bits = quad(lambda x: norm.pdf(x, 2, 2) * np.logaddexp(0, -x) / math.log(2), -20, 25)[0]
+    assert_allclose(found[3], bits, atol=5e-3)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 20 * llr.nbytes
+
+
+def test_defect_15_llrs_are_natural_and_hold_no_prior():
+    # N(0, 1) against N(2, 1): the natural llr at x is 2 x − 2, however frequent the classes.
+    ranks = (np.arange(2000) + 0.5) / 2000
+    x = np.concatenate([norm.ppf(ranks), norm.ppf((np.arange(200) + 0.5) / 200) + 2])
+    y = np.repeat([0, 1], [2000, 200])
+    model = GaussianClassifier(tied=True).fit(x[:, None], y)
+
+    assert_allclose(model.llr([[0.0], [1.0], [2.0]]), [-2, 0, 2], atol=0.05)
+    assert_allclose(AffineCalibrator().fit(x, y).transform([0.0, 1.0, 2.0]), [-2, 0, 2], atol=0.1)
+    assert_allclose(cllr([0, 1], [math.log(3), math.log(3)]), (2 + math.log2(4 / 3)) / 2)
