@@ -310,7 +310,16 @@ def test_many_applications_at_once_are_as_one_by_one(trials, apps):
         several = number(apps)
         assert several.shape == (len(apps),)
         assert_array_equal(several, [number(app) for app in apps])
-        assert_array_equal(number([0.1, 0.7]), number(np.array([0.1, 0.7])))
+        assert_allclose(number([0.1, 0.7]), number(np.array([0.1, 0.7])), rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(1e-6, 1 - 1e-6))
+def test_an_array_of_priors_decides_at_the_threshold_as_each_prior_does(prior):
+    found = Trials([0, 1], np.full(2, Application.binary(prior).threshold))
+
+    assert_allclose(found.actual_dcf(np.array([prior, prior])), found.actual_dcf(prior), rtol=1e-12)
+    assert_allclose(found.actual_dcf(prior, normalize=False), 1 - prior)  # accepted: the nontarget is a false alarm
 
 
 @laws

@@ -1,4 +1,4 @@
-"""Real score sets: NIST BSSR1, CIFAR-10 networks, IEMOCAP emotions, MNIST Gaussians. Numbers from shared/data's notes."""
+"""Real score sets: NIST BSSR1, CIFAR-10 networks, IEMOCAP emotions, MNIST Gaussians; their numbers from elsewhere."""
 
 import runpy
 from pathlib import Path
@@ -72,8 +72,8 @@ def test_calibration_of_one_biometric_system(halves):
     assert trials.min_cllr() == pytest.approx(0.136, abs=5e-4)
 
 
-# Cross-entropies in nats at equal priors: as the networks are, after the best affine calibration on the same scores, and
-# after calibration by 5 folds. The first two agree with scikit-learn's log_loss to all digits (checked below).
+# Cross-entropies in nats at equal priors: as the networks are, after the best affine calibration on the same scores,
+# and after calibration by 5 folds.
 @pytest.mark.parametrize(
     ("network", "raw", "best", "folded"),
     [

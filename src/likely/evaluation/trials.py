@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any, TypeAlias
@@ -144,7 +144,7 @@ class Trials:
         normalize : bool, default True
             Divide by the cost of the best constant decision, rejecting everything included where it has a price.
         """
-        return self._each(applications, lambda app: self._risk(self.steps, self.steps.thresholds, app), normalize)
+        return self._dcf(self.steps, self.steps.thresholds, applications, normalize)
 
     def min_dcf(self, applications: Applications, normalize: bool = True) -> Any:
         """The least cost that any monotone map of the scores gives; parameters as for :meth:`actual_dcf`.
@@ -152,19 +152,17 @@ class Trials:
         Without a reject cost that is the least over all thresholds, the two constant decisions among them, so a
         normalised minimum is at most 1.
         """
-        return self._each(applications, lambda app: self._risk(self.pooled, self.pooled.llr, app), normalize)
+        return self._dcf(self.pooled, self.pooled.llr, applications, normalize)
 
     def min_dcf_threshold(self, applications: Applications) -> Any:
         """The score from which on to accept for the least cost; infinite where it is best to accept nothing.
 
-        Scores equal to it are accepted. Every threshold above the next lower score does the same.
+        Scores equal to it are accepted, unless nothing is. Every threshold above the next lower score does the same.
         """
-
-        def best(app: Application) -> float:
-            accepted = app.accepted_from(self.pooled.llr)
-            return self._threshold(int(self.pooled.starts[accepted]))
-
-        return self._each(applications, best, normalize=False)
+        apps, single = self._applications(applications)
+        accepted = [self.pooled.starts[app.accepted_from(self.pooled.llr)] for app in apps]
+        found = np.array([self._threshold(int(point)) for point in accepted])
+        return float(found[0]) if single else found
 
     def calibration_loss(self, applications: Applications, normalize: bool = True) -> Any:
         """What bad calibration costs: actual minus minimum."""
@@ -201,13 +199,13 @@ class Trials:
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         # Both stakes as multiples of the smaller, which is the normaliser.
         stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
-        return BayesErrorCurve(odds, *self._costs_at(odds, *stakes))
+        return BayesErrorCurve(odds, *self._actual_and_minimum(odds, *stakes))
 
     def cost_curve(self, effective_priors: Any = None) -> CostCurve:
         """Actual and minimum cost over effective priors, by default 101 of them from 0 to 1, not normalised."""
         priors = _grid("effective_priors", effective_priors, 0, 1)
         odds = log(priors) - log(1 - priors)
-        actual, minimum = self._costs_at(odds, priors, 1 - priors)
+        actual, minimum = self._actual_and_minimum(odds, priors, 1 - priors)
         return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
 
     def cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
@@ -257,17 +255,32 @@ class Trials:
         gaps = [abs(np.subtract(*self._rates(self.steps, point))) for point in (after - 1, after)]
         return after if gaps[1] <= gaps[0] else after - 1
 
-    def _each(self, applications: Applications, cost: Callable[[Application], float], normalize: bool) -> Any:
-        """A number for one application, an array for several."""
-        single = isinstance(applications, (Application, Real))
-        several: Any = [applications] if single else applications
-        apps = [self._application(app) for app in several]
-        costs = [cost(app) / (app.constant_cost if normalize else 1.0) for app in apps]
+    def _dcf(self, of: Steps | Pooled, llr: Floats, applications: Applications, normalize: bool) -> Any:
+        """Costs of deciding by rising llrs: a number for one application, an array for several."""
+        if isinstance(applications, np.ndarray) and applications.dtype.kind == "f":
+            return self._dcf_at_priors(of, llr, _grid("Effective priors", applications, 0, 1), normalize)
+        apps, single = self._applications(applications)
+        costs = [self._risk(of, llr, app) / (app.constant_cost if normalize else 1.0) for app in apps]
         return float(costs[0]) if single else np.array(costs)
 
-    def _application(self, app: Any) -> Application:
-        application: Application = app if isinstance(app, Application) else Application.binary(app)
-        return application.aligned(self.classes)
+    def _dcf_at_priors(self, of: Steps | Pooled, llr: Floats, priors: Floats, normalize: bool) -> Floats:
+        """The same at many effective priors at once."""
+        constants = np.minimum(priors, 1 - priors) if normalize else np.ones(len(priors))
+        if not (constants > 0).all():
+            raise InvalidParameterError(
+                "At an effective prior of 0 or 1 a constant decision costs 0: nothing to divide by."
+            )
+        odds = log(priors) - log(1 - priors)
+        return self._costs_at(of, llr, odds, priors / constants, (1 - priors) / constants)
+
+    def _applications(self, applications: Any) -> tuple[list[Application], bool]:
+        """Applications in the order of the classes, and whether it was a single one."""
+        single = isinstance(applications, (Application, Real))
+        apps = [
+            (app if isinstance(app, Application) else Application.binary(app)).aligned(self.classes)
+            for app in ([applications] if single else applications)
+        ]
+        return apps, single
 
     def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
         """Expected cost of deciding by llrs that rise from step to step."""
@@ -278,12 +291,18 @@ class Trials:
         shares = [-np.diff(of.false_alarms) / self.n_nontargets, np.diff(of.misses) / self.n_targets]
         return app.risk(np.array([np.bincount(decided, share, 3) for share in shares]))
 
-    def _costs_at(self, odds: Floats, miss_stake: Floats, alarm_stake: Floats) -> Iterator[Floats]:
-        """Actual and minimum cost at each of some prior log-odds, where a miss and a false alarm cost so much."""
-        for of, llr in ((self.steps, self.steps.thresholds), (self.pooled, self.pooled.llr)):
-            accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
-            miss, alarm = self._rates(of, accepted)
-            yield miss_stake * miss + alarm_stake * alarm
+    def _costs_at(
+        self, of: Steps | Pooled, llr: Floats, odds: Floats, miss_stake: Floats, alarm_stake: Floats
+    ) -> Floats:
+        """Cost of deciding by rising llrs at some prior log-odds, where a miss and a false alarm cost so much."""
+        accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
+        miss, alarm = self._rates(of, accepted)
+        return np.asarray(miss_stake * miss + alarm_stake * alarm)
+
+    def _actual_and_minimum(self, odds: Floats, miss_stake: Floats, alarm_stake: Floats) -> tuple[Floats, Floats]:
+        stakes = (odds, miss_stake, alarm_stake)
+        actual = self._costs_at(self.steps, self.steps.thresholds, *stakes)
+        return actual, self._costs_at(self.pooled, self.pooled.llr, *stakes)
 
     def _cross_entropy(self, of: Steps | Pooled, llr: Floats, odds: float) -> float:
         """Mean bits that posteriors at some prior log-odds need to tell the truth."""
