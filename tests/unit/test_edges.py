@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -147,8 +147,8 @@ def test_folds_that_overlap_or_leave_the_data_are_refused(folds, message, data):
 def test_models_that_give_no_scores_or_take_no_weights_are_refused_before_any_work(data):
     X, y = data
 
-    with pytest.raises(IncompatiblePartsError, match="RandomForestClassifier has neither"):
-        kfold_scores([GaussianClassifier(), RandomForestClassifier(2)], X, y)
+    with pytest.raises(IncompatiblePartsError, match="RidgeCV has neither"):
+        kfold_scores([GaussianClassifier(), RidgeCV()], X, y)
     with pytest.raises(IncompatiblePartsError, match="PCA has neither"):
         kfold_scores(PCA(), X, y)
     with pytest.raises(IncompatiblePartsError, match=r"KNeighborsClassifier.*neither|takes no sample_weight"):

@@ -296,7 +296,7 @@ def test_maps_that_are_not_fitted_say_so(make):
         (
             lambda: CalibratedClassifier(GaussianNB().fit(X, np.arange(60) % 3), cv="prefit").fit(X, LABELS),
             IncompatiblePartsError,
-            "scores of shape (60, 3) for 2 classes",
+            "GaussianNB knows of the classes [0, 1, 2], but y holds",
         ),
     ],
 )

@@ -79,6 +79,7 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _learn(self, x: Floats, is_target: Booleans, weight: Floats | None) -> None:
+        trained = x
         if self.bounded:
             x = np.concatenate([x, [-np.inf, -np.inf, np.inf, np.inf]])
             is_target = np.concatenate([is_target, [False, True, False, True]])
@@ -86,9 +87,11 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         steps = Steps.of(x, is_target, weight)
         blocks = pool(steps)
         ends = np.column_stack([blocks.starts[:-1], blocks.starts[1:] - 1]).ravel()
-        self.scores_, self.llr_ = steps.thresholds[ends], np.repeat(blocks.llr, 2)
-        if self.bounded:  # the real trials of the first and last block begin and end somewhere
-            self.scores_[[0, -1]] = -np.inf, np.inf
+        scores, llr = steps.thresholds[ends], np.repeat(blocks.llr, 2)
+        if self.bounded:  # the added trials bound llrs, but no scores
+            added = np.repeat(np.isinf(scores[::2]) & (scores[::2] == scores[1::2]) & ~np.isin(scores[::2], trained), 2)
+            scores, llr = np.clip(scores[~added], trained.min(), trained.max()), llr[~added]
+        self.scores_, self.llr_ = scores, llr
 
     def transform(self, scores: Any) -> Floats:
         """Log-likelihood ratios of the same shape as the scores; of two columns, the first is 0."""

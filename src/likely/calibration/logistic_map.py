@@ -59,10 +59,8 @@ class LogisticMap:
             fitted = _solve(source, of, start, (priors / rows, priors, soft))
         self.objective_, self.n_iter_ = fitted.objective.value, fitted.n_iter
         weights = fitted.parameters[: x.shape[1]] / scale
-        offsets = fitted.parameters[x.shape[1] :]
-        if x.ndim == 2:
-            return weights, float(offsets[0] - weights @ mean)
-        return weights, np.asarray(offsets - offsets.mean())
+        offsets = fitted.parameters[x.shape[1] :] - weights @ mean
+        return weights, float(offsets[0]) if x.ndim == 2 else np.asarray(offsets - offsets.mean())
 
     @staticmethod
     def _map(x: Floats, weights: Floats, offset: Any) -> Floats:
@@ -148,12 +146,23 @@ def _curvature(X: Floats, posteriors: Floats, weight: Floats) -> Floats:
 
 
 def _standardized(x: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Scores about the mean (two classes) or about each row's mean, in units of each system's spread."""
-    mean = np.average(x, 0, weight) if x.ndim == 2 else np.zeros(x.shape[1])
-    centred = x - mean if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
+    """Scores about their means, in units of each system's spread; the means; the spreads.
+
+    For more than two classes each row is first centred, since a constant of the row means nothing. A system whose
+    spread is only rounding says nothing, and becomes 0.
+    """
+    size = np.abs(x).max()
+    if not 1e-100 < size < 1e100 and size > 0:  # whose squares would underflow or overflow
+        standard, mean, scale = _standardized(x / size, weight)
+        return standard, mean * size, scale * size
+    centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
+    mean = np.average(centred, 0, weight)
+    centred = centred - mean
     squares = np.einsum("ns,ns->ns" if x.ndim == 2 else "nsk,nsk->ns", centred, centred)
     scale = np.sqrt(np.average(squares, 0, weight))
-    scale[scale == 0] = 1.0
+    silent = scale <= 64 * np.finfo(np.float64).eps * np.abs(x).max(axis=0 if x.ndim == 2 else (0, 2))
+    centred[:, silent] = 0.0
+    scale[silent] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
     return centred, mean, scale
 
@@ -166,6 +175,8 @@ def _class_priors(prior: Any, classes: Labels) -> Floats:
         if n != 2:
             raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")
         return Application.binary(float(prior)).priors
+    if isinstance(prior, str) or not np.iterable(prior):
+        raise InvalidParameterError(f"prior must be a number, a sequence or a mapping, but is {prior!r}.")
     priors = Application(prior if isinstance(prior, Mapping) else np.asarray(prior)).aligned(classes).priors
     if not (priors > 0).all():
         raise InvalidParameterError(f"Calibration needs a prior > 0 for every class, but they are {priors.tolist()}.")

@@ -40,7 +40,7 @@ class Pooled:
     @property
     def nontargets(self) -> Floats:
         """Weight of the nontargets in each block."""
-        return -np.diff(self.false_alarms)
+        return np.asarray(self.false_alarms[:-1] - self.false_alarms[1:])
 
     @cached_property
     def llr(self) -> Floats:
@@ -71,7 +71,7 @@ def _rises(steps: Steps) -> Booleans:
     rises = np.zeros(n, dtype=bool)
     for start in range(1, n, CHUNK):
         stop = min(start + CHUNK, n)
-        targets = np.diff(steps.misses[start - 1 : stop + 1])
-        nontargets = -np.diff(steps.false_alarms[start - 1 : stop + 1])
+        targets = np.diff(steps.misses[start - 1 : stop + 1]) / steps.misses[-1]
+        nontargets = np.diff(steps.false_alarms[start - 1 : stop + 1]) / -steps.false_alarms[0]
         np.less(targets[:-1] * nontargets[1:], targets[1:] * nontargets[:-1], out=rises[start:stop])
     return rises

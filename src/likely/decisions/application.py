@@ -101,7 +101,7 @@ class Application:
 
         The target is the second class, unless ``positive`` names it.
         """
-        if not 0 < prior < 1:
+        if not (isinstance(prior, (Real, np.number, np.ndarray)) and np.ndim(prior) == 0 and 0 < prior < 1):
             raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
         app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost)
         if positive is not None:

@@ -36,6 +36,8 @@ class Bootstrap:
     def __init__(self, codes: Integers, groups: Any, n_resamples: int, seed: int) -> None:
         if not is_count(n_resamples, 10, 10**7):
             raise InvalidParameterError(f"n_resamples must be a whole number from 10 on, but is {n_resamples!r}.")
+        if not is_count(seed, 0, 2**63):
+            raise InvalidParameterError(f"seed must be a whole number from 0 on, but is {seed!r}.")
         self.n_resamples, self.seed, self.codes = n_resamples, seed, codes
         self.group_of_row = None if groups is None else _groups(groups, len(codes))
         self._strata = self._make_strata()

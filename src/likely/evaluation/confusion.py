@@ -114,6 +114,8 @@ class Confusion:
     def risk(self, application: Application, normalize: bool = True) -> float:
         """Mean cost of the decisions in an application, by default as a multiple of the best constant decision's."""
         application = self._application(application)
+        if application.reject_cost is None and self.counts[:, -1].any():
+            raise InvalidDataError("Rows were rejected, but the application has no reject_cost.")
         return application.risk(self.rates()) / (application.constant_cost if normalize else 1.0)
 
     def _application(self, application: Application) -> Application:
@@ -123,8 +125,6 @@ class Confusion:
             raise InvalidDataError(
                 f"The application expects the class {self.labels.tolist()[absent[0]]!r}, of which no row was judged."
             )
-        if application.reject_cost is None and self.counts[:, -1].any():
-            raise InvalidDataError("Rows were rejected, but the application has no reject_cost.")
         return application
 
     @property
@@ -157,22 +157,18 @@ def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight:
     -------
     Confusion
     """
-    truth = check_labels("confusion", y_true)
-    decided = np.asarray(y_decided)
+    if not np.size(y_true):
+        raise InvalidDataError("There is nothing to count: y_true is empty.")
+    truth, decided = check_labels("confusion", y_true), np.asarray(y_decided)
     check_lengths("y_decided", decided, len(truth))
-    rejected = np.array([label is None for label in decided]) if decided.dtype == object else np.zeros(len(truth), bool)
-    made = check_labels("confusion", decided[~rejected]) if not rejected.all() else truth[:0]
-    both = np.concatenate([truth, made.astype(truth.dtype) if not len(made) else made])
-    if truth.dtype.kind != both.dtype.kind and "U" in (truth.dtype.kind, made.dtype.kind):
-        raise InvalidDataError(
-            f"Labels must be of one type, but truths are like {truth[0]!r} and decisions like {made[0]!r}."
-        )
-    classes, codes = codes_of(both, labels)
+    rejected = np.array([label is None for label in decided], dtype=bool)
+    made = truth[:0] if rejected.all() else check_labels("confusion", decided[~rejected])
+    if len(made) and (truth.dtype.kind in "US") != (made.dtype.kind in "US"):
+        raise InvalidDataError(f"Labels must be of one type, but y_true holds {truth[0]!r} and y_decided {made[0]!r}.")
+    classes, truths = codes_of(truth, np.union1d(truth, made) if labels is None else labels)
     columns = np.full(len(truth), len(classes), dtype=np.intp)
-    columns[~rejected] = codes[len(truth) :]
-    return Confusion(
-        classes, count(codes[: len(truth)], columns, len(classes), check_weight(sample_weight, len(truth)))
-    )
+    columns[~rejected] = codes_of(made, classes, "y_decided")[1] if len(made) else 0
+    return Confusion(classes, count(truths, columns, len(classes), check_weight(sample_weight, len(truth))))
 
 
 def count(truths: Integers, decisions: Integers, n_classes: int, weight: Floats | None) -> Floats:

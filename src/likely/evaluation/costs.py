@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely._typing import Floats, Integers
+from likely._typing import Floats, Integers, Labels
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
 from likely.evaluation.confusion import Confusion, count
@@ -111,7 +111,7 @@ def bayes_risk_after_affine(
     cross-entropy at the application's priors. Parameters as for :func:`bayes_risk`.
     """
     classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    calibrated = _calibrated(application.aligned(classes).priors, scores, codes, weight)
+    calibrated = _calibrated(application.aligned(classes).priors, scores, codes, weight, classes)
     return bayes_risk(y_true, calibrated, application, normalize, labels=labels, sample_weight=sample_weight)
 
 
@@ -125,7 +125,7 @@ def cross_entropy_after_affine(
     classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
     equal = np.full(len(classes), 1 / len(classes))
     application = Application(equal if priors is None else priors).aligned(classes)
-    calibrated = _calibrated(application.priors, scores, codes, weight)
+    calibrated = _calibrated(application.priors, scores, codes, weight, classes)
     return cross_entropy(y_true, calibrated, priors, labels=labels, sample_weight=sample_weight)
 
 
@@ -161,5 +161,8 @@ def _at_priors(codes: Integers, weight: Floats, application: Application, classe
     return np.asarray(weight * shares[codes])
 
 
-def _calibrated(priors: Floats, scores: Floats, codes: Integers, weight: Floats) -> Floats:
+def _calibrated(priors: Floats, scores: Floats, codes: Integers, weight: Floats, classes: Labels) -> Floats:
+    absent = np.flatnonzero(np.bincount(codes, weight, len(classes)) == 0)
+    if len(absent):
+        raise InvalidDataError(f"Class {classes.tolist()[absent[0]]!r} has no rows, so it cannot be calibrated.")
     return AffineCalibrator(priors).fit(scores, codes, sample_weight=weight).transform(scores)

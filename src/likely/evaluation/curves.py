@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from likely._typing import Floats
+from likely.exceptions import InvalidParameterError
 
 __all__ = [
     "BayesErrorCurve",
@@ -165,6 +166,8 @@ class ReliabilityCurve(Curve):
 
     def posteriors(self, prior: float = 0.5) -> tuple[Floats, Floats, Floats]:
         """Claimed posteriors at the low and high end of each block, and the observed one, at a prior."""
+        if not 0 < prior < 1:
+            raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
         odds = np.log(prior) - np.log1p(-prior)
         low, high, observed = (np.asarray(expit(llr + odds)) for llr in (self.low, self.high, self.llr))
         return low, high, observed

@@ -16,7 +16,7 @@ from likely._validation import check_labels, encode_labels
 from likely.evaluation import costs, metrics
 from likely.evaluation.bootstrap import Bootstrap
 from likely.evaluation.trials import Trials
-from likely.exceptions import InvalidParameterError
+from likely.exceptions import InvalidDataError, InvalidParameterError
 
 __all__ = ["Interval", "PairedDifference", "interval", "intervals", "paired_difference"]
 
@@ -238,6 +238,11 @@ def paired_difference(
     draws = Bootstrap(systems[0].codes, groups, n_resamples, seed)
     before, after = (system.measured(part) for system in systems)
     resampled = draws.over(lambda w: np.subtract(*(system.resampled(w).measured(part) for system in systems[::-1])))
+    if not (np.isfinite(resampled).all() and np.isfinite(after - before).all()):
+        raise InvalidDataError(
+            "The metric is infinite for one of the systems, so their difference tells nothing. Bound the llrs, as "
+            "IsotonicCalibrator(bounded=True) does."
+        )
     gap, spread = after - before, resampled.std(axis=0, ddof=1)
     if metric in _MINIMA:
         gap = gap - 2 * (resampled.mean(axis=0) - gap)
@@ -313,15 +318,23 @@ def _accelerated(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Fl
     n = len(values)
     below = (values < estimate).mean(axis=0) + (values == estimate).mean(axis=0) / 2
     bias = norm.ppf(np.clip(below, 1 / n, 1 - 1 / n))
-    moving = values.std(axis=0) > 0
+    finite = np.asarray(np.isfinite(values).all(axis=0))
     acceleration = np.zeros(len(estimate))
+    moving = np.flatnonzero(finite)[values[:, finite].std(axis=0) > 0]
     acceleration[moving] = skew(values[:, moving]) / 6
     bounds = []
     for end in (-z, z):
         shifted = bias + (bias + end) / np.maximum(1 - acceleration * (bias + end), 0.1)
         shares = np.asarray(norm.cdf(shifted))
-        bounds.append(np.array([np.quantile(column, share) for column, share in zip(values.T, shares, strict=True)]))
+        bounds.append(np.array([_quantile_of(*pair) for pair in zip(values.T, shares, strict=True)]))
     return bounds[0], bounds[1]
+
+
+def _quantile_of(values: Floats, share: float) -> float:
+    """A quantile, interpolated unless there is an infinity, since nothing lies between infinities."""
+    return float(
+        np.quantile(values, share) if np.isfinite(values).all() else np.quantile(values, share, method="nearest")
+    )
 
 
 def _around_minimum(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:

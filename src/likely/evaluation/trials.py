@@ -105,9 +105,9 @@ class Trials:
         misses, alarms = self.steps.misses, self.steps.false_alarms
         lost = 0.0
         for start, stop in _chunks(len(misses) - 1):
-            passed = alarms[start:stop] - alarms[start + 1 : stop + 1]
-            lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1]))
-        return 1 - lost / (2 * self.n_targets * self.n_nontargets)
+            passed = (alarms[start:stop] - alarms[start + 1 : stop + 1]) / self.n_nontargets
+            lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1])) / self.n_targets
+        return 1 - lost / 2
 
     def eer(self, method: str = "rocch") -> float:
         """The error rate at which misses and false alarms are equally frequent.
@@ -198,7 +198,8 @@ class Trials:
         """Normalised actual and minimum cost over a range of applications, by default log-odds from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         # Both stakes as multiples of the smaller, which is the normaliser.
-        stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
+        with np.errstate(over="ignore"):
+            stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
         return BayesErrorCurve(odds, *self._actual_and_minimum(odds, *stakes))
 
     def cost_curve(self, effective_priors: Any = None) -> CostCurve:
@@ -257,7 +258,7 @@ class Trials:
 
     def _dcf(self, of: Steps | Pooled, llr: Floats, applications: Applications, normalize: bool) -> Any:
         """Costs of deciding by rising llrs: a number for one application, an array for several."""
-        if isinstance(applications, np.ndarray) and applications.dtype.kind == "f":
+        if isinstance(applications, np.ndarray) and applications.dtype.kind == "f" and applications.ndim:
             return self._dcf_at_priors(of, llr, _grid("Effective priors", applications, 0, 1), normalize)
         apps, single = self._applications(applications)
         costs = [self._risk(of, llr, app) / (app.constant_cost if normalize else 1.0) for app in apps]
@@ -265,22 +266,23 @@ class Trials:
 
     def _dcf_at_priors(self, of: Steps | Pooled, llr: Floats, priors: Floats, normalize: bool) -> Floats:
         """The same at many effective priors at once."""
+        if not ((priors > 0) & (priors < 1)).all():
+            raise InvalidParameterError(f"Effective priors must lie between 0 and 1, but are {priors.tolist()}.")
         constants = np.minimum(priors, 1 - priors) if normalize else np.ones(len(priors))
-        if not (constants > 0).all():
-            raise InvalidParameterError(
-                "At an effective prior of 0 or 1 a constant decision costs 0: nothing to divide by."
-            )
-        odds = log(priors) - log(1 - priors)
-        return self._costs_at(of, llr, odds, priors / constants, (1 - priors) / constants)
+        with np.errstate(over="ignore"):
+            stakes = priors / constants, (1 - priors) / constants
+        return self._costs_at(of, llr, log(priors) - log(1 - priors), *stakes)
 
     def _applications(self, applications: Any) -> tuple[list[Application], bool]:
         """Applications in the order of the classes, and whether it was a single one."""
-        single = isinstance(applications, (Application, Real))
-        apps = [
-            (app if isinstance(app, Application) else Application.binary(app)).aligned(self.classes)
-            for app in ([applications] if single else applications)
-        ]
-        return apps, single
+        single = np.ndim(applications) == 0
+        return [self._application(app) for app in ([applications] if single else applications)], single
+
+    def _application(self, app: Any) -> Application:
+        if not isinstance(app, (Application, Real, np.ndarray)):
+            raise InvalidParameterError(f"An application must be an Application or an effective prior, but is {app!r}.")
+        application: Application = app if isinstance(app, Application) else Application.binary(float(app))
+        return application.aligned(self.classes)
 
     def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
         """Expected cost of deciding by llrs that rise from step to step."""
@@ -297,7 +299,7 @@ class Trials:
         """Cost of deciding by rising llrs at some prior log-odds, where a miss and a false alarm cost so much."""
         accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
         miss, alarm = self._rates(of, accepted)
-        return np.asarray(miss_stake * miss + alarm_stake * alarm)
+        return _products(miss_stake, miss) + _products(alarm_stake, alarm)
 
     def _actual_and_minimum(self, odds: Floats, miss_stake: Floats, alarm_stake: Floats) -> tuple[Floats, Floats]:
         stakes = (odds, miss_stake, alarm_stake)
@@ -309,13 +311,12 @@ class Trials:
         prior = expit(odds)
         bits = np.zeros(2)
         for start, stop in _chunks(len(llr)):
-            targets = np.diff(of.misses[start : stop + 1])
-            nontargets = -np.diff(of.false_alarms[start : stop + 1])
+            targets = np.diff(of.misses[start : stop + 1]) / self.n_targets
+            nontargets = np.diff(of.false_alarms[start : stop + 1]) / -self.n_nontargets
             logit = llr[start:stop] + odds
             shared = np.log1p(np.exp(-np.abs(logit)))
             bits += _total(targets, shared - np.minimum(logit, 0)), _total(nontargets, shared + np.maximum(logit, 0))
-        shares = np.array([prior / self.n_targets, (1 - prior) / self.n_nontargets])
-        return _total(shares, bits) / float(np.log(2))
+        return _total(np.array([prior, 1 - prior]), bits) / float(np.log(2))
 
 
 def _chunks(n: int) -> Iterator[tuple[int, int]]:
@@ -326,15 +327,20 @@ def _total(weight: Floats, cost: Floats) -> float:
     """Σ weight · cost, in which what has no weight costs nothing, not even an infinity."""
     if np.isfinite(cost[0]) and np.isfinite(cost[-1]):
         return float(weight @ cost)
-    return float(np.sum(np.multiply(weight, cost, where=weight > 0, out=np.zeros_like(cost))))
+    return float(np.sum(_products(cost, weight)))
+
+
+def _products(cost: Floats, weight: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.multiply(weight, cost, where=weight > 0, out=np.zeros(np.shape(cost))))
 
 
 def _grid(name: str, values: Any, low: float, high: float) -> Floats:
-    """Finite numbers, by default 101 of them from low to high; priors stay between these."""
+    """Finite numbers in a row, by default 101 of them from low to high; log-odds may go further."""
     if values is None:
         return np.linspace(low, high, 101)
     grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    legal = np.isfinite(grid) & ((low <= grid) & (grid <= high) | (name == "prior_log_odds"))
+    legal = np.isfinite(grid) & ((name == "prior_log_odds") | ((low <= grid) & (grid <= high)))
     if grid.ndim != 1 or not legal.all():
         bounds = "finite" if name == "prior_log_odds" else f"between {low:g} and {high:g}"
         raise InvalidParameterError(f"{name} must be numbers in a row, {bounds}, but are {values!r}.")

@@ -62,9 +62,9 @@ def check_evidence(
     return classes, codes, scores, np.ones(len(truth)) if weight is None else weight
 
 
-def codes_of(truth: Labels, labels: Any = None) -> tuple[Labels, Integers]:
+def codes_of(values: Labels, labels: Any = None, name: str = "y_true") -> tuple[Labels, Integers]:
     """The classes, sorted or as named, and the position of each label among them."""
-    found, codes = encode_labels(truth)
+    found, codes = encode_labels(values)
     if labels is None:
         return found, codes
     classes = check_labels("labels", list(labels))
@@ -74,7 +74,7 @@ def codes_of(truth: Labels, labels: Any = None) -> tuple[Labels, Integers]:
     strangers = [label for label in found.tolist() if label not in position]
     if strangers:
         raise InvalidDataError(
-            f"y_true holds the label {strangers[0]!r}, which is not among labels={classes.tolist()}."
+            f"{name} holds the label {strangers[0]!r}, which is not among labels={classes.tolist()}."
         )
     return classes, np.array([position[label] for label in found.tolist()], dtype=np.intp)[codes]
 

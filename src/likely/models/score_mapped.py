@@ -14,7 +14,7 @@ from likely._numerics import difference
 from likely._typing import Floats, Labels
 from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
-from likely.exceptions import DegenerateDataError, IncompatiblePartsError
+from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
 from likely.resampling.scoring import check_scorer, scores_of
@@ -90,12 +90,27 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             X, y, weight = calibration_set[0], check_labels("calibration_set", calibration_set[1]), None
         if not folded or not self.models_:
             scores = self._scores(X)
+        if len(scores[0]) != len(y):
+            raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
+        self._check_classes(y)
         self.floors_ = [_floor(part, model) for part, model in zip(scores, self.models_, strict=False)]
         pooled = self._arranged(self._canonical(scores))
         self.map_ = clone(self._map()).fit(pooled, y, sample_weight=weight)
         self.scores_ = pooled if folded else None
         judged = kfold_calibrate(self._map(), pooled, y, _few(cv), groups, weight) if folded else None
         self.calibrated_scores_ = judged
+
+    def _check_classes(self, y: Labels) -> None:
+        """Models and map must know the same classes, and the map have a score for each row."""
+        known = [("The rows that train the map are", np.unique(y))]
+        known += [
+            (f"{type(model).__name__} knows", getattr(model, "classes_", self.classes_)) for model in self.models_
+        ]
+        for whose, classes in known:
+            if not np.array_equal(classes, self.classes_):
+                raise IncompatiblePartsError(
+                    f"{whose} of the classes {np.asarray(classes).tolist()}, but y holds {self.classes_.tolist()}."
+                )
 
     @property
     def training_priors_(self) -> Floats:
@@ -169,6 +184,8 @@ def _folds(cv: Any) -> Any:
     """Folds that can be gone through twice."""
     if isinstance(cv, str):
         check_option("cv", cv, ("prefit",))
+    if cv is None:
+        return 5
     return cv if isinstance(cv, (int, str)) or hasattr(cv, "split") else list(cv)
 
 

@@ -21,7 +21,7 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
     Notes
     -----
     log(1 + exp z) − t z = log(1 + exp −|z|) + max(z, 0) − t z, in which nothing overflows, and nothing cancels where
-    t is 0 or 1. One exponential serves all three.
+    t is 0 or 1.
     """
     small = np.exp(-np.abs(logit))
     larger = 1 / (1 + small)
@@ -29,10 +29,8 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
     loss = np.log1p(small)
     loss += np.maximum(logit, 0)
     loss -= target * logit
-    slope = smaller * larger
-    larger -= 0.5
-    # The larger of the two posteriors, mirrored where the logit is negative: np.where takes ten times as long.
-    return loss, 0.5 + np.copysign(larger, logit, out=larger), slope
+    # exp(min(z, 0)) / (1 + exp −|z|): a second exponential takes half the time of np.where.
+    return loss, np.exp(np.minimum(logit, 0)) * larger, smaller * larger
 
 
 def softmax_loss(logits: Floats, target: Floats) -> tuple[Floats, Floats]:

@@ -26,6 +26,10 @@ def check_scorer(model: Any, weighted: bool) -> None:
             f"{name} has neither log_likelihood nor decision_function nor predict_log_proba, so it gives no scores. "
             "Put a classifier that has one of them in its place, or leave it out."
         )
+    if getattr(steps_of(model)[-1], "decision_function_shape", "ovr") == "ovo":
+        raise IncompatiblePartsError(
+            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one a class."
+        )
     if weighted and not has_fit_parameter(model, "sample_weight"):
         raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ def _check_there(path: Path, header: list[str], name: str, what: str, option: st
 def _check_named(path: Path, names: list[str]) -> None:
     """The row numbers that pandas writes as a column are no scores."""
     for name in names:
-        if not name or name.startswith("__index_level_"):
+        if not name or re.fullmatch(r"__index_level_\d+__", name):
             raise TableError(
                 f"Every column of scores must have a name, but {path} has one called {name!r}, as pandas calls its "
                 "row numbers. Write the file with index=False, or name the columns of scores with columns=."
