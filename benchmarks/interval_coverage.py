@@ -1,4 +1,4 @@
-"""How often intervals hold the truth, in simulation: ``python benchmarks/coverage.py [SIMULATIONS]``.
+"""How often intervals hold the truth, in simulation: ``python benchmarks/interval_coverage.py [SIMULATIONS]``.
 
 Log-likelihood ratios are Gaussian with variance d² and means ±d²/2, so that they are calibrated, minimum and actual
 costs are equal, and all of them are known. Every simulation draws trials and asks for 95 % intervals.
