@@ -148,7 +148,7 @@ def test_a_system_does_not_differ_from_itself_and_differences_have_a_sign(rng):
 
 def test_pairing_sees_what_separate_intervals_do_not(rng):
     y, llr = draw(rng)
-    worse = 2 * llr
+    worse = 2.5 * llr
     paired = paired_difference(cllr, y, llr, worse)
     apart = [interval(cllr, y, scores) for scores in (llr, worse)]
 
