@@ -6,8 +6,6 @@ works on simulated log-likelihood ratios, one tenth of them targets'.
 
 from __future__ import annotations
 
-import sys
-import time
 import tracemalloc
 from functools import partial
 
@@ -15,6 +13,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score, roc_curve
+from timing import clock, report, run
 
 from likely import (
     AffineCalibrator,
@@ -32,20 +31,6 @@ from likely import (
 
 PRIORS = np.linspace(0.01, 0.99, 99)
 APPLICATIONS = [Application.binary(prior) for prior in PRIORS]
-
-
-def clock(work, repeats=3):
-    """The best of some runs, in seconds, and the last result."""
-    best, result = np.inf, None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - start)
-    return best, result
-
-
-def report(name, ours, peer, seconds, said=""):
-    print(f"{name:44} {ours:8.3f} s   {peer:28} {seconds:8.3f} s   {seconds / ours:6.1f}x   {said}", flush=True)
 
 
 def scores(n, seed=0):
@@ -114,15 +99,15 @@ def _everything(n):
     copies = tracemalloc.get_traced_memory()[1] / llr.nbytes
     tracemalloc.stop()
     name = f"all of two classes' numbers, {n:.0e} scores"
-    report(name, ours, "np.sort", sort, f"{ours / sort:.1f} sorts; {copies:.1f} copies of the scores")
+    report(name, ours, {"np.sort": sort}, f"{ours / sort:.1f} sorts; {copies:.1f} copies of the scores")
     try:
         seconds, peer = clock(lambda: everything_by_llreval(y, llr), min(repeats, 2))
-        report(name, ours, "llreval", seconds, gap(answer, peer))
+        report(name, ours, {"llreval": seconds}, gap(answer, peer))
     except ImportError:
         print("llreval is not installed, so it is left out")
     seconds, peer = clock(lambda: everything_by_scikit_learn(y, llr), min(repeats, 2))
     # Its EER is the nearest step's, and a posterior loses digits of the llr.
-    report(name, ours, "scikit-learn and glue", seconds, gap(answer, peer, but=(0,)))
+    report(name, ours, {"scikit-learn and glue": seconds}, gap(answer, peer, but=(0,)))
 
 
 def everything_of_1e5():
@@ -146,14 +131,14 @@ def affine():
         seconds, peer = clock(lambda tol=tol: LogisticRegression(C=np.inf, tol=tol).fit(raw[:, None], y), 3)
         odds = np.log(y.mean() / (1 - y.mean()))
         apart = abs(peer.coef_[0, 0] - fitted.scale_) + abs(peer.intercept_[0] - odds - fitted.offset_)
-        report("affine calibration, 1e+06 scores", ours, name, seconds, f"scale and offset differ by {apart:.0e}")
+        report("affine calibration, 1e+06 scores", ours, {name: seconds}, f"scale and offset differ by {apart:.0e}")
 
 
 def isotonic():
     y, llr = scores(10**6)
     ours, _ = clock(lambda: IsotonicCalibrator().fit(llr, y))
     seconds, _ = clock(lambda: IsotonicRegression().fit(llr, y))
-    report("isotonic calibration, 1e+06 scores", ours, "IsotonicRegression", seconds)
+    report("isotonic calibration, 1e+06 scores", ours, {"IsotonicRegression": seconds})
 
 
 def bootstrap():
@@ -168,19 +153,11 @@ def bootstrap():
     }
     ours, _ = clock(lambda: intervals(measures, y, llr), 1)
     once, _ = clock(lambda: everything(y, llr))
-    report("bootstrap, 1000 resamples of 1e+05", ours, "1000 times all the numbers", 1000 * once)
+    report("bootstrap, 1000 resamples of 1e+05", ours, {"1000 times all the numbers": 1000 * once})
 
 
 ROWS = [everything_of_1e5, everything_of_1e6, everything_of_1e7, affine, isotonic, bootstrap]
 
 
-def main():
-    wanted = sys.argv[1:]
-    print(f"{'work':44} {'likely':>10}   {'peer':28} {'seconds':>10}   {'ratio':>7}")
-    for row in ROWS:
-        if not wanted or row.__name__ in wanted:
-            row()
-
-
 if __name__ == "__main__":
-    main()
+    run(ROWS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,27 +17,13 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline as peer_pipeline
+from timing import clock, report, run
 
 from likely import PCA, ArraySource, GaussianClassifier, kfold_scores, make_pipeline
 from likely.densities import class_moments
 from likely.statistics import Moments
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
-
-def clock(work, repeats=3):
-    """The best of some runs, in seconds, and the last result."""
-    best, result = np.inf, None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - start)
-    return best, result
-
-
-def report(name, ours, peers, agreement):
-    peer, seconds = min(peers.items(), key=lambda item: item[1])
-    print(f"{name:44} {ours:8.3f} s   {peer:28} {seconds:8.3f} s   {seconds / ours:6.1f}x   {agreement}", flush=True)
 
 
 def blobs(n, d, n_classes=10, seed=0):
@@ -195,13 +180,5 @@ def mnist():
 ROWS = [full_tall, full_wide, diagonal, tied, moments, principal, leave_one_out, cross_validation]
 
 
-def main():
-    wanted = sys.argv[1:]
-    print(f"{'work':44} {'likely':>10}   {'best peer':28} {'seconds':>10}   {'ratio':>7}")
-    for row in ROWS:
-        if not wanted or row.__name__ in wanted:
-            row()
-
-
 if __name__ == "__main__":
-    main()
+    run(ROWS)
