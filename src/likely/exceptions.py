@@ -16,6 +16,9 @@
     DegenerateDataWarning         parameters were floored; the message says which and why
 """
 
+import sys
+import warnings
+
 from sklearn.exceptions import NotFittedError
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "NotEnoughDataError",
     "SourceError",
     "TableError",
+    "warn_of_degenerate_data",
 ]
 
 
@@ -75,3 +79,11 @@ class MissingDependencyError(LikelyError, ImportError):
 
 class DegenerateDataWarning(UserWarning):
     """Parameters were floored because the data do not determine them."""
+
+
+def warn_of_degenerate_data(message: str) -> None:
+    """Warn, pointing at the line that called this library, through whichever door it came."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("likely."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DegenerateDataWarning, stacklevel=level)

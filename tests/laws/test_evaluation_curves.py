@@ -125,7 +125,7 @@ def test_the_empirical_cross_entropy_at_even_odds_is_cllr(trials):
     y, llr, weight = trials
     found = Trials(y, llr, sample_weight=weight)
 
-    curve = found.cross_entropy([-1.5, 0.0, 0.4])
+    curve = found.empirical_cross_entropy([-1.5, 0.0, 0.4])
     assert_allclose(curve.actual[1], found.cllr(), rtol=1e-12)
     assert_allclose(curve.minimum[1], found.min_cllr(), rtol=1e-12)
     assert_allclose(curve.neutral[1], 1)

@@ -46,11 +46,11 @@ def test_slopes_and_curvatures_of_the_objectives_are_those_of_finite_differences
 @pytest.mark.parametrize("target", [0.0, 1.0, 0.3])
 def test_losses_are_cross_entropies_with_their_slopes(target, rng):
     logit = np.array([-800, -30, -2, 0, 0.5, 40, 800.0])
-    loss, posterior, slope = logistic_loss(logit, np.full(7, target))
+    loss, slope, curvature = logistic_loss(logit, np.full(7, target))
 
     assert_allclose(loss, np.logaddexp(0, logit) - target * logit, atol=1e-12)
-    assert_allclose(posterior, expit(logit), rtol=1e-12, atol=3e-16)
-    assert_allclose(slope, expit(logit) * expit(-logit), rtol=1e-12)
+    assert_allclose(slope, (1 - target) * expit(logit) - target * expit(-logit), rtol=1e-12)
+    assert_allclose(curvature, expit(logit) * expit(-logit), rtol=1e-12)
     logits, wanted = rng.normal(size=(5, 4)) * 100, rng.dirichlet(np.ones(4), 5)
     losses, posteriors = softmax_loss(logits, wanted)
     assert_allclose(losses, -(wanted * log_softmax(logits, axis=1)).sum(axis=1))
@@ -92,9 +92,9 @@ def test_newton_finds_the_minimum_of_any_logistic_regression(seed):
     y = (rng.random(60) < expit(X @ rng.normal(size=4))).astype(float)
 
     def evaluate(theta):
-        loss, posterior, slope = logistic_loss(X @ theta, y)
+        loss, residual, slope = logistic_loss(X @ theta, y)
         curvature = (X.T * slope) @ X / 60 + 1e-3 * np.eye(4)
-        return Objective(loss.mean() + 5e-4 * theta @ theta, X.T @ (posterior - y) / 60 + 1e-3 * theta, curvature)
+        return Objective(loss.mean() + 5e-4 * theta @ theta, X.T @ residual / 60 + 1e-3 * theta, curvature)
 
     found = newton(evaluate, np.full(4, 3.0))
     best = minimize(lambda t: evaluate(t).value, np.zeros(4), jac=lambda t: evaluate(t).gradient, tol=1e-12)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import binary_dilation
 from scipy.special import ndtri
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from likely import (
@@ -316,7 +316,7 @@ def test_gaussian_scores_make_a_straight_det(ax):
     [
         (BayesErrorDisplay, "bayes_error", 1),
         (CostCurveDisplay, "cost_curve", "constant"),
-        (CrossEntropyDisplay, "cross_entropy", "neutral"),
+        (CrossEntropyDisplay, "empirical_cross_entropy", "neutral"),
     ],
 )
 def test_actual_costs_are_solid_and_minimum_ones_dashed(display, method, reference, ax):
@@ -559,8 +559,15 @@ def test_estimators_of_many_classes_show_cost_against_coverage(flowers):
 def test_an_estimator_without_scores_is_refused(detector):
     _, X, y = detector
 
-    with pytest.raises(IncompatiblePartsError, match="GaussianNB has none of llr, log_likelihood, decision_function"):
-        RocDisplay.from_estimator(GaussianNB().fit(X, y), X, y)
+    with pytest.raises(IncompatiblePartsError, match="Ridge has neither log_likelihood nor decision_function"):
+        RocDisplay.from_estimator(Ridge().fit(X, y == y[0]), X, y)
+
+
+def test_an_estimator_with_posteriors_alone_is_drawn(detector):
+    _, X, y = detector
+    display = RocDisplay.from_estimator(GaussianNB().fit(X, y), X, y)
+
+    assert display.curves["GaussianNB"].auc() > 0.5
 
 
 def test_labels_that_an_estimator_does_not_know_are_refused(detector):

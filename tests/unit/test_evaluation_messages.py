@@ -124,7 +124,11 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
             InvalidDataError,
             "The application names the class 7",
         ),
-        (lambda: min_dcf(Y, S, [0.5, 1.5]), InvalidParameterError, "prior must lie between 0 and 1, but is 1.5"),
+        (
+            lambda: min_dcf(Y, S, [0.5, 1.5]),
+            InvalidParameterError,
+            "prior must lie between 0 and 1, but they are [0.5, 1.5]",
+        ),
         (lambda: actual_dcf(Y, S, 0.0), InvalidParameterError, "prior must lie between 0 and 1, but is 0.0"),
         (lambda: bayes_risk(Y, S, THIRDS), InvalidDataError, "The application has priors for 3 classes"),
         (lambda: bayes_risk(Y, S, Application({0: 0.5, "z": 0.5})), InvalidDataError, "names the class 'z'"),
@@ -287,7 +291,11 @@ def test_maps_that_are_not_fitted_say_so(make):
         ),
         (lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS[:-1]), InvalidDataError, "have 60 and 59"),
         (lambda: CalibratedClassifier(GaussianNB()).fit(X[:30], LABELS[:30]), DegenerateDataError, "holds one class"),
-        (lambda: FusedClassifier([]).fit(X, LABELS), InvalidParameterError, "must name a classifier, or be None"),
+        (
+            lambda: FusedClassifier([]).fit(X, LABELS),
+            InvalidParameterError,
+            "must be a list of classifiers, or be None",
+        ),
         (
             lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS, calibration_set=(X, LABELS[:9])),
             InvalidDataError,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from likely._typing import Floats, Integers, Labels
 from likely.blocks import ArraySource, Block
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application
-from likely.exceptions import DegenerateDataWarning, InvalidParameterError
+from likely.exceptions import InvalidParameterError, warn_of_degenerate_data
 from likely.objectives import Solution, logistic_loss, newton, softmax_loss
 from likely.statistics.objective import Objective
 
@@ -46,17 +46,23 @@ class LogisticMap:
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         self.classes_ = classes
         priors = _class_priors(self.prior, classes)
-        standard, mean, scale = _standardized(x, weight)
+        standard, mean, scale = _standardized(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
         rows = np.bincount(codes, weight, len(classes))
         hard = np.eye(len(classes))
         of = _binary if x.ndim == 2 else _multiclass
         start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
-        fitted = _solve(source, of, start, (priors / rows, priors, hard))
-        if not fitted.converged:
+        least = np.log(2) * (priors / rows).min() * (1.0 if weight is None else weight.min())
+        fitted = _solve(source, of, start, (priors / rows, priors, hard), least)
+        if fitted.objective.value < least or _runs_away(source, fitted, len(classes)):
+            warn_of_degenerate_data(_no_maximum(type(self).__name__))
             soft = (hard + 1 / rows[:, None]) / (1 + len(classes) / rows[:, None])
-            warnings.warn(_separated(type(self).__name__, classes), DegenerateDataWarning, stacklevel=3)
-            fitted = _solve(source, of, start, (priors / rows, priors, soft))
+            fitted = _solve(source, of, start, (priors / rows, priors, soft), -np.inf)
+        elif not fitted.converged:
+            warn_of_degenerate_data(
+                f"{type(self).__name__} stopped after {fitted.n_iter} steps before its likelihood was at its maximum. "
+                "The best weights so far are kept; look for outliers among the scores."
+            )
         self.objective_, self.n_iter_ = fitted.objective.value, fitted.n_iter
         weights = fitted.parameters[: x.shape[1]] / scale
         offsets = fitted.parameters[x.shape[1] :] - weights @ mean
@@ -72,19 +78,60 @@ class LogisticMap:
         return np.where(np.isnan(total), 0.0, total) if x.ndim == 2 else np.where(np.isnan(total), -np.inf, total)
 
 
-def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]) -> Solution:
+def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], bottom: float) -> Solution:
     """Minimise, from a start found on some rows of each class where there are many."""
     assert source.codes is not None
     counts = np.bincount(source.codes)
     if len(source.codes) > 4 * _START_ROWS * len(counts):
         rows = np.concatenate([_some(np.flatnonzero(source.codes == k)) for k in range(len(counts))])
         weight = None if source.weight is None else source.weight[rows]
-        codes = source.codes[rows]
-        share = np.bincount(codes, weight, len(counts))
-        few = ArraySource(source.X[rows], codes, weight)
-        near = newton(lambda theta: few.reduce(of, theta, args[1] / share, *args[1:]), start)
+        few = ArraySource(source.X[rows], source.codes[rows], weight)
+        shares = args[1] / np.bincount(source.codes[rows], weight, len(counts))
+        near = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
         start = near.parameters if near.converged else start
-    return newton(lambda theta: source.reduce(of, theta, *args), start)
+    return newton(lambda theta: source.reduce(of, theta, *args), start, bottom=bottom)
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """By how much a direction of the parameters favours the truth of each row: the least, and the most."""
+
+    least: float
+    most: float
+
+    def __add__(self, other: _Margins) -> _Margins:
+        return _Margins(min(self.least, other.least), max(self.most, other.most))
+
+
+def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
+    """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
+    if np.abs(fitted.next_step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
+        return False
+    margins = source.reduce(_margins, fitted.next_step, n_classes)
+    return bool(margins.least >= -1e-3 * margins.most and margins.most > 0)
+
+
+def _margins(block: Block, direction: Floats, n_classes: int) -> _Margins:
+    codes: Any = block.codes
+    if n_classes == 2:
+        favours = (2 * codes - 1) * _llrs(block, direction)
+    else:
+        scores, rows = _log_likelihoods(block, direction, n_classes), np.arange(len(codes))
+        truth = scores[rows, codes]
+        scores[rows, codes] = -np.inf
+        favours = truth - scores.max(axis=1)
+    return _Margins(float(favours.min()), float(favours.max()))
+
+
+def _llrs(block: Block, theta: Floats) -> Floats:
+    llrs: Floats = np.asarray(block.X).dot(theta[:-1])  # a third of the time of @ for few columns
+    llrs += theta[-1]
+    return llrs
+
+
+def _log_likelihoods(block: Block, theta: Floats, n_classes: int) -> Floats:
+    X = np.asarray(block.X).reshape(len(block), -1, n_classes)
+    return np.asarray(np.einsum("nsk,s->nk", X, theta[:-n_classes]) + theta[-n_classes:])
 
 
 def _some(rows: Integers) -> Integers:
@@ -99,10 +146,8 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
     if block.weight is not None:
         weight *= block.weight
     target = targets[:, 1].take(codes)
-    logit = X.dot(theta[:-1])  # a third of the time of @ for few columns
-    logit += theta[-1] + np.log(priors[1] / priors[0])
-    loss, posterior, slope = logistic_loss(logit, target)
-    residual = weight * (posterior - target)
+    loss, residual, slope = logistic_loss(_llrs(block, theta) + np.log(priors[1] / priors[0]), target)
+    residual *= weight
     slope *= weight
     weighted = X.T * slope
     curvature = np.empty((len(theta), len(theta)))
@@ -119,19 +164,18 @@ def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Float
     assert codes is not None
     X = np.asarray(block.X).reshape(len(block), n_systems, n_classes)
     weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
-    logits = np.einsum("nsk,s->nk", X, theta[:n_systems]) + (theta[n_systems:] + log(priors))
-    loss, posteriors = softmax_loss(logits, targets[codes])
-    residual = weight[:, None] * (posteriors - targets[codes])
+    loss, posteriors = softmax_loss(_log_likelihoods(block, theta, n_classes) + log(priors), targets[codes])
+    residual = posteriors - targets[codes]
+    rows = np.arange(len(codes))
+    residual[rows, codes] = 0.0
+    residual[rows, codes] = -residual.sum(axis=1)  # posterior − 1, without its cancellation
+    residual *= weight[:, None]
     gradient = np.concatenate([np.einsum("nsk,nk->s", X, residual), residual.sum(axis=0)])
     return Objective(float(weight @ loss), gradient, _curvature(X, posteriors, weight))
 
 
 def _curvature(X: Floats, posteriors: Floats, weight: Floats) -> Floats:
-    """Hessian of the softmax loss by weights and offsets.
-
-    Adding the same to all offsets changes nothing; a unit of curvature in that direction, in which the gradient is 0,
-    keeps the Hessian regular.
-    """
+    """Hessian of the softmax loss by weights and offsets; singular, since a shift of all offsets changes nothing."""
     n_systems, n_classes = X.shape[1:]
     centred = X - np.einsum("nsk,nk->ns", X, posteriors)[:, :, None]
     spread = weight[:, None] * posteriors
@@ -140,31 +184,32 @@ def _curvature(X: Floats, posteriors: Floats, weight: Floats) -> Floats:
     curvature[:n_systems, :n_systems] = np.einsum("nsk,ntk->st", pulled, X)
     cross = pulled.sum(axis=0)
     curvature[:n_systems, n_systems:], curvature[n_systems:, :n_systems] = cross, cross.T
-    offsets = np.diag(spread.sum(axis=0)) - posteriors.T @ spread
-    curvature[n_systems:, n_systems:] = offsets + weight.sum() / n_classes
+    curvature[n_systems:, n_systems:] = np.diag(spread.sum(axis=0)) - posteriors.T @ spread
     return curvature
 
 
-def _standardized(x: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Scores about their means, in units of each system's spread; the means; the spreads.
+def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
+    """Scores about a middle, in units of each system's spread; the middles; the spreads.
 
-    For more than two classes each row is first centred, since a constant of the row means nothing. A system whose
-    spread is only rounding says nothing, and becomes 0.
+    The result does not depend on them, but the digits do: so medians and quantiles of some rows, which outliers do not
+    move. For more than two classes each row is first centred, since a constant of the row means nothing. A system that
+    says the same of all rows says nothing, and becomes 0.
     """
     size = np.abs(x).max()
-    if not 1e-100 < size < 1e100 and size > 0:  # whose squares would underflow or overflow
-        standard, mean, scale = _standardized(x / size, weight)
-        return standard, mean * size, scale * size
+    x = x / size if size > 0 else x  # whose squares might underflow or overflow
     centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
-    mean = np.average(centred, 0, weight)
-    centred = centred - mean
-    squares = np.einsum("ns,ns->ns" if x.ndim == 2 else "nsk,nsk->ns", centred, centred)
-    scale = np.sqrt(np.average(squares, 0, weight))
-    silent = scale <= 64 * np.finfo(np.float64).eps * np.abs(x).max(axis=0 if x.ndim == 2 else (0, 2))
+    some = _some(np.arange(len(x)))
+    middle = np.median(centred[some], axis=0)
+    centred = centred - middle
+    axes = 0 if x.ndim == 2 else (0, 2)
+    reach = np.abs(centred).max(axis=axes)
+    scale = np.quantile(np.abs(centred[some]), 0.68, axis=axes)
+    scale = np.where(scale > 1e-9 * reach, scale, reach)
+    silent = reach <= 64 * np.finfo(np.float64).eps * np.abs(x).max(axis=axes)
     centred[:, silent] = 0.0
     scale[silent] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
-    return centred, mean, scale
+    return centred, middle * (size or 1.0), scale * (size or 1.0)
 
 
 def _class_priors(prior: Any, classes: Labels) -> Floats:
@@ -183,10 +228,9 @@ def _class_priors(prior: Any, classes: Labels) -> Floats:
     return priors
 
 
-def _separated(whom: str, classes: Labels) -> str:
+def _no_maximum(whom: str) -> str:
     return (
-        f"{whom}: the scores separate the classes {', '.join(repr(c) for c in classes.tolist()[:5])} without a "
-        "mistake, so the likelihood has no maximum and the best scale is infinite. Trained as if each class had one "
-        "more row shown as each class (Laplace's rule), which keeps llrs finite; more, or harder, rows would determine "
-        "them."
+        f"{whom}: the scores tell some rows of the classes apart without any mistake, so the likelihood has no maximum "
+        "and the best weight is infinite. Trained as if each class had one more row shown as each class (Laplace's "
+        "rule), which keeps llrs finite; more, or harder, rows would determine them."
     )

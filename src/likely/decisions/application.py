@@ -15,7 +15,7 @@ from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = ["Application"]
+__all__ = ["Application", "as_application"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -89,6 +89,11 @@ class Application:
             object.__setattr__(self, name, value)
 
     @classmethod
+    def equal(cls, n_classes: int) -> Application:
+        """Classes that are equally frequent, at unit costs."""
+        return cls(np.full(n_classes, 1 / n_classes))
+
+    @classmethod
     def binary(
         cls,
         prior: float,
@@ -101,7 +106,7 @@ class Application:
 
         The target is the second class, unless ``positive`` names it.
         """
-        if not (isinstance(prior, (Real, np.number, np.ndarray)) and np.ndim(prior) == 0 and 0 < prior < 1):
+        if not (isinstance(prior, (Real, np.number)) and 0 < prior < 1):
             raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
         app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost)
         if positive is not None:
@@ -188,6 +193,26 @@ class Application:
         """Log class posteriors under these priors."""
         return log_normalized(self._log_joint(self._checked(log_likelihoods)))
 
+    def log_likelihoods(self, posteriors: Any) -> Floats:
+        """Evidence from posteriors under these priors: their logarithms less those of the priors.
+
+        Up to a constant of the row; for two classes the difference of the columns is the llr. What a model gives by
+        ``predict_proba`` is under the priors it was trained with.
+
+        Examples
+        --------
+        >>> training = Application([0.8, 0.2])
+        >>> evidence = training.log_likelihoods([[0.8, 0.2], [0.2, 0.8]])
+        >>> (evidence[:, 1] - evidence[:, 0]).round(4)  # a posterior equal to the prior says nothing
+        array([0.    , 2.7726])
+        """
+        values = np.asarray(posteriors, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != self.n_classes or not ((values >= 0) & (values <= 1)).all():
+            raise InvalidDataError(
+                f"Posteriors of {self.n_classes} classes must have shape (n, {self.n_classes}) and lie between 0 and 1."
+            )
+        return log(values) - log(self.priors)
+
     def expected_costs(self, log_likelihoods: Floats) -> Floats:
         """What each decision is expected to cost, of shape (n, n_classes)."""
         return np.asarray(self.posteriors(log_likelihoods) @ self.costs)
@@ -229,6 +254,11 @@ class Application:
 
     def accepted_from(self, rising_llrs: Floats) -> int:
         """How many of some rising log-likelihood ratios are refused before the first that is accepted (two classes)."""
+        if self.reject_cost is not None:
+            raise InvalidParameterError(
+                "With a reject cost there is no single threshold: llrs between those that are refused and those that "
+                "are accepted are rejected. Leave reject_cost out, or use decide."
+            )
         return int(np.searchsorted(rising_llrs, self.threshold)) if self.priors[1] > 0 else len(rising_llrs)
 
     def risk(self, rates: Floats) -> float:
@@ -240,8 +270,10 @@ class Application:
             ``rates[truth, decision]``, each row summing to 1; the last column, if there is one more, is rejected.
         """
         cost = self.priors @ (rates[:, : self.n_classes] * self.costs).sum(axis=1)
-        rejected = rates[:, self.n_classes :].sum(axis=1)
-        return float(cost + self.priors @ rejected * (self.reject_cost or 0.0))
+        rejected = float(self.priors @ rates[:, self.n_classes :].sum(axis=1))
+        if rejected and self.reject_cost is None:
+            raise InvalidDataError("Rows were rejected, but the application has no reject_cost.")
+        return float(cost + rejected * (self.reject_cost or 0.0))
 
     @cached_property
     def constant_cost(self) -> float:
@@ -289,6 +321,15 @@ class Application:
         possible = np.where(self.priors > 0, scores, -np.inf)
         silent = np.isneginf(possible.max(axis=1, keepdims=True))
         return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
+
+
+def as_application(value: Any) -> Application:
+    """An application as it is; a number stands for ``Application.binary(number)``."""
+    if isinstance(value, Application):
+        return value
+    if isinstance(value, (Real, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return Application.binary(float(value))
+    raise InvalidParameterError(f"An application must be an Application or an effective prior, but is {value!r}.")
 
 
 def _checked_priors(priors: Any) -> Floats:

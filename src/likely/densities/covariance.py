@@ -5,7 +5,6 @@ The shapes hold hyperparameters only; :mod:`likely.densities.factors` holds what
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from likely._typing import Floats, Integers
 from likely._validation import check_fraction
 from likely.blocks import for_each
 from likely.densities.factors import Covariances, DiagonalCovariances, FullCovariances, inverse_factor
-from likely.exceptions import DegenerateDataError, DegenerateDataWarning, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidParameterError, warn_of_degenerate_data
 from likely.statistics import DiagonalMoments, Moments
 
 __all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "shape_of", "well_conditioned_factor"]
@@ -241,4 +240,4 @@ def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
     if shape.floor == 0:
         raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
     said = f"What is missing was floored at {_least(shape.floor, parts[0].part.n_features):g} of its own scale."
-    warnings.warn(" ".join([*sentences, said, remedy]), DegenerateDataWarning, stacklevel=2)
+    warn_of_degenerate_data(" ".join([*sentences, said, remedy]))

@@ -37,6 +37,9 @@ class Display:
     figure_: Any
     _size: ClassVar[tuple[float, float]] = (5.4, 4.2)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self.curves)}>"
+
     def frame(self, backend: str | None = None) -> Any:
         """All points as one long data frame: the system's name, then the columns of its curve.
 

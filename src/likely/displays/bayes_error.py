@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import numpy as np
+from scipy.special import expit
 
-from likely._typing import Floats
-from likely.decisions import Application
 from likely.displays import canvas
 from likely.displays.actual_and_minimum import CostsDisplay
 from likely.displays.base import trials_of
@@ -21,7 +19,7 @@ from likely.exceptions import InvalidParameterError
 __all__ = ["BayesErrorDisplay"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BayesErrorDisplay(CostsDisplay):
     """Normalised actual and minimum costs of one or several systems, against the applications' prior log-odds.
 
@@ -87,15 +85,14 @@ class BayesErrorDisplay(CostsDisplay):
         curves = {key: each.bayes_error(prior_log_odds) for key, each in trials.items()}
         if n_resamples is None:
             return cls(curves)
-        judged = {"pos_label": pos_label, "sample_weight": sample_weight}
-        options = {"groups": groups, "n_resamples": n_resamples, "level": level}
-        return cls(
-            curves,
-            {
-                key: intervals(_costs_at(curves[key].prior_log_odds, judged), y_true, values, **options)
-                for key, values in named_scores(scores, name).items()
-            },
-        )
+        odds = next(iter(curves.values())).prior_log_odds
+        measures = {
+            "actual": partial(actual_dcf, applications=expit(odds), pos_label=pos_label),
+            "minimum": partial(min_dcf, applications=expit(odds), pos_label=pos_label),
+        }
+        options = {"groups": groups, "sample_weight": sample_weight, "n_resamples": n_resamples, "level": level}
+        systems = named_scores(scores, name).items()
+        return cls(curves, {key: intervals(measures, y_true, values, **options) for key, values in systems})
 
     def _draw_system(self, ax: Any, name: str, line: dict[str, Any]) -> None:
         super()._draw_system(ax, name, line)
@@ -116,13 +113,3 @@ class BayesErrorDisplay(CostsDisplay):
         bands = self.bands.get(name, {})
         ends = {f"{kind}_{end}": getattr(band, end) for kind, band in bands.items() for end in ("low", "high")}
         return {**super()._columns(name), **ends}
-
-
-def _costs_at(prior_log_odds: Floats, judged: dict[str, Any]) -> dict[str, Any]:
-    """Both costs as measures of intervals, at applications made once: making them takes most of the time."""
-    stakes = np.exp(np.clip(prior_log_odds / 2, -300, 300))
-    applications = [Application.binary(0.5, cost_fn=stake, cost_fp=1 / stake) for stake in stakes]
-    return {
-        "actual": partial(actual_dcf, applications=applications, **judged),
-        "minimum": partial(min_dcf, applications=applications, **judged),
-    }

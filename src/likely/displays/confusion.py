@@ -21,7 +21,7 @@ _LEGIBLE = 20
 """More classes leave no room for numbers in the cells."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
     """Tables of truth against decision, a panel for each system, shaded by the share of each class's rows.
 

@@ -14,7 +14,7 @@ from likely.evaluation import CostCurve
 __all__ = ["CostCurveDisplay"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CostCurveDisplay(CostsDisplay):
     """Actual and minimum costs of one or several systems, not normalised, against the effective prior.
 

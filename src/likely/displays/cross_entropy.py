@@ -14,7 +14,7 @@ from likely.evaluation import CrossEntropyCurve
 __all__ = ["CrossEntropyDisplay"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CrossEntropyDisplay(CostsDisplay):
     """Empirical cross-entropy of one or several systems against prior log-odds.
 
@@ -58,7 +58,7 @@ class CrossEntropyDisplay(CostsDisplay):
         """
         trials = trials_of(y_true, scores, name, pos_label, sample_weight)
         return cls(
-            {key: each.cross_entropy(prior_log_odds) for key, each in trials.items()},
+            {key: each.empirical_cross_entropy(prior_log_odds) for key, each in trials.items()},
             {key: each.cllr() for key, each in trials.items()},
             {key: each.min_cllr() for key, each in trials.items()},
         )

@@ -54,7 +54,7 @@ class DecisionRegions:
         }
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay(Display):
     """Decisions of classifiers of two features under an application, with the rows; a panel for each system.
 

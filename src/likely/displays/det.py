@@ -27,7 +27,7 @@ _CERTAIN = 1e-12
 """Rates nearer to 0 and 1 are drawn as far out as this one."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DetDisplay(TrialsDisplay):
     """Detection error trade-offs of one or several systems, on normal-deviate (probit) axes.
 

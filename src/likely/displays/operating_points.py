@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
-from likely.decisions import Application
+import numpy as np
+
+from likely.decisions import Application, as_application
 from likely.displays import canvas
 from likely.evaluation import Trials
 from likely.exceptions import InvalidParameterError
@@ -40,8 +41,8 @@ def as_applications(application: Any) -> list[Application]:
     """Applications as a list, from none, one or several; a number stands for ``Application.binary(number)``."""
     if application is None:
         return []
-    several: Any = [application] if isinstance(application, (Application, Real)) else list(application)
-    return [app if isinstance(app, Application) else Application.binary(app) for app in several]
+    several: Any = [application] if np.ndim(application) == 0 else application
+    return [as_application(app) for app in several]
 
 
 def operating_points(trials: Trials, application: Any) -> list[OperatingPoint]:

@@ -17,7 +17,7 @@ from likely.exceptions import InvalidParameterError
 __all__ = ["ReliabilityDisplay"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(TrialsDisplay):
     """Claimed against observed posteriors of the target at a prior, by blocks of the best monotone map (PAV).
 

@@ -15,7 +15,7 @@ from likely.evaluation import RiskCoverageCurve, risk_coverage
 __all__ = ["RiskCoverageDisplay"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(Display):
     """Cost of the decided rows of one or several systems against their share, for any number of classes.
 

@@ -17,7 +17,7 @@ from likely.evaluation import RocCurve, Trials
 __all__ = ["RocDisplay", "hull_corners"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RocDisplay(TrialsDisplay):
     """Receiver operating characteristics of one or several systems.
 

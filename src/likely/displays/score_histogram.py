@@ -52,7 +52,7 @@ def _classes(trials: Trials) -> tuple[Any, Any]:
     return trials.is_target, ~trials.is_target
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ScoreHistogramDisplay(TrialsDisplay):
     """Histograms of the scores of targets and nontargets, a panel for each system.
 

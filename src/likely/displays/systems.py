@@ -11,6 +11,7 @@ from likely._typing import Floats, Labels
 from likely._validation import check_labels
 from likely.evaluation.truth import codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
+from likely.resampling.scoring import check_scorer, scores_of
 
 __all__ = ["decisions_of", "evidence_of", "named_estimators", "named_scores", "target_scores_of"]
 
@@ -38,19 +39,17 @@ def _named(systems: Any, default: str, name: str | None) -> dict[str, Any]:
 
 
 def target_scores_of(estimator: Any, X: Any, y: Any, pos_label: Any) -> Floats:
-    """Scores of two classes, target against nontarget: ``llr`` where there is one, else ``decision_function``."""
-    classes = _classes(estimator, y)
-    method = _first_method(estimator, ("llr", "log_likelihood", "decision_function"))
-    scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+    """Scores of two classes, target against nontarget."""
+    classes, scores = evidence_of(estimator, X, y)
     if scores.ndim == 1 and pos_label is not None and pos_label == classes.tolist()[0]:
         return -scores
     return scores
 
 
 def evidence_of(estimator: Any, X: Any, y: Any) -> tuple[Labels, Floats]:
-    """Classes in column order, and ``log_likelihood`` where there is one, else ``decision_function``."""
-    method = _first_method(estimator, ("log_likelihood", "decision_function"))
-    return _classes(estimator, y), np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+    """Classes in column order, and ``log_likelihood``, or else ``decision_function``, or else log posteriors."""
+    check_scorer(estimator, weighted=False)
+    return _classes(estimator, y), scores_of(estimator, X)
 
 
 def decisions_of(estimator: Any, X: Any, application: Any) -> Labels:
@@ -63,15 +62,6 @@ def decisions_of(estimator: Any, X: Any, application: Any) -> Labels:
             "application out to show what it predicts."
         )
     return np.asarray(estimator.decide(X, application))
-
-
-def _first_method(estimator: Any, methods: tuple[str, ...]) -> str:
-    for method in methods:
-        if hasattr(estimator, method):
-            return method
-    raise IncompatiblePartsError(
-        f"{type(estimator).__name__} has none of {', '.join(methods)}. Pass scores of your own to from_predictions."
-    )
 
 
 def _classes(estimator: Any, y: Any) -> Labels:

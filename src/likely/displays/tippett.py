@@ -16,7 +16,7 @@ from likely.evaluation import TippettCurve
 __all__ = ["TippettDisplay", "finite_range"]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TippettDisplay(TrialsDisplay):
     """Tippett plot of one or several systems: shares of targets and of nontargets whose llr is at least a value.
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats, Integers
-from likely._validation import check_labels, encode_labels, is_count
+from likely._validation import is_count
 from likely.blocks.threads import for_each
 from likely.evaluation.truth import check_lengths
-from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
 __all__ = ["Bootstrap"]
 
@@ -86,6 +86,9 @@ class Bootstrap:
 
 
 def _groups(groups: Any, n: int) -> Integers:
-    labels = check_labels("groups", groups)
-    check_lengths("groups", labels, n)
-    return encode_labels(labels)[1]
+    """The position of each row's group among the groups; whatever names them."""
+    names = np.asarray(groups)
+    check_lengths("groups", names, n)
+    if names.ndim != 1 or any(name is None or name != name for name in names.tolist()):
+        raise InvalidDataError("groups must name the group of every row, in one row, but some are missing.")
+    return np.unique(names.astype(str) if names.dtype.kind in "OT" else names, return_inverse=True)[1].astype(np.intp)

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_weight
-from likely.decisions import Application
+from likely.decisions import Application, as_application
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import InvalidDataError
 
@@ -107,19 +107,16 @@ class Confusion:
 
     def weighted_error(self, priors: Sequence[float] | Mapping[Any, float] | Floats | None = None) -> float:
         """Error rates of the classes averaged with some priors, by default equal ones."""
-        return float(
-            self._application(Application(_equal(len(self.labels)) if priors is None else priors)).priors @ self.fnr
-        )
+        application = Application.equal(len(self.labels)) if priors is None else Application(priors)
+        return float(self._application(application).priors @ self.fnr)
 
-    def risk(self, application: Application, normalize: bool = True) -> float:
+    def risk(self, application: Application | float, normalize: bool = True) -> float:
         """Mean cost of the decisions in an application, by default as a multiple of the best constant decision's."""
-        application = self._application(application)
-        if application.reject_cost is None and self.counts[:, -1].any():
-            raise InvalidDataError("Rows were rejected, but the application has no reject_cost.")
-        return application.risk(self.rates()) / (application.constant_cost if normalize else 1.0)
+        aligned = self._application(application)
+        return aligned.risk(self.rates()) / (aligned.constant_cost if normalize else 1.0)
 
-    def _application(self, application: Application) -> Application:
-        application = application.aligned(self.labels)
+    def _application(self, value: Any) -> Application:
+        application = as_application(value).aligned(self.labels)
         absent = np.flatnonzero((application.priors > 0) & (self._truths == 0))
         if len(absent):
             raise InvalidDataError(
@@ -181,7 +178,3 @@ def count(truths: Integers, decisions: Integers, n_classes: int, weight: Floats 
 def _share(part: Floats, whole: Any) -> Floats:
     wholes = np.broadcast_to(whole, np.shape(part))
     return np.asarray(np.divide(part, wholes, out=np.zeros(np.shape(part)), where=wholes > 0))
-
-
-def _equal(n: int) -> Floats:
-    return np.full(n, 1 / n)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from likely._typing import Floats, Integers, Labels
 from likely.calibration import AffineCalibrator
-from likely.decisions import Application
+from likely.decisions import Application, as_application
 from likely.evaluation.confusion import Confusion, count
 from likely.evaluation.curves import RiskCoverageCurve
 from likely.evaluation.truth import check_evidence
@@ -29,7 +30,7 @@ Priors = Sequence[float] | Mapping[Any, float] | Floats | None
 def bayes_risk(
     y_true: Any,
     log_likelihoods: Any,
-    application: Application,
+    application: Application | float,
     normalize: bool = True,
     *,
     labels: Any = None,
@@ -44,7 +45,7 @@ def bayes_risk(
     y_true : array of labels of shape (n,)
     log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' llrs
         Columns in the order of ``labels``. Infinities are legal.
-    application : Application
+    application : Application, or effective prior for two classes
         With a reject cost, rows are rejected where that is cheapest.
     normalize : bool, default True
         Divide by the cost of the best decision that does not look at the evidence: the best class for all rows, or,
@@ -64,9 +65,41 @@ def bayes_risk(
     >>> round(bayes_risk(["bad", "bad", "good", "good"], llr, lending), 4)  # always "good" costs 0.5
     1.4
     """
-    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    decided = application.aligned(classes).decide_codes(scores)
-    return Confusion(classes, count(codes, decided, len(classes), weight)).risk(application, normalize)
+    evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
+    return evidence.risk(evidence.application(application), normalize)
+
+
+def bayes_risk_after_affine(
+    y_true: Any,
+    log_likelihoods: Any,
+    application: Application | float,
+    normalize: bool = True,
+    *,
+    labels: Any = None,
+    sample_weight: Any = None,
+) -> float:
+    """Bayes risk after the best affine calibration (one scale, an offset for each class) on these very scores.
+
+    What is left when the mistakes of calibration that a scale and offsets can mend are mended: for more than two
+    classes the counterpart of a minimum cost. It is no minimum over all maps. The calibration is the best one in
+    cross-entropy at the application's priors.
+
+    Parameters
+    ----------
+    y_true, log_likelihoods, application, normalize, labels, sample_weight
+        As for :func:`bayes_risk`. Log-likelihoods are finite.
+
+    Examples
+    --------
+    >>> from likely import Application
+    >>> y, scores = [0, 0, 1, 1, 2, 2], [[9, 5, 0], [6, 5, 0], [5, 9, 0], [5, 2, 0], [0, 0, 3], [5, 0, 4]]
+    >>> app = Application.equal(3)
+    >>> round(bayes_risk(y, scores, app), 3), round(bayes_risk_after_affine(y, scores, app), 3)
+    (0.5, 0.5)
+    """
+    evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
+    app = evidence.application(application)
+    return evidence.calibrated(app.priors).risk(app, normalize)
 
 
 def cross_entropy(
@@ -88,31 +121,8 @@ def cross_entropy(
     >>> round(cross_entropy([0, 1, 2], [[0, 0, 0]] * 3), 4)  # log 3: nothing is known
     1.0986
     """
-    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    application = Application(np.full(len(classes), 1 / len(classes)) if priors is None else priors).aligned(classes)
-    row_weight = _at_priors(codes, weight, application, classes)
-    costs = -application.log_posteriors(scores)[np.arange(len(codes)), codes]
-    return float(np.sum(np.multiply(row_weight, costs, where=row_weight > 0, out=np.zeros(len(codes)))))
-
-
-def bayes_risk_after_affine(
-    y_true: Any,
-    log_likelihoods: Any,
-    application: Application,
-    normalize: bool = True,
-    *,
-    labels: Any = None,
-    sample_weight: Any = None,
-) -> float:
-    """Bayes risk after the best affine calibration (one scale, an offset for each class) on these very scores.
-
-    What is left when the mistakes of calibration that a scale and offsets can mend are mended: for more than two
-    classes the counterpart of a minimum cost. It is no minimum over all maps. The calibration is the best one in
-    cross-entropy at the application's priors. Parameters as for :func:`bayes_risk`.
-    """
-    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    calibrated = _calibrated(application.aligned(classes).priors, scores, codes, weight, classes)
-    return bayes_risk(y_true, calibrated, application, normalize, labels=labels, sample_weight=sample_weight)
+    evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
+    return evidence.cross_entropy(evidence.at_priors(priors))
 
 
 def cross_entropy_after_affine(
@@ -120,49 +130,110 @@ def cross_entropy_after_affine(
 ) -> float:
     """Cross-entropy after the best affine calibration on these very scores, at the same priors.
 
-    The difference to :func:`cross_entropy` is what a scale and an offset for each class can mend. Parameters as there.
+    The difference to :func:`cross_entropy` is what a scale and an offset for each class can mend.
+
+    Parameters
+    ----------
+    y_true, log_likelihoods, priors, labels, sample_weight
+        As for :func:`cross_entropy`. Log-likelihoods are finite.
+
+    Examples
+    --------
+    >>> y, scores = [0, 0, 1, 1, 2, 2], [[9, 5, 0], [6, 5, 0], [5, 9, 0], [5, 2, 0], [0, 0, 3], [5, 0, 4]]
+    >>> round(cross_entropy(y, scores), 3), round(cross_entropy_after_affine(y, scores), 3)
+    (0.803, 0.487)
     """
-    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    equal = np.full(len(classes), 1 / len(classes))
-    application = Application(equal if priors is None else priors).aligned(classes)
-    calibrated = _calibrated(application.priors, scores, codes, weight, classes)
-    return cross_entropy(y_true, calibrated, priors, labels=labels, sample_weight=sample_weight)
+    evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
+    app = evidence.at_priors(priors)
+    return evidence.calibrated(app.priors).cross_entropy(app)
 
 
 def risk_coverage(
-    y_true: Any, log_likelihoods: Any, application: Application, *, labels: Any = None, sample_weight: Any = None
+    y_true: Any,
+    log_likelihoods: Any,
+    application: Application | float,
+    *,
+    labels: Any = None,
+    sample_weight: Any = None,
 ) -> RiskCoverageCurve:
     """Cost of the decided rows against their share, when those of the highest expected cost are rejected first.
 
     Shares and costs are at the application's priors; its own reject cost, if any, plays no part. Rows of equal expected
-    cost are decided or rejected together. Parameters as for :func:`bayes_risk`.
+    cost are decided or rejected together.
+
+    Parameters
+    ----------
+    y_true, log_likelihoods, application, labels, sample_weight
+        As for :func:`bayes_risk`.
+
+    Examples
+    --------
+    >>> curve = risk_coverage([0, 0, 1, 1], [-3.0, 0.2, 0.1, 3.0], 0.5)
+    >>> curve.coverage, curve.risk.round(2)
+    (array([0.5 , 0.75, 1.  ]), array([0.  , 0.33, 0.25]))
     """
-    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
-    application = Application(application.aligned(classes).priors, application.aligned(classes).costs)
-    decided = application.decide_codes(scores)
-    expected = application.expected_costs(scores)[np.arange(len(codes)), decided]
-    row_weight = _at_priors(codes, weight, application, classes)
-    order = np.argsort(expected)
+    evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
+    app = evidence.application(application)
+    app = Application(app.priors, app.costs)
+    decided, rows = app.decide_codes(evidence.scores), np.arange(len(evidence.codes))
+    expected = app.expected_costs(evidence.scores)[rows, decided]
+    weight, order = evidence.row_weights(app), np.argsort(expected)
     # Expected costs are sums of products: what differs by rounding alone is equal.
     last = np.append(np.diff(expected[order]) > 1e-12 * expected[order][1:], True)
-    coverage = np.cumsum(row_weight[order])
-    paid = np.cumsum((row_weight * application.costs[codes, decided])[order])
+    coverage = np.cumsum(weight[order])
+    paid = np.cumsum((weight * app.costs[evidence.codes, decided])[order])
     kept = last & (coverage > 0)
     return RiskCoverageCurve(coverage[kept] / coverage[-1], paid[kept] / coverage[kept], expected[order][kept])
 
 
-def _at_priors(codes: Integers, weight: Floats, application: Application, classes: Any) -> Floats:
-    """Weights of rows, of which each class's add up to its prior."""
-    totals = np.bincount(codes, weight, len(classes))
-    absent = np.flatnonzero((application.priors > 0) & (totals == 0))
-    if len(absent):
-        raise InvalidDataError(f"Class {classes.tolist()[absent[0]]!r} has a prior, but no row was judged.")
-    shares = np.divide(application.priors, totals, out=np.zeros(len(classes)), where=totals > 0)
-    return np.asarray(weight * shares[codes])
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """Log-likelihoods against the truth, checked."""
 
+    classes: Labels
+    codes: Integers
+    scores: Floats
+    weight: Floats
 
-def _calibrated(priors: Floats, scores: Floats, codes: Integers, weight: Floats, classes: Labels) -> Floats:
-    absent = np.flatnonzero(np.bincount(codes, weight, len(classes)) == 0)
-    if len(absent):
-        raise InvalidDataError(f"Class {classes.tolist()[absent[0]]!r} has no rows, so it cannot be calibrated.")
-    return AffineCalibrator(priors).fit(scores, codes, sample_weight=weight).transform(scores)
+    @classmethod
+    def of(cls, y_true: Any, log_likelihoods: Any, labels: Any, sample_weight: Any) -> _Evidence:
+        return cls(*check_evidence(y_true, log_likelihoods, labels, sample_weight))
+
+    @property
+    def totals(self) -> Floats:
+        """Weight of each class."""
+        return np.bincount(self.codes, self.weight, len(self.classes)).astype(np.float64)
+
+    def application(self, application: Any) -> Application:
+        """An application in class order, all of whose classes have rows."""
+        aligned = as_application(application).aligned(self.classes)
+        self._refuse_absent((aligned.priors > 0) & (self.totals == 0))
+        return aligned
+
+    def at_priors(self, priors: Priors) -> Application:
+        return self.application(Application.equal(len(self.classes)) if priors is None else Application(priors))
+
+    def risk(self, app: Application, normalize: bool) -> float:
+        table = count(self.codes, app.decide_codes(self.scores), len(self.classes), self.weight)
+        return Confusion(self.classes, table).risk(app, normalize)
+
+    def cross_entropy(self, app: Application) -> float:
+        weight = self.row_weights(app)
+        costs = -app.log_posteriors(self.scores)[np.arange(len(self.codes)), self.codes]
+        return float(np.sum(np.multiply(weight, costs, where=weight > 0, out=np.zeros(len(costs)))))
+
+    def row_weights(self, app: Application) -> Floats:
+        """Weights of rows, of which each class's add up to its prior."""
+        shares = np.divide(app.priors, self.totals, out=np.zeros(len(self.classes)), where=self.totals > 0)
+        return np.asarray(self.weight * shares[self.codes])
+
+    def calibrated(self, priors: Floats) -> _Evidence:
+        """The same rows after the best affine calibration at some priors."""
+        self._refuse_absent(self.totals == 0)
+        calibrator = AffineCalibrator(priors).fit(self.scores, self.codes, sample_weight=self.weight)
+        return replace(self, scores=calibrator.transform(self.scores))
+
+    def _refuse_absent(self, absent: Any) -> None:
+        if absent.any():
+            label = self.classes.tolist()[int(absent.argmax())]
+            raise InvalidDataError(f"The class {label!r} is expected, but no row of it was judged.")

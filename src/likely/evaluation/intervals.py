@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, skew, t
+from scipy.stats import t
 
 from likely._typing import Floats
-from likely._validation import check_labels, encode_labels
+from likely._validation import check_labels, check_weight, encode_labels
 from likely.evaluation import costs, metrics
 from likely.evaluation.bootstrap import Bootstrap
+from likely.evaluation.bounds import accelerated, around_loss, around_minimum, student_quantile
+from likely.evaluation.curves import Curve
 from likely.evaluation.trials import Trials
-from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.evaluation.truth import check_lengths
+from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
 __all__ = ["Interval", "PairedDifference", "interval", "intervals", "paired_difference"]
 
@@ -35,13 +39,14 @@ _BY_TRIALS: dict[Any, Callable[..., Any]] = {
 """Functions that a resample of sorted trials answers without sorting again."""
 
 _MINIMA = {
-    metrics.eer,
-    metrics.min_cllr,
-    metrics.min_dcf,
-    costs.bayes_risk_after_affine,
-    costs.cross_entropy_after_affine,
+    metrics.eer: 0.5,
+    metrics.min_cllr: 1.0,
+    metrics.min_dcf: 1.0,
+    costs.bayes_risk_after_affine: np.inf,
+    costs.cross_entropy_after_affine: np.inf,
 }
-"""Numbers that were made small on the very rows they are measured on, so that they come out too small."""
+"""Numbers that were made small on the very rows they are measured on, so that they come out too small; and what they
+never exceed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +66,11 @@ class Interval:
 
     def __repr__(self) -> str:
         if np.ndim(self.estimate):
-            return f"Interval(of {np.shape(self.estimate)} numbers, level={self.level})"
+            return "\n".join(f"{e:.4g} [{a:.4g}, {b:.4g}]" for e, a, b in self._rows())
         return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    def _rows(self) -> Iterator[tuple[float, float, float]]:
+        return zip(*(np.ravel(part).tolist() for part in (self.estimate, self.low, self.high)), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,8 @@ class PairedDifference:
     difference : Interval
         Second minus first.
     p_value : float or array
-        How often a difference as far from 0 would come about if there were none (two-sided, normal).
+        How often a difference as far from 0 would come about if there were none (two-sided). It is below 1 − level just
+        where the interval leaves 0 out.
     """
 
     first: Any
@@ -91,6 +100,7 @@ def interval(
     scores: Any,
     *args: Any,
     groups: Any = None,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -109,6 +119,9 @@ def interval(
         What else the metric takes, such as the application.
     groups : array of labels of shape (n,), optional
         Rows that depend on each other, such as those of a speaker or a patient, are drawn together.
+    sample_weight : array of shape (n,), optional
+        What each row counts for whenever it is drawn. Rows of weight 0 are dropped; a row of weight 2 is drawn as one,
+        since its two copies are not independent.
     n_resamples : int, default 1000
     level : float, default 0.95
     seed : int, default 0
@@ -123,9 +136,11 @@ def interval(
     taken from the skewness of the resamples, widened as Student's t is for few rows or groups. Minima (``min_dcf``,
     ``min_cllr``, ``eer`` and costs after affine calibration) are measured on the rows they were made small on and come
     out too small; resamples repeat that, at about half its size. Their interval is normal on a logarithmic scale about
-    the estimate less twice the bias that the resamples show. ``docs/intervals.md`` has the coverage of all of them as
-    measured. Where no trial is decided wrongly, resamples know nothing of rarer mistakes and the interval is empty: the
-    truth may then be up to about 3 in the number of trials of a class.
+    the estimate less twice the bias that the resamples show; that of ``calibration_loss`` likewise on a linear scale.
+    Functions are known by themselves: a function of your own that calls ``min_dcf`` gets no correction.
+    ``docs/intervals.md`` has the coverage as measured. Where no trial is decided wrongly, resamples know nothing of
+    rarer mistakes and the interval is empty, with a warning: the truth may then be up to about 3 in the number of
+    trials of a class.
 
     References
     ----------
@@ -144,8 +159,8 @@ def interval(
     >>> interval(min_dcf, y, llr, 0.1)
     0.6325 [0.5462, 0.8775]
     """
-    setup = {"groups": groups, "n_resamples": n_resamples, "level": level, "seed": seed}
-    return intervals({"": _Measure(metric, args, options)}, y_true, scores, **setup)[""]
+    setup = {"groups": groups, "sample_weight": sample_weight, "n_resamples": n_resamples, "level": level, "seed": seed}
+    return intervals({"": _Measure.of(metric, args, options)}, y_true, scores, **setup)[""]
 
 
 def intervals(
@@ -154,6 +169,7 @@ def intervals(
     scores: Any,
     *,
     groups: Any = None,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -162,24 +178,24 @@ def intervals(
 
     Parameters
     ----------
-    measures : mapping {name: function}
-        As ``metric`` of :func:`interval`; what else a function takes is bound by ``functools.partial``, as in
-        ``partial(min_dcf, applications=[0.1, 0.5])``.
-    y_true, scores, groups, n_resamples, level, seed
-        As for :func:`interval`.
+        measures : mapping {name: function}
+            As ``metric`` of :func:`interval`; what else a function takes is bound by ``functools.partial``, as in
+            ``partial(min_dcf, applications=[0.1, 0.5])``.
+        y_true, scores, groups, sample_weight, n_resamples, level, seed
+            As for :func:`interval`.
 
     Examples
     --------
-    >>> from functools import partial
-    >>> from likely import cllr, eer, min_dcf
-    >>> y, llr = [0, 0, 0, 0, 1, 1, 1, 1], [-3.0, -2.0, -1.0, 1.0, -0.5, 2.0, 3.0, 4.0]
-    >>> found = intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
-    >>> sorted(found), round(found["Cllr"].estimate, 3)
-    (['Cllr', 'EER', 'minDCF'], 0.536)
+        >>> from functools import partial
+        >>> from likely import cllr, eer, min_dcf
+        >>> y, llr = [0, 0, 0, 0, 1, 1, 1, 1], [-3.0, -2.0, -1.0, 1.0, -0.5, 2.0, 3.0, 4.0]
+        >>> found = intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
+        >>> sorted(found), round(found["Cllr"].estimate, 3)
+        (['Cllr', 'EER', 'minDCF'], 0.536)
     """
     _check_level(level)
-    judged = _Judged(y_true, scores)
-    draws = Bootstrap(judged.codes, groups, n_resamples, seed)
+    judged = _Judged(y_true, scores, sample_weight)
+    draws = Bootstrap(judged.codes, judged.kept(groups), n_resamples, seed)
     parts = [_Measure.of(measure) for measure in measures.values()]
     estimates = [judged.measured(part) for part in parts]
     resampled = draws.over(lambda weight: _all_of(judged.resampled(weight), parts))
@@ -188,9 +204,10 @@ def intervals(
     for name, part, estimate, values in zip(
         measures, parts, estimates, np.split(resampled, stops[:-1], 1), strict=True
     ):
-        bounds = _around_minimum if part.function in _MINIMA else _accelerated
-        low, high = bounds(estimate.ravel(), values, _quantile(level, draws.n_units))
+        low, high = part.bounds(estimate.ravel(), values, student_quantile(level, draws.n_units))
         found[name] = _interval(estimate, estimate, low, high, level)
+    if np.isfinite(resampled).all() and (np.ptp(resampled, axis=0) <= 1e-12 * np.abs(resampled).max(axis=0)).all():
+        warn_of_degenerate_data(_no_mistakes())
     return found
 
 
@@ -201,6 +218,7 @@ def paired_difference(
     second: Any,
     *args: Any,
     groups: Any = None,
+    sample_weight: Any = None,
     n_resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -214,12 +232,12 @@ def paired_difference(
     ----------
     first, second : arrays
         Scores of two systems for the same rows.
-    metric, y_true, *args, groups, n_resamples, level, seed, **options
+    metric, y_true, *args, groups, sample_weight, n_resamples, level, seed, **options
         As for :func:`interval`.
 
     Notes
     -----
-    The interval is normal; where the metric is a minimum, twice the bias that the resamples show is taken off.
+    The interval is Student's; where the metric is a minimum, twice the bias that the resamples show is taken off.
 
     Examples
     --------
@@ -234,8 +252,9 @@ def paired_difference(
     (True, True)
     """
     _check_level(level)
-    systems, part = [_Judged(y_true, scores) for scores in (first, second)], _Measure(metric, args, options)
-    draws = Bootstrap(systems[0].codes, groups, n_resamples, seed)
+    systems = [_Judged(y_true, scores, sample_weight) for scores in (first, second)]
+    part = _Measure.of(metric, args, options)
+    draws = Bootstrap(systems[0].codes, systems[0].kept(groups), n_resamples, seed)
     before, after = (system.measured(part) for system in systems)
     resampled = draws.over(lambda w: np.subtract(*(system.resampled(w).measured(part) for system in systems[::-1])))
     if not (np.isfinite(resampled).all() and np.isfinite(after - before).all()):
@@ -244,12 +263,13 @@ def paired_difference(
             "IsotonicCalibrator(bounded=True) does."
         )
     gap, spread = after - before, resampled.std(axis=0, ddof=1)
-    if metric in _MINIMA:
+    if part.function in _MINIMA:
         gap = gap - 2 * (resampled.mean(axis=0) - gap)
-    reach = _quantile(level, draws.n_units) * spread
+    reach = student_quantile(level, draws.n_units) * spread
     deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
     found = _interval(before, after - before, gap - reach, gap + reach, level)
-    p_value = _as_came(np.asarray(2 * norm.sf(deviations)), before)
+    units = draws.n_units
+    p_value = _as_came(np.asarray(2 * t.sf(deviations * np.sqrt((units - 1) / units), units - 1)), before)
     return PairedDifference(_as_came(before, before), _as_came(after, before), found, p_value)
 
 
@@ -262,94 +282,86 @@ class _Measure:
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, measure: Any) -> _Measure:
+    def of(cls, measure: Any, args: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None) -> _Measure:
         if isinstance(measure, _Measure):
             return measure
-        if not isinstance(measure, partial):
-            return cls(measure, (), {})
-        if measure.args:
+        bound = measure.keywords if isinstance(measure, partial) else {}
+        if "sample_weight" in bound:
+            raise InvalidParameterError(
+                "Give sample_weight to the interval, not to the metric, so that all rows know it."
+            )
+        if isinstance(measure, partial) and measure.args:
             raise InvalidParameterError("Bind what a metric takes by name, as in partial(min_dcf, applications=0.1).")
-        return cls(measure.func, (), measure.keywords)
+        return cls(measure.func if isinstance(measure, partial) else measure, args, {**bound, **(options or {})})
+
+    def bounds(self, estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
+        """The ends of the interval, from the values of the resamples."""
+        if self.function is metrics.calibration_loss:
+            return around_loss(estimate, values, z)
+        if self.function not in _MINIMA:
+            return accelerated(estimate, values, z)
+        low, high = around_minimum(estimate, values, z)
+        taken = signature(self.function).bind(None, None, *self.args, **self.options).arguments
+        bounded = taken.get("normalize", True) and taken.get("method", "rocch") == "rocch"
+        most = _MINIMA[self.function] if bounded else np.inf
+        return np.minimum(low, most), np.minimum(high, most)
 
 
 class _Judged:
     """Truth and scores, sorted once for all metrics that can use it, at their own weights or those of a resample."""
 
-    def __init__(self, y_true: Any, scores: Any) -> None:
-        self.y_true, self.scores = check_labels("Evaluation", y_true), scores
+    def __init__(self, y_true: Any, scores: Any, sample_weight: Any) -> None:
+        labels = check_labels("Evaluation", y_true)
+        weight = check_weight(sample_weight, len(labels))
+        self._rows = None if weight is None else np.flatnonzero(weight)
+        check_lengths("scores", np.asarray(scores), len(labels))
+        self.y_true, self.scores, self.weight = labels, scores, weight
+        if self._rows is not None:
+            self.y_true, self.scores, self.weight = (self.kept(part) for part in (labels, scores, weight))
         self.codes = encode_labels(self.y_true)[1]
-        self.weight: Floats | None = None
         self._trials: dict[Any, Trials] = {}
 
-    def resampled(self, weight: Floats) -> _Judged:
+    def kept(self, values: Any) -> Any:
+        """What belongs to the rows that have a weight."""
+        return values if values is None or self._rows is None else np.asarray(values)[self._rows]
+
+    def resampled(self, times: Floats) -> _Judged:
         """The same rows, drawn so many times each."""
         resample = copy(self)
-        resample.weight = weight
-        resample._trials = {key: trials.reweighted(weight) for key, trials in self._trials.items()}
+        resample.weight = times if self.weight is None else times * self.weight
+        resample._trials = {key: trials.reweighted(times) for key, trials in self._trials.items()}
         return resample
 
     def measured(self, part: _Measure) -> Floats:
-        options = dict(part.options)
-        given = options.pop("sample_weight", None)
         if part.function in _BY_TRIALS:
-            trials = self._trials_of(options.pop("pos_label", None), given)
+            options = dict(part.options)
+            trials = self._trials_of(options.pop("pos_label", None))
             value = _BY_TRIALS[part.function](trials, *part.args, **options)
         else:
-            weights = (
-                given if self.weight is None else self.weight if given is None else self.weight * np.asarray(given)
+            value = part.function(self.y_true, self.scores, *part.args, sample_weight=self.weight, **part.options)
+        if isinstance(value, Curve):
+            raise InvalidParameterError(
+                f"{part.function.__name__} gives a curve. Ask for intervals of numbers, such as actual_dcf at many "
+                "priors."
             )
-            value = part.function(self.y_true, self.scores, *part.args, sample_weight=weights, **options)
         return np.asarray(value, dtype=np.float64)
 
-    def _trials_of(self, pos_label: Any, sample_weight: Any) -> Trials:
+    def _trials_of(self, pos_label: Any) -> Trials:
         """Made by the first measurement, that of the estimate, so that resamples only reweight it."""
-        key = (pos_label, id(sample_weight))
-        if key not in self._trials:
-            self._trials[key] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=sample_weight)
-        return self._trials[key]
+        if pos_label not in self._trials:
+            self._trials[pos_label] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=self.weight)
+        return self._trials[pos_label]
 
 
 def _all_of(judged: _Judged, parts: list[_Measure]) -> Floats:
     return np.concatenate([judged.measured(part).ravel() for part in parts])
 
 
-def _accelerated(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated percentiles (Efron's BCa)."""
-    n = len(values)
-    below = (values < estimate).mean(axis=0) + (values == estimate).mean(axis=0) / 2
-    bias = norm.ppf(np.clip(below, 1 / n, 1 - 1 / n))
-    finite = np.asarray(np.isfinite(values).all(axis=0))
-    acceleration = np.zeros(len(estimate))
-    moving = np.flatnonzero(finite)[values[:, finite].std(axis=0) > 0]
-    acceleration[moving] = skew(values[:, moving]) / 6
-    bounds = []
-    for end in (-z, z):
-        shifted = bias + (bias + end) / np.maximum(1 - acceleration * (bias + end), 0.1)
-        shares = np.asarray(norm.cdf(shifted))
-        bounds.append(np.array([_quantile_of(*pair) for pair in zip(values.T, shares, strict=True)]))
-    return bounds[0], bounds[1]
-
-
-def _quantile_of(values: Floats, share: float) -> float:
-    """A quantile, interpolated unless there is an infinity, since nothing lies between infinities."""
-    return float(
-        np.quantile(values, share) if np.isfinite(values).all() else np.quantile(values, share, method="nearest")
+def _no_mistakes() -> str:
+    return (
+        "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
+        "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class."
     )
-
-
-def _around_minimum(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """A normal interval of the logarithm, about the estimate less twice the bias that the resamples show."""
-    mean = values.mean(axis=0)
-    positive = (estimate > 0) & (mean > 0)
-    ratio = np.divide(estimate, mean, out=np.ones(len(estimate)), where=positive)
-    spread = np.divide(values.std(axis=0, ddof=1), mean, out=np.zeros(len(estimate)), where=positive)
-    centre = estimate * ratio**2
-    return np.asarray(centre * np.exp(-z * spread)), np.asarray(centre * np.exp(z * spread))
-
-
-def _quantile(level: float, n_units: int) -> float:
-    """Of Student's t, with the spread of a sample made up for: resamples of few units vary too little."""
-    return float(t.ppf((1 + level) / 2, n_units - 1) * np.sqrt(n_units / (n_units - 1)))
 
 
 def _check_level(level: float) -> None:

@@ -41,7 +41,7 @@ __all__ = [
 
 def actual_dcf(
     y_true: Any,
-    llr: Any,
+    scores: Any,
     applications: Applications,
     normalize: bool = True,
     *,
@@ -55,7 +55,7 @@ def actual_dcf(
     >>> actual_dcf(["no", "no", "yes", "yes"], [-2.0, 1.0, 0.5, 3.0], 0.5)
     0.5
     """
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).actual_dcf(applications, normalize)
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).actual_dcf(applications, normalize)
 
 
 def min_dcf(
@@ -86,7 +86,7 @@ def min_dcf_threshold(
 
 def calibration_loss(
     y_true: Any,
-    llr: Any,
+    scores: Any,
     applications: Applications,
     normalize: bool = True,
     *,
@@ -94,11 +94,11 @@ def calibration_loss(
     sample_weight: Any = None,
 ) -> Any:
     """What bad calibration costs: actual minus minimum cost."""
-    trials = Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight)
+    trials = Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight)
     return trials.calibration_loss(applications, normalize)
 
 
-def cllr(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+def cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
     """Mean cost of the log-likelihood ratio in bits; llrs of 0 cost exactly 1; see :meth:`Trials.cllr`.
 
     Examples
@@ -106,7 +106,7 @@ def cllr(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = N
     >>> cllr([0, 1], [0.0, 0.0])
     1.0
     """
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cllr()
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).cllr()
 
 
 def min_cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
@@ -152,31 +152,33 @@ def det(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any =
 
 
 def bayes_error(
-    y_true: Any, llr: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any, scores: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> BayesErrorCurve:
     """Normalised actual and minimum cost against prior log-odds; see :meth:`Trials.bayes_error`."""
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).bayes_error(prior_log_odds)
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).bayes_error(prior_log_odds)
 
 
 def cost_curve(
-    y_true: Any, llr: Any, effective_priors: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any, scores: Any, effective_priors: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> CostCurve:
     """Actual and minimum cost against the effective prior, not normalised; see :meth:`Trials.cost_curve`."""
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cost_curve(effective_priors)
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).cost_curve(effective_priors)
 
 
 def empirical_cross_entropy(
-    y_true: Any, llr: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any, scores: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> CrossEntropyCurve:
-    """Cross-entropy in bits against prior log-odds; see :meth:`Trials.cross_entropy`."""
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).cross_entropy(prior_log_odds)
+    """Cross-entropy in bits against prior log-odds; see :meth:`Trials.empirical_cross_entropy`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).empirical_cross_entropy(
+        prior_log_odds
+    )
 
 
-def tippett(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> TippettCurve:
+def tippett(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> TippettCurve:
     """Shares of targets and nontargets with at least a given llr."""
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).tippett()
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).tippett()
 
 
-def reliability(y_true: Any, llr: Any, *, pos_label: Any = None, sample_weight: Any = None) -> ReliabilityCurve:
+def reliability(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> ReliabilityCurve:
     """What scores claim against what the trials show, by blocks of the best monotone map (PAV)."""
-    return Trials(y_true, llr, pos_label=pos_label, sample_weight=sample_weight).reliability()
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).reliability()

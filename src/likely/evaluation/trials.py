@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +13,11 @@ from scipy.special import expit
 from likely._numerics import log
 from likely._typing import Floats, Integers
 from likely._validation import check_option
+from likely.blocks import for_each
 from likely.calibration.pav import Pooled, pool
 from likely.calibration.steps import CHUNK, Steps
-from likely.decisions import Application
+from likely.decisions import Application, as_application
+from likely.evaluation.confusion import Confusion
 from likely.evaluation.curves import (
     BayesErrorCurve,
     CostCurve,
@@ -178,6 +179,15 @@ class Trials:
         """Cllr after the best monotone map of the scores (PAV)."""
         return float(self._cross_entropy(self.pooled, self.pooled.llr, 0.0))
 
+    def confusion(self, application: Application | float) -> Confusion:
+        """The decisions that the llrs as they are lead to in an application, counted by truth."""
+        (app,), _ = self._applications(application)
+        return Confusion(self.classes, _by_decision(self.steps, app.decide_codes(self.steps.thresholds)))
+
+    def __repr__(self) -> str:
+        nontarget, target = self.classes.tolist()
+        return f"<Trials: {self.n_targets:g} targets ({target!r}), {self.n_nontargets:g} nontargets ({nontarget!r})>"
+
     # Curves.
 
     def roc(self) -> RocCurve:
@@ -204,15 +214,15 @@ class Trials:
 
     def cost_curve(self, effective_priors: Any = None) -> CostCurve:
         """Actual and minimum cost over effective priors, by default 101 of them from 0 to 1, not normalised."""
-        priors = _grid("effective_priors", effective_priors, 0, 1)
+        priors = _grid("effective_priors", effective_priors, 0, 1, bounded=True)
         odds = log(priors) - log(1 - priors)
         actual, minimum = self._actual_and_minimum(odds, priors, 1 - priors)
         return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
 
-    def cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
+    def empirical_cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
         """Empirical cross-entropy in bits over a range of priors, by default log-odds from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
-        actual = [self._cross_entropy(self.steps, self.steps.thresholds, shift) for shift in odds]
+        actual = for_each(lambda shift: self._cross_entropy(self.steps, self.steps.thresholds, shift), odds.tolist())
         minimum = [self._cross_entropy(self.pooled, self.pooled.llr, shift) for shift in odds]
         prior = expit(odds)
         neutral = (prior * np.logaddexp(0, -odds) + (1 - prior) * np.logaddexp(0, odds)) / np.log(2)
@@ -258,16 +268,17 @@ class Trials:
 
     def _dcf(self, of: Steps | Pooled, llr: Floats, applications: Applications, normalize: bool) -> Any:
         """Costs of deciding by rising llrs: a number for one application, an array for several."""
-        if isinstance(applications, np.ndarray) and applications.dtype.kind == "f" and applications.ndim:
-            return self._dcf_at_priors(of, llr, _grid("Effective priors", applications, 0, 1), normalize)
+        values = np.asarray(applications)
+        if values.ndim and values.dtype.kind in "fiu":
+            return self._dcf_at_priors(of, llr, values.astype(np.float64), normalize)
         apps, single = self._applications(applications)
         costs = [self._risk(of, llr, app) / (app.constant_cost if normalize else 1.0) for app in apps]
         return float(costs[0]) if single else np.array(costs)
 
     def _dcf_at_priors(self, of: Steps | Pooled, llr: Floats, priors: Floats, normalize: bool) -> Floats:
         """The same at many effective priors at once."""
-        if not ((priors > 0) & (priors < 1)).all():
-            raise InvalidParameterError(f"Effective priors must lie between 0 and 1, but are {priors.tolist()}.")
+        if priors.ndim > 1 or not ((priors > 0) & (priors < 1)).all():
+            raise InvalidParameterError(f"prior must lie between 0 and 1, but they are {priors.tolist()}.")
         constants = np.minimum(priors, 1 - priors) if normalize else np.ones(len(priors))
         with np.errstate(over="ignore"):
             stakes = priors / constants, (1 - priors) / constants
@@ -276,22 +287,15 @@ class Trials:
     def _applications(self, applications: Any) -> tuple[list[Application], bool]:
         """Applications in the order of the classes, and whether it was a single one."""
         single = np.ndim(applications) == 0
-        return [self._application(app) for app in ([applications] if single else applications)], single
-
-    def _application(self, app: Any) -> Application:
-        if not isinstance(app, (Application, Real, np.ndarray)):
-            raise InvalidParameterError(f"An application must be an Application or an effective prior, but is {app!r}.")
-        application: Application = app if isinstance(app, Application) else Application.binary(float(app))
-        return application.aligned(self.classes)
+        several = [applications] if single else applications
+        return [as_application(app).aligned(self.classes) for app in several], single
 
     def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
         """Expected cost of deciding by llrs that rise from step to step."""
         if app.reject_cost is None:
             miss, alarm = self._rates(of, app.accepted_from(llr))
             return app.risk(np.array([[1 - alarm, alarm], [miss, 1 - miss]]))
-        decided = app.decide_codes(llr) % 3  # rejected, which is −1, comes last
-        shares = [-np.diff(of.false_alarms) / self.n_nontargets, np.diff(of.misses) / self.n_targets]
-        return app.risk(np.array([np.bincount(decided, share, 3) for share in shares]))
+        return app.risk(_by_decision(of, app.decide_codes(llr)) / [[self.n_nontargets], [self.n_targets]])
 
     def _costs_at(
         self, of: Steps | Pooled, llr: Floats, odds: Floats, miss_stake: Floats, alarm_stake: Floats
@@ -319,6 +323,12 @@ class Trials:
         return _total(np.array([prior, 1 - prior]), bits) / float(np.log(2))
 
 
+def _by_decision(of: Steps | Pooled, decided: Integers) -> Floats:
+    """Weights of nontargets and of targets by what is decided of each step; rejected, which is −1, comes last."""
+    weights = [of.false_alarms[:-1] - of.false_alarms[1:], np.diff(of.misses)]
+    return np.array([np.bincount(decided % 3, weight, 3) for weight in weights])
+
+
 def _chunks(n: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + CHUNK, n)) for start in range(0, n, CHUNK))
 
@@ -335,13 +345,13 @@ def _products(cost: Floats, weight: Floats) -> Floats:
         return np.asarray(np.multiply(weight, cost, where=weight > 0, out=np.zeros(np.shape(cost))))
 
 
-def _grid(name: str, values: Any, low: float, high: float) -> Floats:
-    """Finite numbers in a row, by default 101 of them from low to high; log-odds may go further."""
+def _grid(name: str, values: Any, low: float, high: float, bounded: bool = False) -> Floats:
+    """Finite numbers in a row, by default 101 of them from low to high, and, where bounded, none beyond."""
     if values is None:
         return np.linspace(low, high, 101)
     grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    legal = np.isfinite(grid) & ((name == "prior_log_odds") | ((low <= grid) & (grid <= high)))
+    legal = np.isfinite(grid) & (((low <= grid) & (grid <= high)) | (not bounded))
     if grid.ndim != 1 or not legal.all():
-        bounds = "finite" if name == "prior_log_odds" else f"between {low:g} and {high:g}"
+        bounds = f"between {low:g} and {high:g}" if bounded else "finite"
         raise InvalidParameterError(f"{name} must be numbers in a row, {bounds}, but are {values!r}.")
     return grid

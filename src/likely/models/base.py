@@ -13,19 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import difference, log
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_rows
-from likely.decisions import Application
+from likely.decisions import Application, as_application
 from likely.exceptions import InvalidDataError
 
-__all__ = ["EvidenceClassifier"]
+__all__ = ["DensityClassifier", "EvidenceClassifier"]
 
 
 class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
     """A classifier whose score is the log-likelihood of the observation under each class.
 
-    A subclass provides ``_evidence`` (log-likelihoods of validated rows), ``classes_``, ``training_priors_`` and a
-    constructor parameter ``priors``. Everything else follows here: no prior enters ``log_likelihood`` or ``llr``; the
-    posteriors of ``predict``, ``predict_proba`` and ``decision_function`` are under ``priors``, or else under
-    ``training_priors_``; ``decide`` takes an application of its own.
+    A subclass provides ``_evidence`` (log-likelihoods of validated rows), or ``log_likelihood`` where rows are checked
+    by others, ``classes_``, ``training_priors_`` and a constructor parameter ``priors``. Everything else follows here:
+    no prior enters ``log_likelihood`` or ``llr``; the posteriors of ``predict``, ``predict_proba`` and
+    ``decision_function`` are under ``priors``, or else under ``training_priors_``; ``decide`` takes an application of
+    its own.
     """
 
     classes_: Labels
@@ -54,9 +55,12 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
             )
         return difference(scores[:, 1], scores[:, 0])
 
-    def decide(self, X: Any, application: Application) -> Labels:
-        """The decisions that cost least in an application; None, in an object array, where it rejects."""
-        return application.decide(self.log_likelihood(X), self.classes_)
+    def decide(self, X: Any, application: Application | float) -> Labels:
+        """The decisions that cost least in an application; None, in an object array, where it rejects.
+
+        For two classes a number stands for ``Application.binary(number)``.
+        """
+        return as_application(application).decide(self.log_likelihood(X), self.classes_)
 
     def predict(self, X: Any) -> Labels:
         """The most probable class of each row; of equally probable ones the last."""
@@ -80,6 +84,16 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
         odds = log(self._application().priors)
         return np.asarray(difference(scores[:, 1], scores[:, 0]) + (odds[1] - odds[0]))
 
+    def _application(self) -> Application:
+        """The constructor's priors, or else the training priors, at unit costs."""
+        priors = self.training_priors_ if self.priors is None else self.priors
+        application = Application(priors if isinstance(priors, Mapping) else np.asarray(priors))
+        return application.aligned(self.classes_)
+
+
+class DensityClassifier(EvidenceClassifier):
+    """A classifier whose log-likelihoods are those of densities, not only up to a constant of the row."""
+
     def log_density(self, X: Any) -> Floats:
         """Log density of each row whatever its class, of shape (n,): low for outliers.
 
@@ -87,9 +101,3 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
         """
         scores = self.log_likelihood(X)
         return np.asarray(logsumexp(scores + log(self._application().priors), axis=1))
-
-    def _application(self) -> Application:
-        """The constructor's priors, or else the training priors, at unit costs."""
-        priors = self.training_priors_ if self.priors is None else self.priors
-        application = Application(priors if isinstance(priors, Mapping) else np.asarray(priors))
-        return application.aligned(self.classes_)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 import numpy as np
 
@@ -76,6 +77,11 @@ class CalibratedClassifier(ScoreMapped):
         return [self.estimator]
 
     def _map(self) -> Any:
+        if self.calibrator is not None and not hasattr(self.calibrator, "transform"):
+            raise InvalidParameterError(
+                f"calibrator must be a calibrator, such as AffineCalibrator() or IsotonicCalibrator(), not "
+                f"{self.calibrator!r}."
+            )
         return AffineCalibrator() if self.calibrator is None else self.calibrator
 
     def _arranged(self, scores: list[Floats]) -> Floats:
@@ -87,7 +93,7 @@ class FusedClassifier(ScoreMapped):
 
     Parameters
     ----------
-    estimators : list of classifiers, or of (name, classifier), optional
+    estimators : list of classifiers or of (name, classifier), or mapping {name: classifier}, optional
         Without any, the rows themselves are scores: of shape (n, systems) for two classes, or (n, systems, n_classes).
     fuser : fuser, default LogisticFusion()
         Anything with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
@@ -124,13 +130,44 @@ class FusedClassifier(ScoreMapped):
         self.cv = cv
         self.priors = priors
 
+    def _named(self) -> dict[str, Any]:
+        """The classifiers by name: their own, or that of their class and place."""
+        entries = self.estimators.items() if isinstance(self.estimators, Mapping) else self.estimators
+        if not isinstance(entries, Iterable) or not (entries := list(entries)):
+            raise InvalidParameterError(
+                f"estimators of FusedClassifier must be a list of classifiers, or be None for scores, not "
+                f"{self.estimators!r}."
+            )
+        pairs = [entry if isinstance(entry, tuple) else (f"system{i}", entry) for i, entry in enumerate(entries)]
+        return dict(pairs)
+
+    def _listed(self) -> dict[str, Any]:
+        """The classifiers by name, or nothing: what is no list of classifiers is refused by ``fit``."""
+        return self._named() if isinstance(self.estimators, (list, tuple, Mapping)) and self.estimators else {}
+
     def _models(self) -> list[Any]:
-        if self.estimators is None:
-            return []
-        models = [entry[1] if isinstance(entry, tuple) else entry for entry in self.estimators]
-        if not models:
-            raise InvalidParameterError("estimators of FusedClassifier must name a classifier, or be None for scores.")
-        return models
+        return [] if self.estimators is None else list(self._named().values())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and those of the classifiers by name, as in ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if not deep:
+            return params
+        parts = {**self._listed(), "fuser": self.fuser}
+        nested = {name: part for name, part in parts.items() if hasattr(part, "get_params")}
+        inner = {f"{name}__{key}": value for name, part in nested.items() for key, value in part.get_params().items()}
+        return {**params, **nested, **inner}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, a classifier by its name, or a classifier's own as ``name__parameter``."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        named = self._listed()
+        replaced = {name: params.pop(name) for name in list(params) if name in named}
+        if replaced:
+            self.estimators = list({**named, **replaced}.items())
+        super().set_params(**params)
+        return self
 
     def _map(self) -> Any:
         return LogisticFusion() if self.fuser is None else self.fuser

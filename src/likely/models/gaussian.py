@@ -15,7 +15,7 @@ from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import expected_moments
 from likely.exceptions import DegenerateDataError, InvalidDataError, MissingValuesError
-from likely.models.base import EvidenceClassifier
+from likely.models.base import DensityClassifier
 from likely.statistics import ByClass, Moments
 
 __all__ = ["GaussianClassifier", "NearestMeanClassifier", "QuadraticForm"]
@@ -35,7 +35,7 @@ class QuadraticForm(NamedTuple):
         return values if self.A is None else values + np.einsum("ni,ij,nj->n", X, self.A, X)
 
 
-class _GaussianFamily(EvidenceClassifier, AdditiveLearner):
+class _GaussianFamily(DensityClassifier, AdditiveLearner):
     """Classifiers that learn Gaussians from the moments of each class."""
 
     by_class = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils import get_tags
@@ -14,7 +15,7 @@ from likely._numerics import difference
 from likely._typing import Floats, Labels
 from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
-from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
+from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
 from likely.resampling.scoring import check_scorer, scores_of
@@ -55,7 +56,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             Frequencies, for models and map alike; rows of weight 0 are dropped.
         groups : array of shape (n,), optional
             For a ``cv`` that keeps groups together.
-        calibration_set : pair (X, y), optional
+        calibration_set : (X, y) or (X, y, sample_weight), optional
             Held-out rows to train the map on, in place of the folds.
 
         Returns
@@ -77,28 +78,37 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
                 )
             totals = np.array([((y == label) * (1.0 if weight is None else weight)).sum() for label in self.classes_])
             self._shares = totals / totals.sum()
-            self._train(X, y, weight, cv, groups, calibration_set)
+            self._train(X, y, weight, cv, groups, _held_out(calibration_set, cv))
         return self
 
     def _train(self, X: Any, y: Labels, weight: Floats | None, cv: Any, groups: Any, calibration_set: Any) -> None:
-        prefit = isinstance(cv, str)
-        folded = not prefit and calibration_set is None
-        if folded and self._models():
-            scores = kfold_scores(self._models(), X, y, cv, groups, weight)
-        self.models_ = self._models() if prefit else [_fitted(m, X, y, weight) for m in self._models()]
+        self.scores_ = self.calibrated_scores_ = None
+        if isinstance(cv, str):
+            self.models_ = self._models()
+            self._train_map(self._scores(X), y, weight)
+            return
+        scores = self._out_of_fold(X, y, cv, groups, weight) if calibration_set is None else []
+        self.models_ = [_fitted(model, X, y, weight) for model in self._models()]
         if calibration_set is not None:
-            X, y, weight = calibration_set[0], check_labels("calibration_set", calibration_set[1]), None
-        if not folded or not self.models_:
-            scores = self._scores(X)
+            X, y, weight = calibration_set
+            self._train_map(self._scores(X), y, weight)
+            return
+        self.scores_ = self._train_map(scores or self._scores(X), y, weight)
+        self.calibrated_scores_ = kfold_calibrate(self._map(), self.scores_, y, _few(cv), groups, weight)
+
+    def _out_of_fold(self, X: Any, y: Labels, cv: Any, groups: Any, weight: Floats | None) -> list[Floats]:
+        found: list[Floats] = kfold_scores(self._models(), X, y, cv, groups, weight) if self._models() else []
+        return found
+
+    def _train_map(self, scores: list[Floats], y: Labels, weight: Floats | None) -> Floats:
+        """Train the map on the scores of all models, and give them as it takes them."""
         if len(scores[0]) != len(y):
             raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
         self._check_classes(y)
         self.floors_ = [_floor(part, model) for part, model in zip(scores, self.models_, strict=False)]
         pooled = self._arranged(self._canonical(scores))
         self.map_ = clone(self._map()).fit(pooled, y, sample_weight=weight)
-        self.scores_ = pooled if folded else None
-        judged = kfold_calibrate(self._map(), pooled, y, _few(cv), groups, weight) if folded else None
-        self.calibrated_scores_ = judged
+        return pooled
 
     def _check_classes(self, y: Labels) -> None:
         """Models and map must know the same classes, and the map have a score for each row."""
@@ -114,7 +124,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
     @property
     def training_priors_(self) -> Floats:
-        """The classes' shares of the training rows."""
+        """The classes' shares of the rows that ``fit`` was given."""
         return np.asarray(self._shares)
 
     def log_likelihood(self, X: Any) -> Floats:
@@ -175,9 +185,22 @@ def _floor(scores: Floats, model: Any) -> float:
     A forest's share of votes, or a tree's share of rows, is 0 where it has seen nothing of a class, not where there is
     nothing. Scores of other kinds have no floor.
     """
-    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function") or not np.isneginf(scores).any():
+    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
         return -np.inf
     return float(scores[np.isfinite(scores)].min() - np.log(2))
+
+
+def _held_out(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None] | None:
+    """Rows, labels and weights that train the map alone."""
+    if calibration_set is None:
+        return None
+    if isinstance(cv, str):
+        raise InvalidParameterError("With cv='prefit' the rows given to fit train the map: leave calibration_set out.")
+    if not isinstance(calibration_set, (tuple, list)) or len(calibration_set) not in (2, 3):
+        raise InvalidParameterError("calibration_set must be (X, y) or (X, y, sample_weight).")
+    X, y, *weight = calibration_set
+    labels = check_labels("calibration_set", y)
+    return X, labels, check_weight(weight[0], len(labels)) if weight else None
 
 
 def _folds(cv: Any) -> Any:
@@ -197,5 +220,6 @@ def _few(cv: Any) -> Any:
 def _weighty(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
     """Rows of weight 0 are dropped before anything else."""
     kept = np.flatnonzero(weight)
+    X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
     rows = X.iloc[kept] if hasattr(X, "iloc") else X[kept] if hasattr(X, "shape") else np.asarray(X)[kept]
     return rows, y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]

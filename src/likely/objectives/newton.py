@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+from scipy.linalg import eigh
 
 from likely._typing import Floats
 from likely.statistics.objective import Objective
@@ -24,19 +24,26 @@ class Solution:
     objective : Objective
         At the parameters.
     n_iter : int
+        Steps taken.
     converged : bool
-        Whether gradient and step have both vanished. A gradient that vanishes while steps do not is that of an
-        objective without a minimum, which only falls towards its bound.
+        Whether the objective is at its least value, to the tolerance.
+    next_step : array of shape (p,)
+        Where Newton's method would go on to: far, where the objective is flat along some direction.
     """
 
     parameters: Floats
     objective: Objective
     n_iter: int
     converged: bool
+    next_step: Floats
 
 
 def newton(
-    evaluate: Callable[[Floats], Objective], start: Floats, tolerance: float = 1e-8, most_iterations: int = 50
+    evaluate: Callable[[Floats], Objective],
+    start: Floats,
+    tolerance: float = 1e-15,
+    most_iterations: int = 200,
+    bottom: float = -np.inf,
 ) -> Solution:
     """Minimise a smooth convex objective by Newton steps, halved while they do not descend.
 
@@ -45,29 +52,37 @@ def newton(
     evaluate : function of the parameters
     start : array of shape (p,)
     tolerance : float
-        Of the gradient's largest entry, and of the step's relative to the parameters. The objective and its parameters
-        should be of the order of 1.
+        Of the objective, relative: the loop ends when half the squared Newton decrement, which estimates the distance
+        to the least value in any units of the parameters, is below. Rounding may end it before.
+    most_iterations : int
+        Steps after which to give up.
+    bottom : float, default −inf
+        A value below which there is no point in going on, as when an objective falls to 0 without a minimum.
     """
-    parameters, objective, flat = start, evaluate(start), 0
+    parameters, objective = start, evaluate(start)
     for iteration in range(most_iterations):
         step = _step(objective)
-        small = np.abs(step).max() <= np.sqrt(tolerance) * (1 + np.abs(parameters).max())
-        flat += np.abs(objective.gradient).max() <= tolerance
-        # Near a minimum one more step is small. Without a minimum all are alike, until rounding hides them.
-        if (flat and small) or flat > 3:
-            return Solution(parameters, objective, iteration, bool(small))
+        gap = -objective.gradient @ step / 2
+        if gap <= tolerance * abs(objective.value) or objective.value < bottom:
+            return Solution(parameters, objective, iteration, not objective.value < bottom, step)
         found = _descend(evaluate, parameters, objective, step)
         if found is None:  # no digit is left to gain
-            return Solution(parameters, objective, iteration, bool(small))
+            return Solution(parameters, objective, iteration, bool(gap <= 1e-9 * abs(objective.value)), step)
         parameters, objective = found
-    return Solution(parameters, objective, most_iterations, False)
+    return Solution(parameters, objective, most_iterations, False, step)
 
 
 def _step(objective: Objective) -> Floats:
-    try:
-        return np.asarray(-cho_solve(cho_factor(objective.curvature), objective.gradient))
-    except LinAlgError:
-        return np.asarray(-lstsq(objective.curvature, objective.gradient)[0])
+    """The Newton step, within the directions in which the objective is curved at all.
+
+    Scaled to a unit diagonal, so that parameters of any units are judged alike.
+    """
+    diagonal = np.sqrt(objective.curvature.diagonal())
+    scale = np.divide(1.0, diagonal, out=np.zeros(len(diagonal)), where=diagonal > 0)
+    values, vectors = eigh(objective.curvature * scale[:, None] * scale)
+    curved = values > 1e-12 * values[-1]
+    along = (vectors[:, curved].T @ (scale * objective.gradient)) / values[curved]
+    return np.asarray(-scale * (vectors[:, curved] @ along))
 
 
 def _descend(
@@ -76,12 +91,8 @@ def _descend(
     slope = float(objective.gradient @ step)
     for halvings in range(40):
         length = 0.5**halvings
-        there = parameters + length * step
-        candidate = evaluate(there)
-        if candidate.value <= objective.value + 1e-4 * length * slope:
-            return there, candidate
-        # Near the minimum the values differ by less than their rounding, but gradients still tell.
-        close = abs(candidate.value - objective.value) <= 1e-13 * max(abs(objective.value), 1e-300)
-        if close and np.abs(candidate.gradient).max() < np.abs(objective.gradient).max():
-            return there, candidate
+        candidate = evaluate(parameters + length * step)
+        # Near the minimum values differ by no more than their rounding.
+        if candidate.value <= objective.value + 1e-15 * abs(objective.value) + 1e-4 * length * slope:
+            return parameters + length * step, candidate
     return None

@@ -16,13 +16,13 @@ from likely.blocks import ArraySource, for_each
 from likely.densities import class_moments
 from likely.exceptions import MissingValuesError
 from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
-from likely.resampling.folds import Trial
+from likely.resampling.folds import Split
 from likely.statistics import ByClass
 
 __all__ = ["scores_from_cells"]
 
 
-def scores_from_cells(models: list[Any], trial: Trial) -> dict[int, Floats]:
+def scores_from_cells(models: list[Any], split: Split) -> dict[int, Floats]:
     """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
     chains = {
         i: steps_of(model)
@@ -33,28 +33,28 @@ def scores_from_cells(models: list[Any], trial: Trial) -> dict[int, Floats]:
     results: dict[int, Floats] = {}
     for kind in set(kinds.values()):
         alike = {i: steps for i, steps in chains.items() if kinds[i] is kind}
-        results |= _from_cells_of(kind, alike, trial)
+        results |= _from_cells_of(kind, alike, split)
     return results
 
 
-def _from_cells_of(kind: Any, chains: dict[int, list[Any]], trial: Trial) -> dict[int, Floats]:
+def _from_cells_of(kind: Any, chains: dict[int, list[Any]], split: Split) -> dict[int, Floats]:
     """Scores from cells; none where the cells would take too much memory, or values are missing that need EM."""
-    rows = check_rows(BaseEstimator(), trial.X, reset=True)
+    rows = check_rows(BaseEstimator(), split.X, reset=True)
     # The sums outside each fold, held while folds are scored side by side, take as much again as the cells.
-    if not fits_in_memory(kind, 2 * len(trial.classes) * len(trial.tests), rows.shape[1]):
+    if not fits_in_memory(kind, 2 * len(split.classes) * len(split.tests), rows.shape[1]):
         return {}
     try:
-        cells = _gathered(kind, rows, trial)
+        cells = _gathered(kind, rows, split)
     except MissingValuesError:
         return {}
-    scores = {i: np.empty((len(trial.y), len(trial.classes))) for i in chains}
+    scores = {i: np.empty((len(split.y), len(split.classes))) for i in chains}
 
     def score_fold(fold: tuple[Integers, ByClass[Any]]) -> None:
         test, statistics = fold
-        for i, part in _score_together(chains, statistics, trial.classes, rows[test]).items():
+        for i, part in _score_together(chains, statistics, split.classes, rows[test]).items():
             scores[i][test] = part
 
-    for_each(score_fold, list(zip(trial.tests, _outside_each_fold(cells, len(trial.tests)), strict=True)))
+    for_each(score_fold, list(zip(split.tests, _outside_each_fold(cells, len(split.tests)), strict=True)))
     return scores
 
 
@@ -74,13 +74,13 @@ def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
     return cell[0] if cell[1] == fold else None
 
 
-def _gathered(kind: Any, rows: Rows, trial: Trial) -> ByClass[Any]:
+def _gathered(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
     """The moments of every (class, fold) cell; rows of no weight are not learned from."""
-    codes, folds = trial.codes, trial.fold_of_row
-    if trial.weight.all():
-        return ArraySource(rows, codes, trial.weight_of(slice(None)), trial.classes, folds).reduce(class_moments, kind)
-    kept = np.flatnonzero(trial.weight)
-    source = ArraySource(rows[kept], codes[kept], trial.weight_of(kept), trial.classes, folds[kept])
+    codes, folds = split.codes, split.fold_of_row
+    if split.weight.all():
+        return ArraySource(rows, codes, split.weight_of(slice(None)), split.classes, folds).reduce(class_moments, kind)
+    kept = np.flatnonzero(split.weight)
+    source = ArraySource(rows[kept], codes[kept], split.weight_of(kept), split.classes, folds[kept])
     return source.reduce(class_moments, kind)
 
 

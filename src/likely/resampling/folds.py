@@ -15,11 +15,11 @@ from likely._typing import Booleans, Floats, Integers, Labels
 from likely._validation import check_labels, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, InvalidDataError
 
-__all__ = ["Trial"]
+__all__ = ["Split"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Split:
     """The data and how they are split, checked once."""
 
     X: Any
@@ -32,7 +32,7 @@ class Trial:
     """Rows learned from; None stands for all rows but those tested on."""
 
     @classmethod
-    def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Trial:
+    def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Split:
         X = X if hasattr(X, "shape") else np.asarray(X)
         X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
         y = check_labels("kfold_scores", y)
@@ -40,12 +40,15 @@ class Trial:
             raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
         given = check_weight(sample_weight, len(y))
         weight = np.ones(len(y)) if given is None else given
-        tests, trains = zip(*_splits(folds, X, y, groups), strict=True)
+        splits = list(_splits(folds, X, y, groups))
+        if not splits:
+            raise InvalidDataError("There are no folds. A generator of folds can be gone through once: give a list.")
+        tests, trains = zip(*splits, strict=True)
         classes, codes = encode_labels(y)
-        trial = cls(X, y, classes, codes, weight, list(tests), list(trains))
-        trial._check_partition()
-        trial._check_classes()
-        return trial
+        split = cls(X, y, classes, codes, weight, list(tests), list(trains))
+        split._check_partition()
+        split._check_classes()
+        return split
 
     @cached_property
     def complementary(self) -> bool:
@@ -65,7 +68,7 @@ class Trial:
         return folds
 
     def weight_of(self, rows: Any) -> Floats | None:
-        """Weights of some rows; None where all rows of the trial weigh one."""
+        """Weights of some rows; None where all rows of the split weigh one."""
         return None if (self.weight == 1).all() else self.weight[rows]
 
     def train(self, fold: int) -> Integers:

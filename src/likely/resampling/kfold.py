@@ -12,7 +12,7 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely._validation import check_rows
 from likely.resampling.cells import scores_from_cells
-from likely.resampling.folds import Trial
+from likely.resampling.folds import Split
 from likely.resampling.scoring import check_scorer, scores_of
 
 __all__ = ["kfold_calibrate", "kfold_scores"]
@@ -55,15 +55,15 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     """
     single = not isinstance(pipelines, (list, tuple))
     models = [pipelines] if single else list(pipelines)
-    trial = Trial.of(X, y, folds, groups, sample_weight)
+    split = Split.of(X, y, folds, groups, sample_weight)
     for model in models:
-        check_scorer(model, trial.weight_of(slice(None)) is not None)
+        check_scorer(model, split.weight_of(slice(None)) is not None)
     results: dict[int, Floats] = {}
-    if trial.leaves_one_out:
-        results = _downdated(models, trial)
-    elif trial.complementary:
-        results = scores_from_cells(models, trial)
-    scores = [results[i] if i in results else _refitted(model, trial) for i, model in enumerate(models)]
+    if split.leaves_one_out:
+        results = _downdated(models, split)
+    elif split.complementary:
+        results = scores_from_cells(models, split)
+    scores = [results[i] if i in results else _refitted(model, split) for i, model in enumerate(models)]
     return scores[0] if single else scores
 
 
@@ -96,11 +96,11 @@ def kfold_calibrate(
     (1.57, 0.51)
     """
     scores = np.asarray(scores, dtype=np.float64)
-    trial = Trial.of(scores, y, folds, groups, sample_weight)
+    split = Split.of(scores, y, folds, groups, sample_weight)
     mapped: Floats | None = None
-    for fold, test in enumerate(trial.tests):
-        train = trial.train(fold)
-        fitted = clone(calibrator).fit(scores[train], trial.y[train], sample_weight=trial.weight_of(train))
+    for fold, test in enumerate(split.tests):
+        train = split.train(fold)
+        fitted = clone(calibrator).fit(scores[train], split.y[train], sample_weight=split.weight_of(train))
         part = fitted.transform(scores[test])
         mapped = np.empty((len(scores), *part.shape[1:])) if mapped is None else mapped
         mapped[test] = part
@@ -108,33 +108,33 @@ def kfold_calibrate(
     return mapped
 
 
-def _downdated(models: list[Any], trial: Trial) -> dict[int, Floats]:
+def _downdated(models: list[Any], split: Split) -> dict[int, Floats]:
     """Leave-one-out scores of models that can downdate, with the rows they cannot do refitted."""
     results: dict[int, Floats] = {}
     for i, model in enumerate(models):
-        if not hasattr(model, "leave_one_out") or not trial.weight.all():
+        if not hasattr(model, "leave_one_out") or not split.weight.all():
             continue
-        rows = dense(check_rows(BaseEstimator(), trial.X, reset=True))
+        rows = dense(check_rows(BaseEstimator(), split.X, reset=True))
         if np.isnan(rows).any():
             continue
-        weight = trial.weight_of(slice(None))
-        fitted = clone(model).fit(rows, trial.y, sample_weight=weight)
-        scores, doubtful = fitted.leave_one_out(rows, trial.codes, weight)
-        folds = [trial.fold_of_row[row] for row in np.flatnonzero(doubtful)]
-        results[i] = _refitted(model, trial, scores, folds)
+        weight = split.weight_of(slice(None))
+        fitted = clone(model).fit(rows, split.y, sample_weight=weight)
+        scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
+        folds = [split.fold_of_row[row] for row in np.flatnonzero(doubtful)]
+        results[i] = _refitted(model, split, scores, folds)
     return results
 
 
-def _refitted(model: Any, trial: Trial, scores: Floats | None = None, folds: Iterable[int] | None = None) -> Floats:
+def _refitted(model: Any, split: Split, scores: Floats | None = None, folds: Iterable[int] | None = None) -> Floats:
     """Scores by fitting anew for each fold, or for some folds into scores that are there already."""
-    for fold in range(len(trial.tests)) if folds is None else folds:
-        train, test = trial.train(fold), trial.tests[fold]
-        weight = trial.weight_of(train)
+    for fold in range(len(split.tests)) if folds is None else folds:
+        train, test = split.train(fold), split.tests[fold]
+        weight = split.weight_of(train)
         kwargs = {} if weight is None else {"sample_weight": weight}
-        fitted = clone(model).fit(_take(trial.X, train), trial.y[train], **kwargs)
-        part = scores_of(fitted, _take(trial.X, test))
+        fitted = clone(model).fit(_take(split.X, train), split.y[train], **kwargs)
+        part = scores_of(fitted, _take(split.X, test))
         if scores is None:
-            scores = np.empty((len(trial.y), *part.shape[1:]))
+            scores = np.empty((len(split.y), *part.shape[1:]))
         scores[test] = part
     assert scores is not None
     return scores

@@ -67,6 +67,10 @@ def existing(path: FilePath) -> Path:
 
 def hint(name: str, names: Sequence[str]) -> str:
     """A question after the one of the names that is nearly this one, or nothing."""
+    if len(names) == 1 and name.lower() != names[0].lower():
+        for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if mark in names[0]:
+                return f" Its columns seem to be divided by {said}: save it with commas, or as .tsv with tabs."
     lowered = {other.lower(): other for other in names}
     close = get_close_matches(name.lower(), lowered, n=1)
     return f" Did you mean {lowered[close[0]]!r}?" if close else ""

@@ -44,8 +44,10 @@ class ScoreTable:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        self.labels.flags.writeable = False
-        self.scores.flags.writeable = False
+        for name in ("labels", "scores"):
+            view = getattr(self, name).view()  # the caller's own array stays writeable
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     @property
     def n(self) -> int:
