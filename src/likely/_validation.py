@@ -89,6 +89,8 @@ def encode_labels(y: Labels) -> tuple[Labels, Integers]:
         if high - low < 2**16:
             shifted = (y - y.min()).astype(np.intp) if y.dtype.kind == "u" else y.astype(np.intp) - low
             occurs = np.bincount(shifted) > 0
+            if occurs.all():
+                return np.arange(len(occurs)).astype(y.dtype) + y.min(), shifted
             return np.flatnonzero(occurs).astype(y.dtype) + y.min(), (np.cumsum(occurs) - 1)[shifted]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.intp)

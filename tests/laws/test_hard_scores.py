@@ -94,6 +94,14 @@ def test_a_rare_sign_of_targets_is_said_to_have_no_best_weight(rng):
     assert 3 < fusion.weights_[1] < 20
 
 
+def test_systems_of_any_units_are_fused_alike(rng):
+    y = rng.integers(0, 2, 500)
+    x = rng.normal(size=(500, 2)) + y[:, None]
+    plain, units = LogisticFusion().fit(x, y), LogisticFusion().fit(x * [1e-20, 1e12] + [0, 1e13], y)
+
+    assert_allclose(units.transform(x * [1e-20, 1e12] + [0, 1e13]), plain.transform(x), atol=1e-4)
+
+
 def test_warnings_point_at_the_line_that_called():
     with pytest.warns(DegenerateDataWarning) as caught:
         LogisticFusion().fit([[1.0, 2.0], [2.0, 3.0], [3.0, 5.0]], [0, 0, 1])

@@ -20,7 +20,7 @@ from likely.statistics.objective import Objective
 
 __all__ = ["LogisticMap"]
 
-_START_ROWS = 2**12
+_START_ROWS = 2**14
 """Rows of each class on which the start is found; from there two or three passes over all rows suffice."""
 
 
@@ -195,21 +195,25 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
     move. For more than two classes each row is first centred, since a constant of the row means nothing. A system that
     says the same of all rows says nothing, and becomes 0.
     """
-    size = np.abs(x).max()
-    x = x / size if size > 0 else x  # whose squares might underflow or overflow
+    axes = 0 if x.ndim == 2 else (0, 2)
+    sizes = np.maximum(x.max(axis=axes), -x.min(axis=axes))
+    size = sizes.max()
+    if not 1e-100 < size < 1e100 and size > 0:  # whose squares would underflow or overflow
+        standard, middle, scale = _standardized(x / size)
+        return standard, middle * size, scale * size
     centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
     some = _some(np.arange(len(x)))
     middle = np.median(centred[some], axis=0)
     centred = centred - middle
-    axes = 0 if x.ndim == 2 else (0, 2)
-    reach = np.abs(centred).max(axis=axes)
+    reach = np.maximum(centred.max(axis=axes), -centred.min(axis=axes))
     scale = np.quantile(np.abs(centred[some]), 0.68, axis=axes)
     scale = np.where(scale > 1e-9 * reach, scale, reach)
-    silent = reach <= 64 * np.finfo(np.float64).eps * np.abs(x).max(axis=axes)
-    centred[:, silent] = 0.0
+    silent = reach <= 64 * np.finfo(np.float64).eps * sizes
+    if silent.any():
+        centred[:, silent] = 0.0
     scale[silent] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
-    return centred, middle * (size or 1.0), scale * (size or 1.0)
+    return centred, middle, scale
 
 
 def _class_priors(prior: Any, classes: Labels) -> Floats:
