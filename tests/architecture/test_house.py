@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import likely
 
 SOURCE = Path(likely.__file__).parent
+ROOT = Path(__file__).parents[2]
 FILES = sorted(SOURCE.rglob("*.py"))
 EXPORTS = [getattr(likely, name) for name in likely.__all__]
 
@@ -27,6 +29,20 @@ def _isort_key(name):
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda e: e.__name__)
 def test_every_export_says_what_it_is(export):
     assert len(inspect.getdoc(export).splitlines()[0]) > 15
+
+
+@pytest.mark.parametrize("export", [e for e in EXPORTS if inspect.isfunction(e)], ids=lambda e: e.__name__)
+def test_every_function_says_what_it_takes_and_shows_a_number(export):
+    sections = inspect.getdoc(export).splitlines()
+
+    assert {"Parameters", "Examples"} <= set(sections)
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+
+    assert all((page.parent / link).exists() for link in links if "://" not in link)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

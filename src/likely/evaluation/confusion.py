@@ -153,6 +153,12 @@ def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight:
     Returns
     -------
     Confusion
+
+    Examples
+    --------
+    >>> confusion([0, 0, 1], [0, 1, 1]).counts
+    array([[1., 1., 0.],
+           [0., 1., 0.]])
     """
     if not np.size(y_true):
         raise InvalidDataError("There is nothing to count: y_true is empty.")

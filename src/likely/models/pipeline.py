@@ -242,6 +242,12 @@ def _pass_names_on(steps: list[Any], names: Any) -> None:
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pipeline:
     """A :class:`Pipeline` whose steps are named after their classes.
 
+    Parameters
+    ----------
+    *steps : features, and a model as the last
+    memory, verbose
+        As in scikit-learn.
+
     Examples
     --------
     >>> from likely import PCA, NearestMeanClassifier
