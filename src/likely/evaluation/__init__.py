@@ -23,17 +23,19 @@ from likely.evaluation.intervals import Interval, PairedDifference, interval, in
 from likely.evaluation.metrics import (
     actual_dcf,
     auc,
-    bayes_error,
     calibration_loss,
     cllr,
-    cost_curve,
-    det,
     eer,
     eer_threshold,
-    empirical_cross_entropy,
     min_cllr,
     min_dcf,
     min_dcf_threshold,
+)
+from likely.evaluation.tracing import (
+    bayes_error,
+    cost_curve,
+    det,
+    empirical_cross_entropy,
     reliability,
     roc,
     roc_hull,
