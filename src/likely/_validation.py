@@ -21,6 +21,7 @@ __all__ = [
     "check_labels",
     "check_option",
     "check_rows",
+    "check_scores",
     "check_training",
     "check_weight",
     "encode_labels",
@@ -144,6 +145,23 @@ def _of_one_type(values: list[Any]) -> Labels:
     if len(types) > 1:
         raise InvalidDataError(f"Labels must be of one type, but y mixes {' and '.join(types)}. Use y.astype(str).")
     return np.array(values)
+
+
+def check_scores(whom: str, scores: Any) -> Floats:
+    """Scores as an array of doubles, which may be infinite but not NaN."""
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"{whom} takes scores that are numbers: {error}.") from None
+    if values.ndim == 0:
+        raise InvalidDataError(f"{whom} takes one score a row, but a single number came.")
+    if values.size and np.isnan(values.min()):
+        row = int(np.isnan(values.reshape(len(values), -1)).any(axis=1).argmax())
+        raise InvalidDataError(
+            f"{whom} takes scores that may be infinite but not NaN, and row {row} has one. Drop such rows, or give "
+            "them the llr 0, which says nothing."
+        )
+    return values
 
 
 def is_count(value: Any, least: int, most: int) -> bool:

@@ -85,7 +85,7 @@ def test_defect_6_infinite_scores_are_taken_and_nan_is_refused(number):
     for column in found.columns().values() if hasattr(found, "columns") else [found]:
         assert not np.isnan(column).any()
     scores[3] = np.nan
-    with pytest.raises(InvalidDataError, match="row 3 is"):
+    with pytest.raises(InvalidDataError, match="row 3 has one"):
         number(y, scores)
 
 

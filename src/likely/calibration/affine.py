@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats
+from likely._validation import check_scores
 from likely.blocks import all_or_nothing
 from likely.calibration.logistic_map import LogisticMap
-from likely.calibration.scores import Systems, as_numbers
+from likely.calibration.scores import Systems
 from likely.exceptions import InvalidDataError
 
 __all__ = ["AffineCalibrator"]
@@ -91,7 +92,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         return self.fit(scores, y, sample_weight).transform(scores)
 
     def _systems(self, scores: Any) -> Systems:
-        x = as_numbers(scores, "AffineCalibrator")
+        x = check_scores("AffineCalibrator", scores)
         if x.ndim > 2:
             raise InvalidDataError(
                 f"AffineCalibrator takes scores of shape (n,) or (n, classes), but they came with shape {x.shape}. "

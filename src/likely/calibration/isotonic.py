@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Booleans, Floats
-from likely._validation import check_labels, check_weight, encode_labels
+from likely._validation import check_labels, check_scores, check_weight, encode_labels
 from likely.blocks import all_or_nothing
 from likely.calibration.pav import pool
-from likely.calibration.scores import Systems, as_numbers
+from likely.calibration.scores import Systems
 from likely.calibration.steps import Steps
 from likely.exceptions import InvalidDataError
 
@@ -120,7 +120,7 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         return self.fit(scores, y, sample_weight).transform(scores)
 
     def _llrs(self, scores: Any) -> Systems:
-        x = as_numbers(scores, "IsotonicCalibrator")
+        x = check_scores("IsotonicCalibrator", scores)
         if x.ndim > 2 or (x.ndim == 2 and x.shape[1] > 2):
             raise InvalidDataError(
                 f"IsotonicCalibrator takes scores of two classes, of shape (n,), (n, 1) or (n, 2), but they came with "

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likely._numerics import log_normalized
 from likely._typing import Floats
-from likely.calibration.scores import as_numbers
+from likely._validation import check_scores
 from likely.exceptions import InvalidDataError
 
 __all__ = ["estimate_priors"]
@@ -48,7 +48,7 @@ def estimate_priors(log_likelihoods: Any, tolerance: float = 1e-7, most_iteratio
     >>> estimate_priors(llr).round(2)
     array([0.9, 0.1])
     """
-    scores = as_numbers(log_likelihoods, "estimate_priors")
+    scores = check_scores("estimate_priors", log_likelihoods)
     scores = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
     if scores.ndim != 2 or scores.shape[1] < 2 or not len(scores):
         raise InvalidDataError(

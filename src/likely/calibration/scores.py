@@ -9,10 +9,10 @@ import numpy as np
 
 from likely._numerics import difference
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_labels, check_weight, encode_labels
+from likely._validation import check_labels, check_scores, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, InvalidDataError
 
-__all__ = ["Systems", "as_numbers", "check_training_scores"]
+__all__ = ["Systems", "check_training_scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Systems:
     @classmethod
     def of(cls, scores: Any, whom: str) -> Systems:
         """Scores of shape (n, systems), (n, systems, 2) or (n, systems, n_classes)."""
-        x = as_numbers(scores, whom)
+        x = check_scores(whom, scores)
         if x.ndim not in (2, 3) or 0 in x.shape[1:]:
             raise InvalidDataError(
                 f"{whom} takes scores of shape (n, systems) or (n, systems, classes), but they came with shape "
@@ -48,20 +48,6 @@ class Systems:
     def given_back(self, mapped: Floats) -> Floats:
         """Two classes' llrs in the form in which the scores came."""
         return np.column_stack([np.zeros(len(mapped)), mapped]) if self.pairs else mapped
-
-
-def as_numbers(scores: Any, whom: str) -> Floats:
-    """Scores as an array of doubles, without NaN."""
-    try:
-        x = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"{whom} takes scores that are numbers: {error}.") from None
-    if x.ndim == 0:
-        raise InvalidDataError(f"{whom} takes one score a row, but a single number came.")
-    if x.size and np.isnan(x.min()):
-        row = int(np.isnan(x.reshape(len(x), -1)).any(axis=1).argmax())
-        raise InvalidDataError(f"{whom} takes no NaN, but the scores of row {row} hold one. Drop such rows.")
-    return x
 
 
 def check_training_scores(

@@ -3,50 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from scipy.stats import t
 
 from likely._typing import Floats
-from likely._validation import check_labels, check_weight, encode_labels
-from likely.evaluation import costs, metrics
 from likely.evaluation.bootstrap import Bootstrap
-from likely.evaluation.bounds import accelerated, around_loss, around_minimum, student_quantile
-from likely.evaluation.curves import Curve
-from likely.evaluation.trials import Trials
-from likely.evaluation.truth import check_lengths
+from likely.evaluation.bounds import student_quantile
+from likely.evaluation.measures import Judged, Measure, all_of
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
 __all__ = ["Interval", "PairedDifference", "interval", "intervals", "paired_difference"]
-
-_BY_TRIALS: dict[Any, Callable[..., Any]] = {
-    function: getattr(Trials, function.__name__)
-    for function in (
-        metrics.actual_dcf,
-        metrics.auc,
-        metrics.calibration_loss,
-        metrics.cllr,
-        metrics.eer,
-        metrics.min_cllr,
-        metrics.min_dcf,
-    )
-}
-"""Functions that a resample of sorted trials answers without sorting again."""
-
-_MINIMA = {
-    metrics.eer: 0.5,
-    metrics.min_cllr: 1.0,
-    metrics.min_dcf: 1.0,
-    costs.bayes_risk_after_affine: np.inf,
-    costs.cross_entropy_after_affine: np.inf,
-}
-"""Numbers that were made small on the very rows they are measured on, so that they come out too small; and what they
-never exceed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +129,11 @@ def interval(
     0.6325 [0.5462, 0.8775]
     """
     setup = {"groups": groups, "sample_weight": sample_weight, "n_resamples": n_resamples, "level": level, "seed": seed}
-    return intervals({"": _Measure.of(metric, args, options)}, y_true, scores, **setup)[""]
+    return intervals({"": Measure.of(metric, args, options)}, y_true, scores, **setup)[""]
 
 
 def intervals(
-    measures: Mapping[str, Callable[..., Any] | _Measure],
+    measures: Mapping[str, Callable[..., Any] | Measure],
     y_true: Any,
     scores: Any,
     *,
@@ -194,11 +163,11 @@ def intervals(
         (['Cllr', 'EER', 'minDCF'], 0.536)
     """
     _check_level(level)
-    judged = _Judged(y_true, scores, sample_weight)
+    judged = Judged(y_true, scores, sample_weight)
     draws = Bootstrap(judged.codes, judged.kept(groups), n_resamples, seed)
-    parts = [_Measure.of(measure) for measure in measures.values()]
+    parts = [Measure.of(measure) for measure in measures.values()]
     estimates = [judged.measured(part) for part in parts]
-    resampled = draws.over(lambda weight: _all_of(judged.resampled(weight), parts))
+    resampled = draws.over(lambda weight: all_of(judged.resampled(weight), parts))
     stops = np.cumsum([estimate.size for estimate in estimates])
     found = {}
     for name, part, estimate, values in zip(
@@ -252,8 +221,8 @@ def paired_difference(
     (True, True)
     """
     _check_level(level)
-    systems = [_Judged(y_true, scores, sample_weight) for scores in (first, second)]
-    part = _Measure.of(metric, args, options)
+    systems = [Judged(y_true, scores, sample_weight) for scores in (first, second)]
+    part = Measure.of(metric, args, options)
     draws = Bootstrap(systems[0].codes, systems[0].kept(groups), n_resamples, seed)
     before, after = (system.measured(part) for system in systems)
     resampled = draws.over(lambda w: np.subtract(*(system.resampled(w).measured(part) for system in systems[::-1])))
@@ -263,7 +232,7 @@ def paired_difference(
             "IsotonicCalibrator(bounded=True) does."
         )
     gap, spread = after - before, resampled.std(axis=0, ddof=1)
-    if part.function in _MINIMA:
+    if part.is_minimum:
         gap = gap - 2 * (resampled.mean(axis=0) - gap)
     reach = student_quantile(level, draws.n_units) * spread
     deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
@@ -271,90 +240,6 @@ def paired_difference(
     units = draws.n_units
     p_value = _as_came(np.asarray(2 * t.sf(deviations * np.sqrt((units - 1) / units), units - 1)), before)
     return PairedDifference(_as_came(before, before), _as_came(after, before), found, p_value)
-
-
-@dataclass(frozen=True, eq=False)
-class _Measure:
-    """A metric with what it takes besides truth and scores."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    options: dict[str, Any]
-
-    @classmethod
-    def of(cls, measure: Any, args: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None) -> _Measure:
-        if isinstance(measure, _Measure):
-            return measure
-        bound = measure.keywords if isinstance(measure, partial) else {}
-        if "sample_weight" in bound:
-            raise InvalidParameterError(
-                "Give sample_weight to the interval, not to the metric, so that all rows know it."
-            )
-        if isinstance(measure, partial) and measure.args:
-            raise InvalidParameterError("Bind what a metric takes by name, as in partial(min_dcf, applications=0.1).")
-        return cls(measure.func if isinstance(measure, partial) else measure, args, {**bound, **(options or {})})
-
-    def bounds(self, estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-        """The ends of the interval, from the values of the resamples."""
-        if self.function is metrics.calibration_loss:
-            return around_loss(estimate, values, z)
-        if self.function not in _MINIMA:
-            return accelerated(estimate, values, z)
-        low, high = around_minimum(estimate, values, z)
-        taken = signature(self.function).bind(None, None, *self.args, **self.options).arguments
-        bounded = taken.get("normalize", True) and taken.get("method", "rocch") == "rocch"
-        most = _MINIMA[self.function] if bounded else np.inf
-        return np.minimum(low, most), np.minimum(high, most)
-
-
-class _Judged:
-    """Truth and scores, sorted once for all metrics that can use it, at their own weights or those of a resample."""
-
-    def __init__(self, y_true: Any, scores: Any, sample_weight: Any) -> None:
-        labels = check_labels("Evaluation", y_true)
-        weight = check_weight(sample_weight, len(labels))
-        self._rows = None if weight is None else np.flatnonzero(weight)
-        check_lengths("scores", np.asarray(scores), len(labels))
-        self.y_true, self.scores, self.weight = labels, scores, weight
-        if self._rows is not None:
-            self.y_true, self.scores, self.weight = (self.kept(part) for part in (labels, scores, weight))
-        self.codes = encode_labels(self.y_true)[1]
-        self._trials: dict[Any, Trials] = {}
-
-    def kept(self, values: Any) -> Any:
-        """What belongs to the rows that have a weight."""
-        return values if values is None or self._rows is None else np.asarray(values)[self._rows]
-
-    def resampled(self, times: Floats) -> _Judged:
-        """The same rows, drawn so many times each."""
-        resample = copy(self)
-        resample.weight = times if self.weight is None else times * self.weight
-        resample._trials = {key: trials.reweighted(times) for key, trials in self._trials.items()}
-        return resample
-
-    def measured(self, part: _Measure) -> Floats:
-        if part.function in _BY_TRIALS:
-            options = dict(part.options)
-            trials = self._trials_of(options.pop("pos_label", None))
-            value = _BY_TRIALS[part.function](trials, *part.args, **options)
-        else:
-            value = part.function(self.y_true, self.scores, *part.args, sample_weight=self.weight, **part.options)
-        if isinstance(value, Curve):
-            raise InvalidParameterError(
-                f"{part.function.__name__} gives a curve. Ask for intervals of numbers, such as actual_dcf at many "
-                "priors."
-            )
-        return np.asarray(value, dtype=np.float64)
-
-    def _trials_of(self, pos_label: Any) -> Trials:
-        """Made by the first measurement, that of the estimate, so that resamples only reweight it."""
-        if pos_label not in self._trials:
-            self._trials[pos_label] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=self.weight)
-        return self._trials[pos_label]
-
-
-def _all_of(judged: _Judged, parts: list[_Measure]) -> Floats:
-    return np.concatenate([judged.measured(part).ravel() for part in parts])
 
 
 def _no_mistakes() -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely._numerics import difference
 from likely._typing import Booleans, Floats, Integers, Labels
-from likely._validation import check_labels, check_weight, encode_labels
+from likely._validation import check_labels, check_scores, check_weight, encode_labels
 from likely.exceptions import InvalidDataError
 
 __all__ = ["check_evidence", "check_lengths", "check_two_classes", "codes_of"]
@@ -86,21 +86,12 @@ def check_lengths(name: str, values: Any, n: int) -> None:
 
 
 def _check_scores(scores: Any, n: int) -> Floats:
-    try:
-        values = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"Scores must be numbers: {error}.") from None
+    values = check_scores("Evaluation", scores)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.ndim not in (1, 2):
+    if values.ndim > 2:
         raise InvalidDataError(f"Scores must have shape (n,) or (n, classes), but came with shape {values.shape}.")
     check_lengths("scores", values, n)
-    if values.size and np.isnan(values.min()):
-        row = int(np.isnan(values.reshape(n, -1)).any(axis=1).argmax())
-        raise InvalidDataError(
-            f"Scores may be infinite but not NaN, and row {row} is. Drop such rows, or give them the llr 0, which says "
-            "nothing."
-        )
     return values
 
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from likely._typing import Floats
+from likely._validation import check_scores
 from likely.calibration import AffineCalibrator, LogisticFusion
-from likely.calibration.scores import as_numbers
 from likely.exceptions import InvalidParameterError
 from likely.models.score_mapped import ScoreMapped
 
@@ -173,7 +173,7 @@ class FusedClassifier(ScoreMapped):
         return LogisticFusion() if self.fuser is None else self.fuser
 
     def _scores(self, X: Any) -> list[Floats]:
-        return super()._scores(X) if self.models_ else [as_numbers(X, "FusedClassifier")]
+        return super()._scores(X) if self.models_ else [check_scores("FusedClassifier", X)]
 
     def _canonical(self, scores: list[Floats]) -> list[Floats]:
         return super()._canonical(scores) if self.models_ else scores
