@@ -791,3 +791,20 @@ def test_the_room_does_not_load_pyarrow_until_it_is_needed():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert said.strip() == "False"
+
+
+def test_semicolons_between_cells_are_noticed(tmp_path):
+    path = tmp_path / "spreadsheet.csv"
+    path.write_text("label;llr;other\ntarget;1.5;-2\nnontarget;-inf;3\n")
+    table = read_scores(path)
+
+    assert table.names == ("llr", "other")
+    assert table.scores.tolist() == [[1.5, -2.0], [-np.inf, 3.0]]
+
+
+def test_decimal_commas_are_refused_by_line_and_column(tmp_path):
+    path = tmp_path / "spreadsheet.csv"
+    path.write_text("label;llr\ntarget;1.5\nnontarget;2,5\n")
+
+    with pytest.raises(TableError, match=r"line 3.*'llr'|'llr'.*line 3"):
+        read_scores(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from likely.exceptions import MissingDependencyError, TableError
-from likely.tables.lines import check_encoding, records
+from likely.tables.lines import check_encoding, first_line, records
 
 __all__ = ["FilePath", "arrow", "delimiter_of", "existing", "hint", "read_header", "read_table", "write_table"]
 
@@ -51,8 +51,15 @@ def suffix_of(path: FilePath) -> str:
 
 
 def delimiter_of(path: FilePath) -> str | None:
-    """What stands between the cells of a text table; None for other files."""
-    return _DELIMITERS.get(suffix_of(path))
+    """What stands between the cells of a text table that is to be read; None for other files.
+
+    Where commas are decimal marks, spreadsheets write semicolons between the cells of a .csv.
+    """
+    usual = _DELIMITERS.get(suffix_of(path))
+    if usual != ",":
+        return usual
+    header = first_line(Path(path))
+    return ";" if ";" in header and "," not in header else usual
 
 
 def existing(path: FilePath) -> Path:
@@ -68,7 +75,7 @@ def existing(path: FilePath) -> Path:
 def hint(name: str, names: Sequence[str]) -> str:
     """A question after the one of the names that is nearly this one, or nothing."""
     if len(names) == 1 and name.lower() != names[0].lower():
-        for mark, said in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        for mark, said in (("\t", "tabs"), ("|", "bars")):
             if mark in names[0]:
                 return f" Its columns seem to be divided by {said}: save it with commas, or as .tsv with tabs."
     lowered = {other.lower(): other for other in names}

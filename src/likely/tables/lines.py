@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from likely.exceptions import TableError
 
-__all__ = ["check_encoding", "check_width", "is_decoded", "line_of", "records"]
+__all__ = ["check_encoding", "check_width", "first_line", "is_decoded", "line_of", "records"]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _UNDECODED = re.compile("[\ud800-\udfff]")
@@ -50,6 +50,15 @@ def _opened(path: Path) -> Iterator[IO[str]]:
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rb") as raw:
         yield io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def first_line(path: Path) -> str:
+    """The first line of a text table, or nothing where it cannot be read."""
+    try:
+        with _opened(path) as stream:
+            return stream.readline()
+    except (OSError, *_UNREADABLE):
+        return ""
 
 
 def line_of(begins: int, cells: list[str], at: int) -> int:

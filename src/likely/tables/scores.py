@@ -62,7 +62,7 @@ def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | N
     ----------
     path : str or path
         A file that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow or .feather. Text is UTF-8 and begins with
-        a line of column names.
+        a line of column names; a .csv may have semicolons for commas throughout.
     label : str
         The column of labels.
     columns : sequence of str, optional
