@@ -29,3 +29,28 @@ def test_the_mnist_example_says_what_it_misses(tmp_path):
 
     assert done.returncode == 1
     assert "mnist.npz is not in" in done.stderr
+
+
+def test_the_plots_of_tumours_are_drawn(tmp_path):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "tumour_plots.py", tmp_path / "tumours.png"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tumours.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_calibration_example_says_what_it_misses(tmp_path):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "mnist_calibration.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LIKELY_DATA": str(tmp_path)},
+    )
+
+    assert done.returncode == 1
+    assert "mnist.npz is not in" in done.stderr
