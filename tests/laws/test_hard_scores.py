@@ -1,10 +1,12 @@
 """Scores that are hard to calibrate, and other things that went wrong once."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_softmax
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -81,6 +83,47 @@ def test_extreme_priors_weight_and_do_not_break(rng, prior):
     residual = (expit(fitted.transform(x) + odds) - y) * np.where(y == 1, prior, 1 - prior) / np.bincount(y)[y]
 
     assert_allclose([residual.sum(), residual @ x], 0, atol=1e-6 * min(prior, 1 - prior))
+
+
+def has_no_maximum(favours):
+    """Whether a direction favours the truth of some rows and harms none, by linear programming.
+
+    Each row of ``favours`` holds what a unit of each parameter adds to the truth's advantage over another class.
+    """
+    most, bounds = len(favours), np.concatenate([np.zeros(len(favours)), np.ones(len(favours))])
+    found = linprog(-favours.sum(axis=0), np.concatenate([-favours, favours]), bounds, bounds=(None, None))
+    return -found.fun > 1e-7 * most
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_has_no_maximum_is_what_linear_programming_says_has_none(seed):
+    rng = np.random.default_rng(seed)
+    n, systems, prior = int(rng.integers(6, 60)), int(rng.integers(1, 4)), rng.choice([0.001, 0.1, 0.5, 0.9])
+    y = np.append([0, 1], rng.integers(0, 2, n - 2))
+    x = (rng.standard_cauchy if rng.random() < 0.4 else rng.standard_normal)(size=(n, systems))
+    x = np.round(x + rng.choice([0.5, 1.5, 4]) * y[:, None], int(rng.choice([0, 9])))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        LogisticFusion(prior).fit(x * 10.0 ** rng.integers(-5, 6), y)
+    favours = (2 * y - 1)[:, None] * np.column_stack([x, np.ones(n)])
+
+    assert [("without any mistake" in str(warning.message)) for warning in said] == [True] * has_no_maximum(favours)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_so_it_is_with_three_classes(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(9, 60))
+    y = np.append([0, 1, 2], rng.integers(0, 3, n - 3))
+    x = rng.normal(size=(n, 3)) + rng.choice([1, 4, 12]) * np.eye(3)[y]
+    x[y == 0, 0] += rng.choice([0, 30])  # one class is easy
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        AffineCalibrator().fit(x, y)
+    pairs = [(i, k) for i in range(n) for k in range(3) if k != y[i]]
+    favours = np.array([np.append(x[i, y[i]] - x[i, k], np.eye(3)[y[i]] - np.eye(3)[k]) for i, k in pairs])
+
+    assert [("without any mistake" in str(warning.message)) for warning in said] == [True] * has_no_maximum(favours)
 
 
 def test_a_rare_sign_of_targets_is_said_to_have_no_best_weight(rng):

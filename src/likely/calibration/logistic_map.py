@@ -105,9 +105,9 @@ class _Margins:
 
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
     """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
-    if np.abs(fitted.next_step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
+    if np.abs(fitted.resting_step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
         return False
-    margins = source.reduce(_margins, fitted.next_step, n_classes)
+    margins = source.reduce(_margins, fitted.resting_step, n_classes)
     return bool(margins.least >= -1e-3 * margins.most and margins.most > 0)
 
 

@@ -27,15 +27,16 @@ class Solution:
         Steps taken.
     converged : bool
         Whether the objective is at its least value, to the tolerance.
-    next_step : array of shape (p,)
-        Where Newton's method would go on to: far, where the objective is flat along some direction.
+    resting_step : array of shape (p,)
+        The step that Newton's method wanted when nothing of the objective was left to gain that shows in eight digits:
+        large where the objective is flat along some direction.
     """
 
     parameters: Floats
     objective: Objective
     n_iter: int
     converged: bool
-    next_step: Floats
+    resting_step: Floats
 
 
 def newton(
@@ -59,17 +60,23 @@ def newton(
     bottom : float, default −inf
         A value below which there is no point in going on, as when an objective falls to 0 without a minimum.
     """
-    parameters, objective = start, evaluate(start)
-    for iteration in range(most_iterations):
+    parameters, objective, resting, converged, taken = start, evaluate(start), None, False, 0
+    while taken < most_iterations:
         step = _step(objective)
         gap = -objective.gradient @ step / 2
-        if gap <= tolerance * abs(objective.value) or objective.value < bottom:
-            return Solution(parameters, objective, iteration, not objective.value < bottom, step)
+        if resting is None and gap <= 1e-8 * abs(objective.value):
+            resting = step  # later ones lose flat directions to rounding
+        converged = bool(gap <= tolerance * abs(objective.value))
+        if converged or objective.value < bottom:
+            break
         found = _descend(evaluate, parameters, objective, step)
         if found is None:  # no digit is left to gain
-            return Solution(parameters, objective, iteration, bool(gap <= 1e-9 * abs(objective.value)), step)
+            converged = bool(gap <= 1e-9 * abs(objective.value))
+            break
         parameters, objective = found
-    return Solution(parameters, objective, most_iterations, False, step)
+        taken += 1
+    converged = converged and not objective.value < bottom
+    return Solution(parameters, objective, taken, converged, step if resting is None else resting)
 
 
 def _step(objective: Objective) -> Floats:
