@@ -79,7 +79,7 @@ TWO_CLASSES = [
     (lambda f: f(Y, list("abcdef")), "takes scores that are numbers"),
     (lambda f: f([0, 0, None, 1, 1, 1], S), "the label of row 2 is missing"),
     (lambda f: f(np.array([0, 0, "x", 1, 1, 1], object), S), "must be of one type"),
-    (lambda f: f(None, S), "y"),
+    (lambda f: f(None, S), "requires y to be passed"),
     (lambda f: f(Y, S, pos_label="z"), "pos_label='z' is not among the labels 2 (0, 1)"),
     (lambda f: f(Y, S, sample_weight=[1, 2]), "sample_weight must have one value for each of the 6 rows, but has 2"),
     (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "finite and >= 0, but row 2 has -1.0"),

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats
-from likely._validation import check_scores
 from likely.blocks import all_or_nothing
 from likely.calibration.logistic_map import LogisticMap
 from likely.calibration.scores import Systems
@@ -73,14 +72,14 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            weights, self.offset_ = self._fit(self._systems(scores), y, sample_weight)
+            weights, self.offset_ = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight)
             self.scale_ = float(weights[0])
         return self
 
     def transform(self, scores: Any) -> Floats:
         """Calibrated scores of the same shape: llrs, or log-likelihoods up to a constant of the row."""
         check_is_fitted(self, "scale_")
-        systems = self._systems(scores)
+        systems = Systems.of_one(scores, "AffineCalibrator")
         expected = 2 if np.ndim(self.offset_) == 0 else len(self.classes_)
         came = 2 if systems.x.ndim == 2 else systems.x.shape[2]
         if came != expected:
@@ -90,12 +89,3 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Learn from scores, and calibrate them."""
         return self.fit(scores, y, sample_weight).transform(scores)
-
-    def _systems(self, scores: Any) -> Systems:
-        x = check_scores("AffineCalibrator", scores)
-        if x.ndim > 2:
-            raise InvalidDataError(
-                f"AffineCalibrator takes scores of shape (n,) or (n, classes), but they came with shape {x.shape}. "
-                "LogisticFusion takes those of several systems."
-            )
-        return Systems.of(x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], "AffineCalibrator")

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Booleans, Floats
-from likely._validation import check_labels, check_scores, check_weight, encode_labels
+from likely._validation import check_labels, check_weight, encode_labels
 from likely.blocks import all_or_nothing
 from likely.calibration.pav import pool
 from likely.calibration.scores import Systems
@@ -120,15 +120,13 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         return self.fit(scores, y, sample_weight).transform(scores)
 
     def _llrs(self, scores: Any) -> Systems:
-        x = check_scores("IsotonicCalibrator", scores)
-        if x.ndim > 2 or (x.ndim == 2 and x.shape[1] > 2):
+        systems = Systems.of_one(scores, "IsotonicCalibrator")
+        if systems.x.ndim > 2:
             raise InvalidDataError(
-                f"IsotonicCalibrator takes scores of two classes, of shape (n,), (n, 1) or (n, 2), but they came with "
-                f"shape {x.shape}. Use AffineCalibrator for more classes."
+                f"IsotonicCalibrator takes scores of two classes, but they came with shape {np.shape(scores)}. "
+                "Use AffineCalibrator for more classes."
             )
-        return Systems.of(
-            x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], "IsotonicCalibrator"
-        )
+        return systems
 
 
 def _two_classes(y: Any, n: int) -> tuple[Any, Booleans]:

@@ -198,7 +198,7 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
     axes = 0 if x.ndim == 2 else (0, 2)
     sizes = np.maximum(x.max(axis=axes), -x.min(axis=axes))
     size = sizes.max()
-    if not 1e-100 < size < 1e100 and size > 0:  # whose squares would underflow or overflow
+    if not 1e-100 < size < 1e100 and size > 0:  # whose differences and products might overflow or vanish
         standard, middle, scale = _standardized(x / size)
         return standard, middle * size, scale * size
     centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
@@ -219,7 +219,7 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
 def _class_priors(prior: Any, classes: Labels) -> Floats:
     n = len(classes)
     if prior is None:
-        return np.full(n, 1 / n)
+        return Application.equal(n).priors
     if isinstance(prior, Real):
         if n != 2:
             raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")

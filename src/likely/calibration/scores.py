@@ -45,6 +45,17 @@ class Systems:
             return cls(difference(x[:, :, 1], x[:, :, 0]), True)
         return cls(x, False)
 
+    @classmethod
+    def of_one(cls, scores: Any, whom: str) -> Systems:
+        """Scores of a single system, of shape (n,), (n, 1) or (n, n_classes)."""
+        x = check_scores(whom, scores)
+        if x.ndim > 2:
+            raise InvalidDataError(
+                f"{whom} takes scores of shape (n,) or (n, classes), but they came with shape {x.shape}. "
+                "LogisticFusion takes those of several systems."
+            )
+        return cls.of(x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], whom)
+
     def given_back(self, mapped: Floats) -> Floats:
         """Two classes' llrs in the form in which the scores came."""
         return np.column_stack([np.zeros(len(mapped)), mapped]) if self.pairs else mapped

@@ -147,20 +147,20 @@ def intervals(
 
     Parameters
     ----------
-        measures : mapping {name: function}
-            As ``metric`` of :func:`interval`; what else a function takes is bound by ``functools.partial``, as in
-            ``partial(min_dcf, applications=[0.1, 0.5])``.
-        y_true, scores, groups, sample_weight, n_resamples, level, seed
-            As for :func:`interval`.
+    measures : mapping {name: function}
+        As ``metric`` of :func:`interval`; what else a function takes is bound by ``functools.partial``, as in
+        ``partial(min_dcf, applications=[0.1, 0.5])``.
+    y_true, scores, groups, sample_weight, n_resamples, level, seed
+        As for :func:`interval`.
 
     Examples
     --------
-        >>> from functools import partial
-        >>> from likely import cllr, eer, min_dcf
-        >>> y, llr = [0, 0, 0, 0, 1, 1, 1, 1], [-3.0, -2.0, -1.0, 1.0, -0.5, 2.0, 3.0, 4.0]
-        >>> found = intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
-        >>> sorted(found), round(found["Cllr"].estimate, 3)
-        (['Cllr', 'EER', 'minDCF'], 0.536)
+    >>> from functools import partial
+    >>> from likely import cllr, eer, min_dcf
+    >>> y, llr = [0, 0, 0, 0, 1, 1, 1, 1], [-3.0, -2.0, -1.0, 1.0, -0.5, 2.0, 3.0, 4.0]
+    >>> found = intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
+    >>> sorted(found), round(found["Cllr"].estimate, 3)
+    (['Cllr', 'EER', 'minDCF'], 0.536)
     """
     _check_level(level)
     judged = Judged(y_true, scores, sample_weight)
@@ -245,7 +245,8 @@ def paired_difference(
 def _no_mistakes() -> str:
     return (
         "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
-        "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class."
+        "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class. "
+        "Report that bound, or judge more trials."
     )
 
 

@@ -131,7 +131,7 @@ class FusedClassifier(ScoreMapped):
         self.priors = priors
 
     def _named(self) -> dict[str, Any]:
-        """The classifiers by name: their own, or that of their class and place."""
+        """The classifiers by name: their own, or that of their place."""
         entries = self.estimators.items() if isinstance(self.estimators, Mapping) else self.estimators
         if not isinstance(entries, Iterable) or not (entries := list(entries)):
             raise InvalidParameterError(
@@ -139,6 +139,10 @@ class FusedClassifier(ScoreMapped):
                 f"{self.estimators!r}."
             )
         pairs = [entry if isinstance(entry, tuple) else (f"system{i}", entry) for i, entry in enumerate(entries)]
+        if len(dict(pairs)) < len(pairs):
+            raise InvalidParameterError(
+                f"The classifiers of FusedClassifier need a name each, but these are {[name for name, _ in pairs]}."
+            )
         return dict(pairs)
 
     def _listed(self) -> dict[str, Any]:
