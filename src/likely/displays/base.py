@@ -96,7 +96,7 @@ class TrialsDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier of two classes, or mapping {name: classifier}
-            It is asked for its ``llr``, or, if it has none, for ``decision_function``.
+            It is asked for ``log_likelihood``, or else for ``decision_function``, or else for log posteriors.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         name : str, optional
