@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.blocks.block import Block
@@ -37,9 +38,10 @@ class ArraySource(Source):
     folds : array of int of shape (n,), optional
     block_rows : int, optional
         Most rows of a block, cut in row order; set by the shape of the data if not given.
-
     positions : array of int of shape (n,), optional
         Where the rows were before some were dropped, for messages.
+    targets : array of shape (n, n_targets), optional
+        What a regression is to predict.
 
     Examples
     --------
@@ -58,10 +60,11 @@ class ArraySource(Source):
         folds: Integers | None = None,
         block_rows: int | None = None,
         positions: Integers | None = None,
+        targets: Floats | None = None,
     ) -> None:
         n, d = X.shape
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
-        self.n_features, self.positions = d, positions
+        self.n_features, self.positions, self.targets = d, positions, targets
         self._cuts: list[range] | list[Integers]
         if block_rows is None and d >= WIDE and codes is not None:
             self._cuts = _cuts_by_cell(
@@ -79,7 +82,17 @@ class ArraySource(Source):
         weight = None if self.weight is None else self.weight[rows]
         folds = None if self.folds is None else self.folds[rows]
         places = positions if self.positions is None else self.positions[rows]
-        return Block(self.X[rows], codes, weight, folds, places, is_copy=not isinstance(positions, range))
+        targets = None if self.targets is None else self.targets[rows]
+        return Block(_cut(self.X, rows), codes, weight, folds, places, targets, not isinstance(positions, range))
+
+
+def _cut(X: Rows, rows: slice | Integers) -> Rows:
+    """Some rows; a run of them is a view, of a CSR array too, which SciPy would copy."""
+    if not issparse(X) or not isinstance(rows, slice):
+        return X[rows]
+    ends = X.indptr[rows.start : rows.stop + 1]
+    entries = slice(ends[0], ends[-1])
+    return csr_array((X.data[entries], X.indices[entries], ends - ends[0]), shape=(len(ends) - 1, X.shape[1]))
 
 
 def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:

@@ -30,6 +30,8 @@ class Block:
         The fold in which each row is held out.
     positions : sequence of int, optional
         Where the rows are in the source, for messages; 0, 1, … if not given.
+    targets : array of shape (n, n_targets), or None
+        What a regression is to predict.
     is_copy : bool
         Whether the rows were copied for this block, so that a statistic may use their memory as working space.
     """
@@ -39,6 +41,7 @@ class Block:
     weight: Floats | None = None
     folds: Integers | None = None
     positions: Sequence[int] | Integers | None = None
+    targets: Floats | None = None
     is_copy: bool = False
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = ["Application", "as_application"]
+__all__ = ["Application", "as_application", "highest"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -330,6 +330,16 @@ def as_application(value: Any) -> Application:
     if isinstance(value, (Real, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return Application.binary(float(value))
     raise InvalidParameterError(f"An application must be an Application or an effective prior, but is {value!r}.")
+
+
+def highest(scores: Floats) -> Integers:
+    """Position of the highest score of each row, of equal ones the last: the decision of scores that are no evidence.
+
+    Two classes may have one score a row, of the second class, decided by its sign.
+    """
+    if scores.ndim == 1:
+        return (scores >= 0).astype(np.intp)
+    return np.asarray(scores.shape[1] - 1 - scores[:, ::-1].argmax(axis=1))
 
 
 def _checked_priors(priors: Any) -> Floats:

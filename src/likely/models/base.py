@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import difference, log
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_rows
-from likely.decisions import Application, as_application
+from likely.decisions import Application, as_application, highest
 from likely.exceptions import InvalidDataError
 
-__all__ = ["DensityClassifier", "EvidenceClassifier"]
+__all__ = ["DensityClassifier", "EvidenceClassifier", "ScoreClassifier"]
 
 
 class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -101,3 +101,36 @@ class DensityClassifier(EvidenceClassifier):
         """
         scores = self.log_likelihood(X)
         return np.asarray(logsumexp(scores + log(self._application().priors), axis=1))
+
+
+class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
+    """A classifier whose score ranks and decides, but has no probabilistic meaning, so it gives no evidence.
+
+    A subclass provides ``_scores`` (of validated rows: one a class, or one a row for two classes) and ``classes_``. It
+    has no ``log_likelihood`` until :class:`likely.CalibratedClassifier` gives it one; asking says so.
+    """
+
+    classes_: Labels
+
+    def _scores(self, X: Rows) -> Floats:
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Floats:
+        """Score of the second class, of shape (n,), decided by its sign; for more classes, (n, n_classes)."""
+        check_is_fitted(self)
+        return self._scores(check_rows(self, X))
+
+    def predict(self, X: Any) -> Labels:
+        """The class of the highest score; of equally high ones the last."""
+        return np.asarray(self.classes_[highest(self.decision_function(X))])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _EVIDENCE:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}, because its score has no probabilistic meaning. Wrap it: "
+                f"CalibratedClassifier({type(self).__name__}()) turns the score into evidence."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+_EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")
