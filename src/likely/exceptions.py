@@ -14,12 +14,13 @@
     └── MissingDependencyError    an optional dependency is not installed              (ImportError)
 
     DegenerateDataWarning         parameters were floored; the message says which and why
+    NotConvergedWarning           learning stopped before it came to rest              (ConvergenceWarning)
 """
 
 import sys
 import warnings
 
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "DegenerateDataError",
@@ -30,10 +31,12 @@ __all__ = [
     "LikelyError",
     "MissingDependencyError",
     "MissingValuesError",
+    "NotConvergedWarning",
     "NotEnoughDataError",
     "SourceError",
     "TableError",
     "warn_of_degenerate_data",
+    "warn_of_no_convergence",
 ]
 
 
@@ -81,9 +84,23 @@ class DegenerateDataWarning(UserWarning):
     """Parameters were floored because the data do not determine them."""
 
 
+class NotConvergedWarning(ConvergenceWarning):  # type: ignore[misc]
+    """Learning was stopped before it came to rest; the message says after what, and what to do."""
+
+
 def warn_of_degenerate_data(message: str) -> None:
+    """Warn that parameters were floored."""
+    _warn_caller(message, DegenerateDataWarning)
+
+
+def warn_of_no_convergence(message: str) -> None:
+    """Warn that learning did not come to rest."""
+    _warn_caller(message, NotConvergedWarning)
+
+
+def _warn_caller(message: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called this library, through whichever door it came."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("likely."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DegenerateDataWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
