@@ -17,11 +17,14 @@ from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 __all__ = [
+    "check_confidence",
     "check_fraction",
     "check_labels",
     "check_option",
+    "check_penalty",
     "check_rows",
     "check_scores",
+    "check_targets",
     "check_training",
     "check_weight",
     "encode_labels",
@@ -47,11 +50,22 @@ def _canonical(X: Any) -> Any:
 
 
 def check_training(
-    estimator: Any, whom: str, X: Any, y: Any, sample_weight: Any, reset: bool, supervised: bool
-) -> tuple[Rows, Labels | None, Floats | None, Integers | None]:
-    """Rows, labels and weights to learn from, and where the rows were, if some of weight zero have been dropped."""
+    estimator: Any,
+    whom: str,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    reset: bool,
+    supervised: bool,
+    regression: bool = False,
+) -> tuple[Rows, Any, Floats | None, Integers | None]:
+    """Rows, labels and weights to learn from, and where the rows were, if some of weight zero have been dropped.
+
+    In place of labels, a ``regression`` has targets.
+    """
     X = check_rows(estimator, X, reset)
-    labels = check_labels(whom, y) if supervised else None
+    check_y = check_targets if regression else check_labels
+    labels = check_y(whom, y) if supervised else None
     if labels is not None:
         check_consistent_length(X, labels)
     weight = check_weight(sample_weight, X.shape[0])
@@ -109,6 +123,18 @@ def check_fraction(name: str, value: Any, whom: str) -> None:
         raise InvalidParameterError(f"{name} of {whom} must lie between 0 and 1, but is {value!r}.")
 
 
+def check_confidence(value: Any) -> None:
+    """The probability that an interval holds the truth."""
+    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+        raise InvalidParameterError(f"confidence must lie between 0 and 1, as 0.95 does, but is {value!r}.")
+
+
+def check_penalty(name: str, value: Any, whom: str) -> None:
+    """A finite number that is not negative."""
+    if isinstance(value, bool) or not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
+        raise InvalidParameterError(f"{name} of {whom} must be a finite number >= 0, but is {value!r}.")
+
+
 def check_labels(whom: str, y: Any) -> Labels:
     """Labels as an array, none of them missing."""
     if y is None:
@@ -130,6 +156,33 @@ def check_labels(whom: str, y: Any) -> Labels:
         labels = _of_one_type(values)
     check_classification_targets(labels)
     return labels
+
+
+def check_targets(whom: str, y: Any) -> Floats:
+    """Numbers to be predicted, of shape (n,) or (n, n_targets); that they are finite is read off their sums."""
+    if y is None:
+        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one number a row.")
+    targets = np.asarray(y)
+    if targets.ndim not in (1, 2) or 0 in targets.shape[1:]:
+        raise InvalidDataError(
+            f"{whom} takes a y of shape (n,), or (n, n_targets) for several targets, but it came with {targets.shape}."
+        )
+    if targets.dtype.kind not in "iufbO":
+        raise InvalidDataError(f"{whom} takes a y of numbers, but it came with {targets.dtype}. Convert it first.")
+    if targets.dtype.kind == "O":
+        targets = np.array([_number(whom, value) for value in targets.ravel()]).reshape(targets.shape)
+    return targets.astype(np.float64, copy=False)
+
+
+def _number(whom: str, value: Any) -> float:
+    if _is_missing(value):
+        return np.nan
+    if not isinstance(value, (str, bytes)):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise InvalidDataError(f"{whom} takes a y of numbers, but it holds {value!r} ({type(value).__name__}).")
 
 
 def _is_missing(value: Any) -> bool:

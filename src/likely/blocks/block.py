@@ -69,3 +69,18 @@ class Block:
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."
         )
+
+    def non_finite_targets(self) -> InvalidDataError | None:
+        """The error that says which of this block's targets cannot be squared and summed, if there is one."""
+        with np.errstate(all="ignore"):
+            if self.targets is None or np.isfinite(np.square(self.targets).sum()):
+                return None
+        bad = np.argwhere(~np.isfinite(self.targets))
+        if not len(bad):
+            reached = np.abs(self.targets).max()
+            return InvalidDataError(f"Values of y reach {reached:.3g}, too large to be squared and summed. Rescale y.")
+        row, column = bad[0]
+        position = row if self.positions is None else self.positions[row]
+        what = "NaN" if np.isnan(self.targets[row, column]) else "infinity (inf)"
+        where = f"row {position}" + (f", column {column}" if self.targets.shape[1] > 1 else "")
+        return InvalidDataError(f"Input y contains {what} in {where}. Drop rows whose target is not known.")

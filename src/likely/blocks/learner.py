@@ -60,10 +60,16 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, True, self.by_class)
-            classes, codes = (None, None) if labels is None else encode_labels(labels)
-            self._learn(ArraySource(rows, codes, weight, classes, positions=kept))
+            self._learn(self._source(X, y, sample_weight, True, encode_labels))
         return self
+
+    def _source(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, encode: Callable[[Labels], tuple[Labels, Integers]]
+    ) -> ArraySource:
+        """Checked rows as a source; ``encode`` gives the classes, and each label's position among them."""
+        rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
+        classes, codes = (None, None) if labels is None else encode(labels)
+        return ArraySource(rows, codes, weight, classes, positions=kept)
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
@@ -110,10 +116,9 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
             first = not hasattr(self, "statistics_")
             if not first:
                 self._check_goes_on()
-            rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
-            codes = None if labels is None else self._codes_of(labels, classes)
+            source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes))
             of, args = self._statistic()
-            instalment = ArraySource(rows, codes, weight, positions=kept).reduce(of, *args)
+            instalment = source.reduce(of, *args)
             self.statistics_ = instalment if first else self.statistics_ + instalment
             self._parameters = None
         return self
@@ -133,8 +138,8 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
     def _name(self) -> str:
         return type(self).__name__
 
-    def _codes_of(self, labels: Labels, classes: Any) -> Integers:
-        """Positions of the labels in ``classes_``, to which new labels are added unless all were announced."""
+    def _encoded(self, labels: Labels, classes: Any) -> tuple[Labels, Integers]:
+        """``classes_``, to which new labels are added unless all were announced, and each label's position there."""
         found, codes = encode_labels(labels)
         known = getattr(self, "classes_", found[:0])
         named = known if classes is None else check_labels("classes", list(classes))
@@ -155,7 +160,7 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
             moved = np.searchsorted(merged, known)
             self.statistics_ = self.statistics_.regrouped(lambda code: int(moved[code]))
         self.classes_, self._announced = merged, announced
-        return np.searchsorted(merged, found)[codes]
+        return merged, np.searchsorted(merged, found)[codes]
 
     def _learned(self) -> Any:
         """The parameters, estimated now if instalments have come since the last use."""

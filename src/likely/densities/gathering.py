@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from likely._typing import Labels
 from likely.blocks import Block
-from likely.exceptions import InvalidDataError
-from likely.statistics import ByClass, DiagonalMoments, Moments
+from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
+from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
-__all__ = ["checked_total", "class_moments", "moments"]
+__all__ = ["check_classes", "checked_total", "class_moments", "joint_moments", "moments"]
 
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
@@ -26,6 +27,30 @@ def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> 
         cells = ByClass.of(kind, block.X, block.codes, block.weight, block.folds, overwrite=block.is_copy)
     finite: ByClass[Any] = _finite(cells, block)
     return finite
+
+
+def joint_moments(block: Block) -> JointMoments:
+    """The moments of a block's rows and targets side by side."""
+    if block.targets is None:
+        raise SourceError("A regression learns from targets, but the source has none. Give it targets.")
+    with np.errstate(all="ignore"):
+        joint = JointMoments.of(block.X, block.targets, block.weight)
+    if not joint.is_finite():
+        raise block.non_finite_targets() or block.non_finite()
+    return joint
+
+
+def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: str = "") -> None:
+    """Refuse statistics in which a class has no rows, or of one class only."""
+    labels = classes.tolist()
+    absent = [label for code, label in enumerate(labels) if code not in statistics.parts]
+    if absent:
+        raise DegenerateDataError(
+            f"Class {absent[0]!r} has no rows yet, so nothing is known of it. Learn from some first."
+        )
+    if len(labels) < 2:
+        said = f"{whom} needs at least two classes, but y has only one class: {labels[0]!r}."
+        raise DegenerateDataError(f"{said} {remedy}".rstrip())
 
 
 def checked_total(statistics: ByClass[Any]) -> Any:

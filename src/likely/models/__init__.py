@@ -1,15 +1,21 @@
-"""Classifiers: each gives evidence, and decides when an application is brought."""
+"""Classifiers, which give evidence and decide when an application is brought, and linear regression."""
 
 from likely.models.base import EvidenceClassifier
 from likely.models.calibrated import CalibratedClassifier, FusedClassifier
+from likely.models.fisher import FisherClassifier
 from likely.models.gaussian import GaussianClassifier, NearestMeanClassifier, QuadraticForm
+from likely.models.least_squares import LeastSquaresClassifier
+from likely.models.linear_regression import LinearRegression
 from likely.models.pipeline import Pipeline, make_pipeline
 
 __all__ = [
     "CalibratedClassifier",
     "EvidenceClassifier",
+    "FisherClassifier",
     "FusedClassifier",
     "GaussianClassifier",
+    "LeastSquaresClassifier",
+    "LinearRegression",
     "NearestMeanClassifier",
     "Pipeline",
     "QuadraticForm",

@@ -122,7 +122,8 @@ class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Labels:
         """The class of the highest score; of equally high ones the last."""
-        return np.asarray(self.classes_[highest(self.decision_function(X))])
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[highest(scores)])
 
     def __getattr__(self, name: str) -> Any:
         if name in _EVIDENCE:
@@ -130,7 +131,8 @@ class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
                 f"{type(self).__name__} has no {name}, because its score has no probabilistic meaning. Wrap it: "
                 f"CalibratedClassifier({type(self).__name__}()) turns the score into evidence."
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # Asked again, an attribute that failed says why: that the model is not fitted, or that rows are too few.
+        return super().__getattribute__(name)
 
 
 _EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")

@@ -11,10 +11,11 @@ from likely._typing import Booleans, Floats, Integers, Labels, Rows
 from likely.blocks import AdditiveLearner, Source
 from likely.densities import Covariance, Gaussians, Spherical, class_moments
 from likely.densities.covariance import FLOOR, shape_of
+from likely.densities.gathering import check_classes
 from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import expected_moments
-from likely.exceptions import DegenerateDataError, InvalidDataError, MissingValuesError
+from likely.exceptions import InvalidDataError, MissingValuesError
 from likely.models.base import DensityClassifier
 from likely.statistics import ByClass, Moments
 
@@ -112,15 +113,8 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         return class_moments, (self.needs,)
 
     def _estimate(self, statistics: ByClass[Any]) -> Gaussians:
+        check_classes(self._name(), statistics, self.classes_, "To model a single population use Gaussian.")
         names = [f"Class {label!r}" for label in self.classes_.tolist()]
-        absent = [name for code, name in enumerate(names) if code not in statistics.parts]
-        if absent:
-            raise DegenerateDataError(f"{absent[0]} has no rows yet, so its density is unknown. Learn from some first.")
-        if len(names) < 2:
-            raise DegenerateDataError(
-                f"{type(self).__name__} needs at least two classes, but y has only one class: {names[0][6:]}. "
-                "To model a single population use Gaussian."
-            )
         return estimate_gaussians(statistics, names, self._shape(), self._is_tied(), self._remedy())
 
     def _remedy(self) -> str:

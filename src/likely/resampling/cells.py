@@ -17,6 +17,7 @@ from likely.densities import class_moments
 from likely.exceptions import MissingValuesError
 from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
 from likely.resampling.folds import Split
+from likely.resampling.scoring import scores_of
 from likely.statistics import ByClass
 
 __all__ = ["scores_from_cells"]
@@ -24,11 +25,7 @@ __all__ = ["scores_from_cells"]
 
 def scores_from_cells(models: list[Any], split: Split) -> dict[int, Floats]:
     """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
-    chains = {
-        i: steps_of(model)
-        for i, model in enumerate(models)
-        if is_mappable(steps_of(model)) and hasattr(model, "log_likelihood")
-    }
+    chains = {i: steps_of(model) for i, model in enumerate(models) if is_mappable(steps_of(model))}
     kinds = {i: needs_of(steps) for i, steps in chains.items()}
     results: dict[int, Floats] = {}
     for kind in set(kinds.values()):
@@ -47,14 +44,21 @@ def _from_cells_of(kind: Any, chains: dict[int, list[Any]], split: Split) -> dic
         cells = _gathered(kind, rows, split)
     except MissingValuesError:
         return {}
-    scores = {i: np.empty((len(split.y), len(split.classes))) for i in chains}
 
-    def score_fold(fold: tuple[Integers, ByClass[Any]]) -> None:
+    def score_fold(fold: tuple[Integers, ByClass[Any]]) -> dict[int, Floats]:
         test, statistics = fold
-        for i, part in _score_together(chains, statistics, split.classes, rows[test]).items():
-            scores[i][test] = part
+        return _score_together(chains, statistics, split.classes, rows[test])
 
-    for_each(score_fold, list(zip(split.tests, _outside_each_fold(cells, len(split.tests)), strict=True)))
+    folds = list(zip(split.tests, _outside_each_fold(cells, len(split.tests)), strict=True))
+    parts = for_each(score_fold, folds)
+    return {i: _in_row_order([part.pop(i) for part in parts], split) for i in chains}
+
+
+def _in_row_order(parts: list[Floats], split: Split) -> Floats:
+    """The scores of all rows, from those of each fold."""
+    scores = np.empty((len(split.y), *parts[0].shape[1:]))
+    for test, part in zip(split.tests, parts, strict=True):
+        scores[test] = part
     return scores
 
 
@@ -95,7 +99,7 @@ def _score_together(
     results: dict[int, Floats] = {}
     passed_on = _PassedOn(statistics, rows)
     for step, members in sorted(zip(firsts, groups.values(), strict=True), key=_width, reverse=True):
-        results |= {i: step.log_likelihood(rows) for i, steps in members.items() if len(steps) == 1}
+        results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
         if longer:
             mapped, transformed = passed_on.by(step)

@@ -14,6 +14,7 @@ from likely.statistics.information import (
     information_gain,
     kl_divergence,
 )
+from likely.statistics.joint import JointMoments
 from likely.statistics.linear_map import LinearMap
 from likely.statistics.moments import DiagonalMoments, Moments
 
@@ -21,6 +22,7 @@ __all__ = [
     "ByClass",
     "Counts",
     "DiagonalMoments",
+    "JointMoments",
     "LinearMap",
     "Moments",
     "conditional_entropy",

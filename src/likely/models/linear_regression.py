@@ -1,0 +1,271 @@
+"""Linear regression, ordinary and ridge, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import stdtrit
+from sklearn.base import RegressorMixin
+
+from likely._typing import Floats
+from likely._validation import check_confidence, check_option, check_penalty, check_rows, check_training
+from likely.blocks import AdditiveLearner, ArraySource, Source, all_or_nothing
+from likely.densities import joint_moments
+from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.models.normal_equations import LinearFit, solve_least_squares
+from likely.statistics import JointMoments
+
+__all__ = ["LinearRegression"]
+
+
+class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
+    """A number, or several, as a linear function of the features, fitted by least squares.
+
+    Ordinary and ridge regression are both in closed form, from one pass over the rows that adds up the moments of
+    features and targets together; so instalments and sources give what one fit of all rows gives. Intervals assume that
+    the errors are independent and Gaussian with one variance, whatever the row. A few rows with large errors pull the
+    fit far. Missing values are refused.
+
+    Parameters
+    ----------
+    regularization : float, default 0
+        λ of the penalty λ/2 ‖w‖² on the mean of half the squared errors; the intercept is not penalised. It is in units
+        of the features' variances, so standardise them first, and does not grow with the number of rows: the ``alpha``
+        of scikit-learn's ``Ridge`` is n λ.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,), or (n_targets, n_features) if y had columns
+    intercept_ : float, or array of shape (n_targets,)
+    residual_variance_ : float, or array of shape (n_targets,)
+        Maximum-likelihood estimate: the mean squared error of the rows learned from.
+    unbiased_residual_variance_ : float, or array of shape (n_targets,)
+        Sum of squared errors over ``degrees_of_freedom_``.
+    degrees_of_freedom_ : float
+        Total weight of the rows, less the coefficients that were estimated and the intercept.
+    statistics_ : JointMoments
+        What was learned from.
+
+    Notes
+    -----
+    It minimises the mean over rows of ½ (y − w'x − b)² + λ/2 ‖w‖². With m and C mean and covariance of the rows, c
+    their covariance with y and ȳ its mean, (C + λI) w = c and b = ȳ − w'm. Weights are frequencies, so n is their sum.
+
+    Without a penalty, w has the covariance σ² (n C)⁻¹, and the fitted mean at x the variance
+    σ² [1 + (x − m)' C⁻¹ (x − m)] / n, to which a new observation adds σ². With the unbiased estimate of σ² from
+    n − d − 1 degrees of freedom the intervals are Student's t, and exact. A penalised w is biased by an amount that
+    depends on the truth, so no interval about it is exact: with ``regularization`` above 0 they are refused, as they
+    are where rows do not determine w.
+
+    Variances of residuals are differences of sums of squares: of a fit that is perfect they are not 0 but up to 1e-15
+    of the variance of y. Where rows leave w undetermined (constant or duplicate columns, fewer rows than features) the
+    smallest w is taken, in units in which the columns have unit variance, with a warning.
+
+    References
+    ----------
+    G. A. F. Seber and A. J. Lee, Linear Regression Analysis, Wiley 2003, sections 3.2, 5.1 and 5.3.
+
+    Examples
+    --------
+    >>> model = LinearRegression().fit([[1.0], [2.0], [6.0]], [2.0, 3.0, 4.0])
+    >>> model.coef_ * 14, round(model.intercept_ * 14, 9)
+    (array([5.]), 27.0)
+    >>> model.coef_intervals(confidence=0.95).round(2)
+    array([[-1.21,  1.93]])
+    >>> model.predict_interval([[3.0]], of="observation").round(2)
+    array([[-3.79,  9.79]])
+    """
+
+    _had_columns = False
+    """Whether y was given as a table, so that what is said of it has an axis of targets even if there is one."""
+
+    def __init__(self, regularization: float = 0.0) -> None:
+        self.regularization = regularization
+
+    @property
+    def coef_(self) -> Floats:
+        return self._shaped(self._regression().fit.coef)
+
+    @property
+    def intercept_(self) -> Any:
+        return self._number(self._regression().fit.intercept)
+
+    @property
+    def residual_variance_(self) -> Any:
+        regression = self._regression()
+        return self._number(regression.squares / regression.weight)
+
+    @property
+    def unbiased_residual_variance_(self) -> Any:
+        return self._number(self._regression().unbiased_variance())
+
+    @property
+    def degrees_of_freedom_(self) -> float:
+        return self._regression().degrees
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Learn from one more instalment of rows; the order and sizes of instalments do not matter.
+
+        An error leaves the model as it was.
+        """
+        return super().partial_fit(X, y, sample_weight=sample_weight)
+
+    def predict(self, X: Any) -> Floats:
+        """The fitted mean at each row, of shape (n,), or (n, n_targets) if y had columns."""
+        regression = self._regression()
+        return self._shaped(regression.fit.outputs(check_rows(self, X)).T).T
+
+    def coef_covariance(self) -> Floats:
+        """Covariance of the coefficients' errors, of shape (n_features, n_features), for each target if y had columns.
+
+        Refused, as all intervals are, with a penalty, too few rows, or columns that depend on each other.
+        """
+        regression = self._regression()
+        U = regression.exact().fit.whitener
+        return self._shaped(regression.unbiased_variance()[:, None, None] * (U @ U.T) / regression.weight)
+
+    def coef_standard_errors(self) -> Floats:
+        """Standard deviation of each coefficient's error, in the shape of ``coef_``."""
+        return self._shaped(self._regression().standard_errors())
+
+    def coef_intervals(self, confidence: float = 0.95) -> Floats:
+        """Intervals that hold the true coefficient with the given probability, each by itself.
+
+        The interval of the intercept is ``predict_interval`` at the origin.
+
+        Parameters
+        ----------
+        confidence : float between 0 and 1
+
+        Returns
+        -------
+        array of shape (n_features, 2), or (n_targets, n_features, 2) if y had columns
+            Lower and upper ends.
+        """
+        regression = self._regression()
+        errors = regression.standard_errors()
+        return self._shaped(regression.about(regression.fit.coef, errors, confidence))
+
+    def predict_interval(self, X: Any, confidence: float = 0.95, of: str = "mean") -> Floats:
+        """Intervals at each row, each with the given probability by itself.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        confidence : float between 0 and 1
+        of : {"mean", "observation"}
+            Whether the interval is to hold the true mean at that row, or one new observation there.
+
+        Returns
+        -------
+        array of shape (n, 2), or (n, n_targets, 2) if y had columns
+            Lower and upper ends.
+        """
+        check_option("of", of, ("mean", "observation"))
+        regression = self._regression().exact()
+        rows = check_rows(self, X)
+        variance = (1 + regression.fit.distances(rows)) / regression.weight + (of == "observation")
+        errors = np.sqrt(variance[:, None] * regression.unbiased_variance())
+        ends = regression.about(regression.fit.outputs(rows), errors, confidence)
+        return ends if self._has_columns else ends[:, 0]
+
+    def _regression(self) -> _Regression:
+        regression: _Regression = self._learned()
+        return regression
+
+    @property
+    def _has_columns(self) -> bool:
+        return self._had_columns or self.statistics_.n_targets > 1
+
+    def _shaped(self, values: Floats) -> Floats:
+        """Values by target, or those of the only one."""
+        return values if self._has_columns else values[0]
+
+    def _number(self, values: Floats) -> Any:
+        return values if self._has_columns else float(values[0])
+
+    def _source(self, X: Any, y: Any, sample_weight: Any, first: bool, encode: Any) -> ArraySource:
+        rows, y, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, True, regression=True)
+        if first:
+            self._had_columns = y.ndim == 2
+        return ArraySource(rows, weight=weight, positions=kept, targets=y if y.ndim == 2 else y[:, None])
+
+    def fit_source(self, source: Source) -> Self:
+        """Learn from the rows of a source that has targets; a single target is as a y without columns."""
+        with all_or_nothing(self):
+            self._had_columns = False
+            super().fit_source(source)
+        return self
+
+    def _statistic(self) -> Any:
+        return joint_moments, ()
+
+    def _estimate(self, statistics: JointMoments) -> _Regression:
+        check_penalty("regularization", self.regularization, self._name())
+        inputs, cross = statistics.inputs, statistics.cross
+        fit = solve_least_squares(inputs, cross, statistics.target_mean, self.regularization, self._name())
+        W = fit.map.matrix
+        fitted = np.einsum("dm,dm->m", W, 2 * cross - inputs.scatter @ W)
+        squares = np.maximum(statistics.target_scatter - fitted, 0.0)
+        return _Regression(fit, statistics.weight, squares, self.regularization > 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """A linear fit with what is needed to judge it: the weight of its rows, and its sums of squared errors."""
+
+    fit: LinearFit
+    weight: float
+    squares: Floats
+    penalised: bool
+
+    @property
+    def degrees(self) -> float:
+        return self.weight - self.fit.rank - 1
+
+    def exact(self) -> _Regression:
+        """Itself, if intervals about it are exact."""
+        self._check_unpenalised()
+        d = len(self.fit.whitener)
+        if self.fit.rank < d:
+            raise DegenerateDataError(
+                f"The rows determine only {self.fit.rank} of {d} coefficients, so these have no intervals or standard "
+                "errors. Drop constant and duplicate columns, or learn from more rows."
+            )
+        return self
+
+    def _check_unpenalised(self) -> None:
+        if self.penalised:
+            raise InvalidParameterError(
+                "A penalty biases the coefficients by an amount that depends on the truth, so there are no exact "
+                "intervals, standard errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
+            )
+
+    def unbiased_variance(self) -> Floats:
+        """Unbiased estimates of the variance of the errors of each target."""
+        self._check_unpenalised()
+        if self.degrees <= 0:
+            raise DegenerateDataError(
+                f"A total weight of {self.weight:g} leaves no degree of freedom beside {self.fit.rank} coefficients "
+                "and an intercept, so the variance of the errors is unknown. Learn from more rows."
+            )
+        return np.asarray(self.squares / self.degrees)
+
+    def standard_errors(self) -> Floats:
+        """Of the coefficients, of shape (n_targets, n_features)."""
+        U = self.exact().fit.whitener
+        return np.sqrt(np.outer(self.unbiased_variance(), np.square(U).sum(axis=1) / self.weight))
+
+    def about(self, values: Floats, errors: Floats, confidence: float) -> Floats:
+        """Lower and upper ends, along a new last axis."""
+        check_confidence(confidence)
+        half = float(stdtrit(self.degrees, 0.5 + confidence / 2)) * errors
+        return np.stack([values - half, values + half], axis=-1)

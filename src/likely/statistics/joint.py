@@ -1,0 +1,102 @@
+"""Moments of rows and of the numbers to be predicted from them: all that a linear regression learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likely._numerics import dense, scratch
+from likely._typing import Floats, Rows
+from likely.exceptions import IncompatiblePartsError
+from likely.statistics.moments import Moments
+
+__all__ = ["JointMoments"]
+
+
+@dataclass(frozen=True, eq=False)
+class JointMoments:
+    """The moments of rows and targets side by side, as of one row [x, t].
+
+    Parameters
+    ----------
+    moments : Moments
+        Of the columns of x, followed by those of t.
+    n_targets : int
+        How many of them are targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> joint = JointMoments.of(np.array([[1.0], [2.0], [6.0]]), np.array([[2.0], [3.0], [4.0]]))
+    >>> joint.inputs.scatter, joint.cross
+    (array([[14.]]), array([[5.]]))
+    """
+
+    moments: Moments
+    n_targets: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that are not targets."""
+        return self.moments.n_features - self.n_targets
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the rows."""
+        return self.moments.weight
+
+    @property
+    def inputs(self) -> Moments:
+        """The moments of the rows alone."""
+        return self.moments.leading(self.n_features)
+
+    @property
+    def cross(self) -> Floats:
+        """Σ w (x − mean)(t − mean)', of shape (n_features, n_targets)."""
+        return self.moments.scatter[: self.n_features, self.n_features :]
+
+    @property
+    def target_mean(self) -> Floats:
+        """Means of the targets, of shape (n_targets,)."""
+        return self.moments.mean[self.n_features :]
+
+    @property
+    def target_scatter(self) -> Floats:
+        """Sums of squared deviations of each target, of shape (n_targets,)."""
+        return self.moments.scatter.diagonal()[self.n_features :]
+
+    @classmethod
+    def zero(cls, n_features: int, n_targets: int) -> JointMoments:
+        """The moments of no rows."""
+        return cls(Moments.zero(n_features + n_targets), n_targets)
+
+    @classmethod
+    def of(cls, X: Rows, targets: Floats, weight: Floats | None = None) -> JointMoments:
+        """The moments of rows, dense or sparse, and of their targets.
+
+        Both are copied about their means into one reused piece of memory, so that one product gives the scatter.
+        """
+        X = dense(X)
+        (n, d), m = X.shape, targets.shape[1]
+        w = np.ones(n) if weight is None else weight
+        total = float(w.sum())
+        mean = np.concatenate([w @ X, w @ targets]) / total
+        both = scratch((n, d + m), slot=1)
+        np.subtract(X, mean[:d], out=both[:, :d])
+        np.subtract(targets, mean[d:], out=both[:, d:])
+        if weight is not None:
+            both *= np.sqrt(weight)[:, None]
+        return cls(Moments(total, mean, both.T @ both), m)
+
+    def __add__(self, other: JointMoments) -> JointMoments:
+        if not isinstance(other, JointMoments) or self.n_targets != other.n_targets:
+            came = f"{other.n_targets} targets" if isinstance(other, JointMoments) else type(other).__name__
+            raise IncompatiblePartsError(
+                f"Moments with {self.n_targets} targets cannot be added to {came}. Every instalment must have the same."
+            )
+        return JointMoments(self.moments + other.moments, self.n_targets)
+
+    def is_finite(self) -> bool:
+        """Whether the sums are finite, which they are only if rows and targets were, and not too large to square."""
+        return self.moments.is_finite()
