@@ -6,6 +6,7 @@ from likely.models.fisher import FisherClassifier
 from likely.models.gaussian import GaussianClassifier, NearestMeanClassifier, QuadraticForm
 from likely.models.least_squares import LeastSquaresClassifier
 from likely.models.linear_regression import LinearRegression
+from likely.models.perceptron import Perceptron
 from likely.models.pipeline import Pipeline, make_pipeline
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "LeastSquaresClassifier",
     "LinearRegression",
     "NearestMeanClassifier",
+    "Perceptron",
     "Pipeline",
     "QuadraticForm",
     "make_pipeline",
