@@ -9,7 +9,17 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import likely
-from likely import LDA, PCA, Application, GaussianClassifier, NearestMeanClassifier, Standardize, Whiten, make_pipeline
+from likely import (
+    LDA,
+    PCA,
+    Application,
+    FisherClassifier,
+    GaussianClassifier,
+    NearestMeanClassifier,
+    Standardize,
+    Whiten,
+    make_pipeline,
+)
 
 SHAPES = [
     "full",
@@ -24,6 +34,8 @@ MODELS = [
     *(GaussianClassifier(shape, tied) for shape in SHAPES for tied in (False, True)),
 ]
 CHAINS = [
+    FisherClassifier(),
+    make_pipeline(PCA(3), FisherClassifier()),
     make_pipeline(PCA(3), GaussianClassifier()),
     make_pipeline(Standardize(), PCA(0.9), LDA(), GaussianClassifier(tied=True)),
     make_pipeline(Standardize(), GaussianClassifier("diagonal")),

@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from likely import LDA, PCA, Application, Diagonal, Full, Gaussian, GaussianClassifier, make_pipeline
+from likely import (
+    LDA,
+    PCA,
+    Application,
+    Diagonal,
+    FisherClassifier,
+    Full,
+    Gaussian,
+    GaussianClassifier,
+    LeastSquaresClassifier,
+    LinearRegression,
+    make_pipeline,
+)
 from likely.statistics import Moments
 
 
@@ -83,3 +95,43 @@ def test_maximum_likelihood_divides_by_n_and_the_unbiased_variances_by_what_is_l
     assert_allclose(Gaussian(Full(unbiased=True)).fit(X).covariance_, np.cov(X, rowvar=False, ddof=1))
     assert_allclose(GaussianClassifier("diagonal", tied=True).fit(X, y).covariances_[0], S / 30)
     assert_allclose(GaussianClassifier(Diagonal(unbiased=True), tied=True).fit(X, y).covariances_[0], S / 27)
+
+
+def test_fisher_on_its_line_decides_and_gives_evidence_as_the_tied_gaussian_does(rng):
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 5)) + y[:, None]
+
+    fisher, tied = FisherClassifier().fit(X, y), GaussianClassifier(tied=True).fit(X, y)
+
+    assert_allclose(fisher.llr(X), tied.llr(X), atol=1e-9)
+    direction, b = fisher.direction_[0], tied.llr_surface().b
+    assert_allclose(direction / np.linalg.norm(direction), b / np.linalg.norm(b))
+
+
+def test_outputs_of_least_squares_sum_to_one_and_may_be_negative(rng):
+    y = rng.integers(4, size=400)
+    X = rng.normal(size=(400, 3)) + 2 * rng.normal(size=(4, 3))[y]
+
+    outputs = LeastSquaresClassifier().fit(X, y).decision_function(X)
+
+    assert_allclose(outputs.sum(axis=1), 1)
+    assert outputs.min() < 0
+    assert outputs.max() > 1
+
+
+def test_least_squares_with_targets_of_inverse_frequency_has_fishers_direction(rng):
+    y = np.repeat([0, 1], [70, 230])
+    X = rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4)) + y[:, None]
+    targets = np.where(y == 0, 300 / 70, -300 / 230)
+
+    w = LinearRegression().fit(X, targets).coef_
+
+    for direction in (-FisherClassifier().fit(X, y).direction_[0], LeastSquaresClassifier().fit(X, y).coef_[0]):
+        assert_allclose(w / np.linalg.norm(w), direction / np.linalg.norm(direction))
+
+
+def test_a_line_through_three_points():
+    model = LinearRegression().fit([[1], [2], [6]], [2, 3, 4])
+
+    assert_allclose(model.intercept_, 27 / 14)
+    assert_allclose(model.coef_, [5 / 14])

@@ -21,9 +21,10 @@ __all__ = ["kfold_calibrate", "kfold_scores"]
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
     """Pooled out-of-fold scores: every row scored by a model that has not seen its fold.
 
-    Chains of this library's linear features and Gaussian models are estimated from sums gathered in one pass over the
-    data, one for each class and fold; equal beginnings of several chains are estimated and applied once. Leaving out
-    one row at a time is downdated for Gaussian models that stand alone. All else is refitted fold by fold.
+    Chains of this library's linear features that end in a Gaussian model, Fisher's discriminant or least squares are
+    estimated from sums gathered in one pass over the data, one for each class and fold; equal beginnings of several
+    chains are estimated and applied once. Leaving out one row at a time is downdated for Gaussian models that stand
+    alone. All else is refitted fold by fold.
 
     Parameters
     ----------
