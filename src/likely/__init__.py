@@ -1,6 +1,6 @@
 """Pattern recognition whose outputs you can act on."""
 
-from likely.blocks import ArraySource, Block, Source
+from likely.blocks import ArraySource, Block, MappedSource, Source
 from likely.calibration import (
     AffineCalibrator,
     IsotonicCalibrator,
@@ -79,7 +79,7 @@ from likely.exceptions import (
     SourceError,
     TableError,
 )
-from likely.features import LDA, PCA, Center, Standardize, Whiten
+from likely.features import LDA, PCA, Center, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from likely.models import (
     CalibratedClassifier,
     FisherClassifier,
@@ -134,6 +134,7 @@ __all__ = [
     "LikelyError",
     "LinearRegression",
     "LogisticFusion",
+    "MappedSource",
     "MissingDependencyError",
     "MissingValuesError",
     "NearestMeanClassifier",
@@ -143,7 +144,9 @@ __all__ = [
     "Perceptron",
     "Pipeline",
     "ProductFusion",
+    "QuadraticFeatures",
     "QuadraticForm",
+    "RadialFeatures",
     "ReliabilityCurve",
     "ReliabilityDisplay",
     "RiskCoverageCurve",

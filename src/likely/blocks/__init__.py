@@ -7,6 +7,7 @@ from likely.blocks.arrays import ArraySource
 from likely.blocks.block import Block
 from likely.blocks.learner import AdditiveLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
+from likely.blocks.mapped import MappedSource, placed
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
 from likely.blocks.threads import for_each
@@ -15,9 +16,11 @@ __all__ = [
     "AdditiveLearner",
     "ArraySource",
     "Block",
+    "MappedSource",
     "Source",
     "all_or_nothing",
     "for_each",
     "over_rows",
+    "placed",
     "repeat_until_stable",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,9 @@ ROW_VALUES = 2**20
 WIDE, CELL_VALUES = 256, 2**22
 """From so many features on, rows with labels are cut by class and fold, in blocks of at most so many values. Statistics
 are then large beside a block, and blocks that share few of them leave little to merge."""
+
+LEAST_ROWS = 32
+"""Rows of a block that is to be widened, however far: fewer would be outweighed by the statistics of the wide rows."""
 
 
 class ArraySource(Source):
@@ -65,15 +69,22 @@ class ArraySource(Source):
         n, d = X.shape
         self.X, self.codes, self.weight, self.classes, self.folds = X, codes, weight, classes, folds
         self.n_features, self.positions, self.targets = d, positions, targets
-        self._cuts: list[range] | list[Integers]
-        if block_rows is None and d >= WIDE and codes is not None:
-            self._cuts = _cuts_by_cell(
-                codes if folds is None else codes * (int(folds.max()) + 1) + folds, CELL_VALUES // d
-            )
-        else:
-            most = block_rows or max(1, min(ROWS, ROW_VALUES // max(d, 1)))
-            self._cuts = [range(low, high) for low, high in _even_cuts(0, n, most)]
+        self._cuts = _runs(n, block_rows) if block_rows else self._cuts_for(d)
         self.n_blocks = len(self._cuts)
+
+    def cut_for(self, width: int) -> ArraySource:
+        """The same rows in blocks as short as rows of so many features ask for: for rows that are to be widened."""
+        again = copy(self)
+        again._cuts = self._cuts_for(width, LEAST_ROWS)
+        again.n_blocks = len(again._cuts)
+        return again
+
+    def _cuts_for(self, width: int, least: int = 1) -> list[range] | list[Integers]:
+        if width < WIDE or self.codes is None:
+            return _runs(self.X.shape[0], max(least, min(ROWS, ROW_VALUES // max(width, 1))))
+        folds = self.folds
+        cells = self.codes if folds is None else self.codes * (int(folds.max()) + 1) + folds
+        return _cuts_by_cell(cells, max(least, CELL_VALUES // width))
 
     def block(self, index: int) -> Block:
         positions = self._cuts[index]
@@ -93,6 +104,10 @@ def _cut(X: Rows, rows: slice | Integers) -> Rows:
     ends = X.indptr[rows.start : rows.stop + 1]
     entries = slice(ends[0], ends[-1])
     return csr_array((X.data[entries], X.indices[entries], ends - ends[0]), shape=(len(ends) - 1, X.shape[1]))
+
+
+def _runs(n: int, most: int) -> list[range]:
+    return [range(low, high) for low, high in _even_cuts(0, n, most)]
 
 
 def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:

@@ -9,18 +9,19 @@ from typing import Any, Self
 import numpy as np
 import sklearn.pipeline
 from sklearn import get_config
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from likely._typing import Floats, Labels
-from likely.blocks import AdditiveLearner, Source, all_or_nothing
+from likely.blocks import Source, all_or_nothing
 from likely.decisions import Application
-from likely.densities import class_moments, moments
-from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
-from likely.resampling.chains import estimate_chain, fits_in_memory, is_mappable, needs_of, steps_of
-from likely.statistics import ByClass, Moments
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError
+from likely.models.chain_sums import ChainSums, TooLargeError
+from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, widest_scored
+from likely.resampling.chains import is_mappable, steps_of
 
 __all__ = ["Pipeline", "make_pipeline"]
 
@@ -34,7 +35,12 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     Chains of this library's linear features and Gaussian models learn from sums: the moments of the input are added up
     by class, and every step is estimated from the moments that the steps before it would pass on, without seeing a row
-    twice. So ``partial_fit`` and ``fit_source`` are exact for them. Other chains are fitted step by step.
+    twice. So ``partial_fit`` is exact for them, and ``fit_source`` takes one pass. Other chains are fitted step by
+    step; from a source, each step on the rows as the steps before it map them, a block at a time.
+
+    An expansion such as :class:`likely.QuadraticFeatures` of all rows may be too large to hold. Where it would take
+    more than 2²⁷ values, ``fit`` learns a block at a time too, if every step has ``fit_source`` and none is a
+    regression; and scores through an expansion are always made of runs of rows.
 
     Parameters
     ----------
@@ -57,18 +63,20 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         An error leaves the pipeline as it was.
         """
         with all_or_nothing(self, *steps_of(self)):
-            if params or not self._learns_from_sums() or not self._fit_sums(X, y, sample_weight):
+            plain = not params and self._is_plain()
+            if not plain or not self._fit_sums(lambda sums: sums.fit(X, y, sample_weight)):
                 self.__dict__.pop("_sums", None)
-                if sample_weight is not None:
-                    params |= self._weights_by_step(sample_weight)
-                super().fit(X, y, **params)
+                if not plain or not fit_large_expansion(steps_of(self), X, y, sample_weight):
+                    weights = {} if sample_weight is None else self._weights_by_step(sample_weight)
+                    super().fit(X, y, **params, **weights)
         return self
 
-    def _fit_sums(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Learn from sums, unless they need too much memory or rows that are complete."""
-        with suppress(MissingValuesError, _TooLargeError), all_or_nothing(self, *steps_of(self)):
-            self._sums = _ChainSums(self).fit(X, y, sample_weight)
-            return True
+    def _fit_sums(self, fit: Callable[[ChainSums], ChainSums]) -> bool:
+        """Learn from sums, unless they do not suffice, need too much memory, or need rows that are complete."""
+        if is_mappable(steps_of(self)):
+            with suppress(MissingValuesError, TooLargeError), all_or_nothing(self, *steps_of(self)):
+                self._sums = fit(ChainSums(self))
+                return True
         return False
 
     @available_if(_last_has("transform"))  # type: ignore[untyped-decorator]
@@ -86,44 +94,87 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
                 "This pipeline was fitted step by step, which leaves no sums that more rows could be added to. "
                 "Learn the first instalment by partial_fit too."
             )
-        self._sums = self.__dict__.get("_sums", _ChainSums(self)).partial_fit(X, y, classes, sample_weight)
+        self._sums = self.__dict__.get("_sums", ChainSums(self)).partial_fit(X, y, classes, sample_weight)
         for step in steps_of(self):
             step.__dict__.pop("statistics_", None)
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are, in one pass."""
+        """Learn from the rows of a source, wherever they are: in one pass where the chain learns from moments.
+
+        Otherwise each step in turn learns from the rows as the steps before it map them. An error leaves the pipeline
+        as it was.
+        """
         with all_or_nothing(self, *steps_of(self)):
-            self._sums = _ChainSums(self).fit_source(source)
+            if not self._fit_sums(lambda sums: sums.fit_source(source)):
+                self.__dict__.pop("_sums", None)
+                fit_from_source(steps_of(self), source)
         return self
 
     @available_if(_last_has("log_likelihood"))  # type: ignore[untyped-decorator]
     def log_likelihood(self, X: Any) -> Floats:
         """Log-likelihoods of the last step, of shape (n, n_classes), without priors."""
-        return np.asarray(self.steps[-1][1].log_likelihood(self._features(X)))
+        return np.asarray(self._scored("log_likelihood", X))
 
     @available_if(_last_has("llr"))  # type: ignore[untyped-decorator]
     def llr(self, X: Any) -> Floats:
         """Log-likelihood ratios of the last step, second class against first, without priors."""
-        return np.asarray(self.steps[-1][1].llr(self._features(X)))
+        return np.asarray(self._scored("llr", X))
 
     @available_if(_last_has("decide"))  # type: ignore[untyped-decorator]
     def decide(self, X: Any, application: Application) -> Labels:
         """The decisions that cost least in an application; None, in an object array, where it rejects."""
-        return np.asarray(self.steps[-1][1].decide(self._features(X), application))
+        return np.asarray(self._scored("decide", X, application))
+
+    def _scored(self, method: str, X: Any, *args: Any) -> Any:
+        """What a method of the last step says of the rows as the steps before it pass them on."""
+        last = self.steps[-1][1]
+        return self._in_runs(lambda rows: getattr(last, method)(self._features(rows), *args), X)
 
     def _features(self, X: Any) -> Any:
-        check_is_fitted(self)
         for step in steps_of(self)[:-1]:
             X = step.transform(X)
         return X
 
-    def _learns_from_sums(self) -> bool:
-        """Whether the whole chain follows from moments; what scikit-learn would refuse or watch is left to it."""
+    @available_if(_last_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Predictions of the last step."""
+        return self._in_runs(super().predict, X, **params)
+
+    @available_if(_last_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Posteriors of the last step, of shape (n, n_classes)."""
+        return self._in_runs(super().predict_proba, X, **params)
+
+    @available_if(_last_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Log posteriors of the last step, of shape (n, n_classes)."""
+        return self._in_runs(super().predict_log_proba, X, **params)
+
+    @available_if(_last_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Scores of the last step, with priors where it gives evidence."""
+        return self._in_runs(super().decision_function, X, **params)
+
+    @available_if(_last_has("score"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
+        """Score of the last step, such as the share of rows a classifier decides rightly."""
+        check_is_fitted(self)
+        usual = getattr(type(self.steps[-1][1]), "score", None)
+        if widest_scored(steps_of(self)) and usual in (ClassifierMixin.score, RegressorMixin.score) and not params:
+            return usual(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight, **params)
+
+    def _in_runs(self, score: Callable[..., Any], X: Any, **params: Any) -> Any:
+        """Scores of rows, a run at a time where a step expands them."""
+        check_is_fitted(self)
+        return score(X, **params) if params else in_runs(score, X, widest_scored(steps_of(self)))
+
+    def _is_plain(self) -> bool:
+        """Whether nothing is asked for that is scikit-learn's to refuse or to watch."""
         names = [name for name, _ in self.steps]
         well_named = len(set(names)) == len(names) and not any("__" in name for name in names)
-        routed = get_config()["enable_metadata_routing"]
-        return self.memory is None and not self.verbose and well_named and not routed and is_mappable(steps_of(self))
+        return self.memory is None and not self.verbose and well_named and not get_config()["enable_metadata_routing"]
 
     def _weights_by_step(self, sample_weight: Any) -> dict[str, Any]:
         if get_config()["enable_metadata_routing"]:
@@ -179,64 +230,6 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         if "_sums" in self.__dict__:
             self._sums.bring_up_to_date()
         return bool(super().__sklearn_is_fitted__())
-
-
-class _TooLargeError(SourceError):
-    """The moments of a chain's input would take too much memory."""
-
-
-class _ChainSums(AdditiveLearner):
-    """The sums of a whole chain: moments of its input, from which every step is estimated in turn."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]
-        """Whether any step learns from labels."""
-        return any(getattr(step, "by_class", False) for step in steps_of(self.pipeline))
-
-    def bring_up_to_date(self) -> None:
-        """Estimate the steps, if rows have come or steps were replaced since they last were."""
-        if any(not hasattr(step, "statistics_") for step in steps_of(self.pipeline)):
-            self._parameters = None
-        self._learned()
-
-    def _learn(self, source: Source) -> None:
-        n_cells = 1 if source.classes is None else len(source.classes)
-        if not fits_in_memory(needs_of(steps_of(self.pipeline)), n_cells, source.n_features):
-            raise _TooLargeError(f"The moments of {n_cells} classes of {source.n_features} features exceed the memory.")
-        super()._learn(source)
-
-    def _statistic(self) -> Any:
-        return (class_moments if self.by_class else moments), (needs_of(steps_of(self.pipeline)),)
-
-    def _estimate(self, statistics: Any) -> Any:
-        steps = steps_of(self.pipeline)
-        needs = needs_of(steps)
-        by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
-        enough = isinstance(statistics, ByClass) or not self.by_class
-        if not enough or (needs is Moments and not isinstance(by_class.total(), Moments)):
-            raise IncompatiblePartsError(
-                "Steps were put in that need more than what was learned of the rows; the pipeline must be fitted anew."
-            )
-        estimate_chain(steps, by_class, getattr(self, "classes_", None))
-        _pass_names_on(steps, getattr(self, "feature_names_in_", None))
-        return steps
-
-    def _name(self) -> str:
-        return "Pipeline"
-
-
-def _pass_names_on(steps: list[Any], names: Any) -> None:
-    """Let every step remember the column names it will be given, if it will be given any."""
-    for step in steps:
-        step.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            step.feature_names_in_ = names
-        own = vars(step).get("_sklearn_output_config", {})
-        named = own.get("transform", get_config()["transform_output"]) != "default"
-        names = step.get_feature_names_out() if named and step is not steps[-1] else None
 
 
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pipeline:

@@ -1,0 +1,103 @@
+"""Rows that are mapped on their way to whoever learns from them, and never held all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from likely._numerics import dense
+from likely._typing import Rows
+from likely.blocks.arrays import ArraySource
+from likely.blocks.block import Block
+from likely.blocks.source import Source
+from likely.exceptions import InvalidDataError
+
+__all__ = ["MappedSource", "placed"]
+
+S = TypeVar("S", bound=Any)
+
+
+class MappedSource(Source):
+    """Another source's rows, each block mapped when it is asked for; what belongs to the rows stays with them.
+
+    Where the map widens rows, ``reduce`` cuts a block into the shorter ones that wide rows ask for before it maps
+    them, there where the rows are.
+
+    Parameters
+    ----------
+    source : Source
+    function : function of rows, such as a fitted step's ``transform``
+        Gives for an array or CSR array (n, n_features) as many rows of its own. At module level, or a method, it can
+        be sent to where the rows are.
+    n_features : int, optional
+        Columns that the function gives; found by mapping a row of zeros if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = ArraySource(np.arange(6.0).reshape(3, 2))
+    >>> squares = MappedSource(source, np.square)
+    >>> squares.n_features, squares.reduce(lambda block: block.X.sum(axis=0))
+    (2, array([20., 35.]))
+    """
+
+    def __init__(self, source: Source, function: Callable[[Any], Any], n_features: int | None = None) -> None:
+        self.source, self.function = source, function
+        self.classes, self.n_blocks = source.classes, source.n_blocks
+        found = function(np.zeros((1, source.n_features))).shape[1] if n_features is None else n_features
+        self.n_features = int(found)
+
+    def block(self, index: int) -> Block:
+        return _mapped(self.source.block(index), self.function, self.n_features)
+
+    def reduce(self, of: Callable[..., S], *args: Any) -> S:
+        total: S = self.source.reduce(_of_short_blocks, self.function, self.n_features, of, args)
+        return total
+
+
+def _of_short_blocks(
+    block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    """The statistic of a block's mapped rows, of which only a few are held at once if they are wide."""
+    if width <= block.X.shape[1] or not len(block):
+        return _of_mapped(block, function, width, of, args)
+    positions = None if block.positions is None else np.asarray(block.positions)
+    rows = ArraySource(
+        block.X, block.codes, block.weight, folds=block.folds, positions=positions, targets=block.targets
+    )
+    return rows.cut_for(width).reduce(_of_mapped, function, width, of, args)
+
+
+def _of_mapped(
+    block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    return of(_mapped(block, function, width), *args)
+
+
+def _mapped(block: Block, function: Callable[[Any], Any], width: int) -> Block:
+    if not len(block):
+        return replace(block, X=np.zeros((0, width)))
+    try:
+        mapped = function(block.X)
+    except InvalidDataError as error:
+        raise placed(error, block) from None
+    is_sparse = bool(issparse(mapped))
+    X: Rows = csr_array(mapped) if is_sparse else np.asarray(mapped)
+    return replace(block, X=X, is_copy=block.is_copy or not _shared(X, block.X))
+
+
+def _shared(X: Rows, Y: Rows) -> bool:
+    """Whether two sets of rows may lie in the same memory."""
+    return issparse(X) or issparse(Y) or np.may_share_memory(X, Y)
+
+
+def placed(error: InvalidDataError, block: Block) -> InvalidDataError:
+    """An error about a value that is not finite, told with the block's own positions; any other error as it is."""
+    if np.isfinite(dense(block.X)).all():
+        return error
+    told = block.non_finite()
+    return told if type(told) is type(error) else error

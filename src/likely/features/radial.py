@@ -1,0 +1,206 @@
+"""Gaussian bumps around centres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.cluster import KMeans
+from sklearn.utils import check_array
+
+from likely._numerics import dense
+from likely._typing import Floats
+from likely._validation import is_count
+from likely.blocks import Block, Source
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
+from likely.features.expansion import Expansion, finite
+
+__all__ = ["RadialFeatures"]
+
+SAMPLE_ROWS, MOST_PASSES = 2**14, 100
+"""Most rows that k-means learns from, and most passes over them: bumps overlap, so where exactly their centres lie
+matters little, and rows without clusters would keep k-means going for hundreds of passes."""
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, spread evenly, whatever period the rows have."""
+
+LOST = 2.0**20
+"""Squared lengths, in widths, from which on squared distances are not made of them: rounding would change the outputs
+by more than about 1e-10."""
+
+
+class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
+    """Replace the columns by bumps, each 1 at a centre and falling with the distance from it.
+
+    Linear models of the outputs are sums of bumps. Distances are Euclidean, so columns should be on one scale: put
+    :class:`likely.Standardize` before it. Far from all centres every output is 0, and a model there knows nothing.
+    Missing values are refused.
+
+    Parameters
+    ----------
+    n_centres : int, default 10
+        How many centres to find by k-means, where none are given.
+    centres : array of shape (n_centres, n_features), optional
+        The centres themselves; nothing is then learned from the rows.
+    width : float, optional
+        Standard deviation σ of the bumps. If not given it is the mean distance of a centre from the nearest other
+        one, so that neighbouring bumps overlap whatever the scale of the data; a single centre needs a width.
+    random_state : int, RandomState or None
+        For the starting points of k-means; an int gives the same centres every time.
+
+    Attributes
+    ----------
+    centres_ : array of shape (n_centres, n_features)
+    width_ : float
+    n_features_in_ : int
+
+    Notes
+    -----
+    φ_k(x) = exp(−‖x − c_k‖² / 2σ²). K-means learns from at most 16 384 rows, evenly taken, in one pass over arrays or
+    a source; equal rows among them are added up and all are sorted, so that weights do what repeated rows do and the
+    order of the rows does not matter.
+
+    References
+    ----------
+    J. Moody and C. Darken, "Fast learning in networks of locally-tuned processing units", Neural Computation 1, 1989.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.2], [3.0], [3.2]])
+    >>> bumps = RadialFeatures(n_centres=2, random_state=0).fit(X)
+    >>> np.sort(bumps.centres_, axis=0).ravel(), bumps.width_
+    (array([0.1, 3.1]), 3.0)
+    >>> RadialFeatures(centres=[[0.0], [2.0]], width=1.0).fit_transform([[0.0], [1.0]]).round(3)
+    array([[1.   , 0.135],
+           [0.607, 0.607]])
+    """
+
+    def __init__(
+        self, n_centres: int = 10, centres: Any = None, width: float | None = None, random_state: Any = None
+    ) -> None:
+        self.n_centres = n_centres
+        self.centres = centres
+        self.width = width
+        self.random_state = random_state
+
+    def expands_to(self, n_features: int) -> int:
+        """Number of outputs: one for each centre."""
+        self._check_parameters()
+        return int(self.n_centres) if self.centres is None else len(self.centres)
+
+    def _learn(self, source: Source) -> None:
+        self._check_parameters()
+        if self.centres is None:
+            self.centres_ = self._cluster(source.reduce(_sampled))
+        else:
+            self.centres_ = _checked_centres(self.centres, source.n_features)
+        self.width_ = _spacing(self.centres_) if self.width is None else float(self.width)
+
+    def _check_parameters(self) -> None:
+        if self.centres is None and not is_count(self.n_centres, 1, SAMPLE_ROWS):
+            raise InvalidParameterError(
+                f"n_centres of RadialFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
+                f"{self.n_centres!r}."
+            )
+        number = isinstance(self.width, (int, float, np.number)) and not isinstance(self.width, bool)
+        if self.width is not None and not (number and 0 < self.width < np.inf):
+            raise InvalidParameterError(
+                f"width of RadialFeatures must be a finite number > 0, or None, but is {self.width!r}."
+            )
+
+    def _cluster(self, sample: _Sample) -> Floats:
+        """K-means of a sample, in which equal rows are added up, about its mean."""
+        rows, first = np.unique(sample.rows, axis=0, return_inverse=True)
+        if len(rows) < self.n_centres:
+            raise DegenerateDataError(
+                f"RadialFeatures looks for {self.n_centres} centres, but X has only {len(rows)} different rows "
+                f"(n_samples={len(sample.rows)}). Set n_centres to that many or fewer."
+            )
+        mean = rows.mean(axis=0)
+        found = KMeans(self.n_centres, max_iter=MOST_PASSES, random_state=self.random_state)
+        found.fit(rows - mean, sample_weight=np.bincount(first.ravel(), sample.weight))
+        return np.asarray(found.cluster_centers_ + mean)
+
+    def _fill(self, rows: Floats, out: Floats) -> bool:
+        middle = self.centres_.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z, centres = ((values - middle) / self.width_ for values in (rows, self.centres_))
+            np.multiply(_squared_distances(Z, centres), -0.5, out=out)
+        np.exp(out, out=out)
+        return bool(np.isfinite(rows).all()) and not np.isnan(out.min(initial=0.0))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.centres_)
+
+
+def _squared_distances(Z: Floats, centres: Floats) -> Floats:
+    """‖z − c‖² = ‖z‖² − 2z'c + ‖c‖², but straight from the differences where that would cancel too much."""
+    lengths, squares = np.einsum("ij,ij->i", Z, Z), np.einsum("ij,ij->i", centres, centres)
+    distances = Z @ (-2.0 * centres.T)
+    distances += lengths[:, None]
+    distances += squares
+    far = ~(lengths + squares.max() <= LOST)
+    if far.any():
+        distances[far] = cdist(Z[far], centres, "sqeuclidean")
+    return np.asarray(np.maximum(distances, 0.0, out=distances))
+
+
+def _checked_centres(centres: Any, n_features: int) -> Floats:
+    checked: Floats = check_array(centres, dtype=np.float64, copy=True, input_name="centres")
+    if checked.shape[1] != n_features:
+        raise InvalidDataError(
+            f"centres of RadialFeatures must have one column for each of the {n_features} features of X, but have "
+            f"{checked.shape[1]}."
+        )
+    return checked
+
+
+def _spacing(centres: Floats) -> float:
+    """The mean distance of a centre from the nearest other one."""
+    if len(centres) == 1:
+        raise InvalidParameterError(
+            "width of RadialFeatures follows from the distances between centres, but there is only one. Set width."
+        )
+    between = cdist(centres, centres)
+    np.fill_diagonal(between, np.inf)
+    spacing = float(between.min(axis=1).mean())
+    if not 0 < spacing < np.inf:
+        raise DegenerateDataError(
+            f"width of RadialFeatures follows from the distances between centres, but their mean is {spacing}. "
+            "Set width."
+        )
+    return spacing
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some rows of many: those whose places come first in an order that is fixed and even."""
+
+    order: Any
+    rows: Floats
+    weight: Floats
+
+    def __add__(self, other: _Sample) -> _Sample:
+        order = np.concatenate([self.order, other.order])
+        rows = np.concatenate([self.rows, other.rows])
+        return _Sample(order, rows, np.concatenate([self.weight, other.weight])).cut()
+
+    def cut(self) -> _Sample:
+        """The first of these rows, as many as are wanted in all."""
+        if len(self.order) <= SAMPLE_ROWS:
+            return self
+        first = np.argpartition(self.order, SAMPLE_ROWS)[:SAMPLE_ROWS]
+        return _Sample(self.order[first], self.rows[first], self.weight[first])
+
+
+def _sampled(block: Block) -> _Sample:
+    """A block's rows, finite and dense, each with its place in the order."""
+    n = finite(block)
+    places = np.arange(n) if block.positions is None else np.asarray(block.positions)
+    weight = np.ones(n) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    return _Sample(places.astype(np.uint64) * GOLDEN, dense(block.X), weight).cut()

@@ -1,0 +1,115 @@
+"""Chains that learn and score a few rows at a time, so that an expansion of all rows is never held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.utils import get_tags
+
+from likely._validation import check_rows, check_training, encode_labels, is_count
+from likely.blocks import ArraySource, Block, MappedSource, Source, placed
+from likely.exceptions import IncompatiblePartsError, InvalidDataError
+
+__all__ = ["fit_from_source", "fit_large_expansion", "in_runs", "pass_names_on", "widest_scored"]
+
+MOST_VALUES = 2**27
+"""Most values (a gibibyte of them) that ``fit`` lets an expansion of all rows take. Larger ones are made a block at a
+time, anew for every pass of every step after them, which saves the memory and costs the time."""
+
+RUN_VALUES, RUN_ROWS = 2**24, 64
+"""Values that an expansion makes at once when rows are scored, and least rows of such a run."""
+
+
+def fit_from_source(steps: list[Any], source: Source) -> None:
+    """Fit each step on a source's rows, mapped a block at a time by the steps before it."""
+    for step in steps:
+        if not hasattr(step, "fit_source") or not (step is steps[-1] or hasattr(step, "transform")):
+            raise IncompatiblePartsError(
+                f"{type(step).__name__} has no fit_source, so this chain cannot be learned from a source. Use fit, or "
+                "steps of this library such as Standardize, QuadraticFeatures and GaussianClassifier."
+            )
+    for step in steps[:-1]:
+        step.fit_source(source)
+        source = MappedSource(source, step.transform)
+    steps[-1].fit_source(source)
+
+
+def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
+    """Fit the steps from a source over the arrays, if an expansion among them would be too large to hold.
+
+    Not for regressions, of whose targets a source does not say whether they came as one column or as a list, nor for
+    steps that learn from arrays alone.
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or is_regressor(steps[-1]) or not all(hasattr(step, "fit_source") for step in steps):
+        return False
+    width = _widest(steps[:-1], shape[1])
+    if shape[0] * width <= MOST_VALUES:
+        return False
+    names, supervised = BaseEstimator(), any(get_tags(step).target_tags.required for step in steps)
+    rows, labels, weight, kept = check_training(names, "Pipeline", X, y, sample_weight, True, supervised)
+    classes, codes = (None, None) if labels is None else encode_labels(labels)
+    fit_from_source(steps, ArraySource(rows, codes, weight, classes, positions=kept).cut_for(width))
+    pass_names_on(steps, getattr(names, "feature_names_in_", None))
+    return True
+
+
+def _widest(steps: list[Any], n_features: int) -> int:
+    """At most so many columns the expansions among steps will make; 0 if there are none."""
+    widest = 0
+    for step in steps:
+        if hasattr(step, "expands_to"):
+            n_features = step.expands_to(n_features)
+            widest = max(widest, n_features)
+        elif is_count(getattr(step, "n_components", None), 1, n_features):
+            n_features = step.n_components
+    return widest
+
+
+def widest_scored(steps: list[Any]) -> int:
+    """The columns that fitted expansions before the last step make; 0 if there are none."""
+    return max((step.expands_to(step.n_features_in_) for step in steps[:-1] if hasattr(step, "expands_to")), default=0)
+
+
+def in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
+    """``score(X)`` from runs of rows, each short enough to be expanded to so many columns.
+
+    What is no array, and scores that are none, are not cut.
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    most = max(RUN_ROWS, RUN_VALUES // max(width, 1))
+    if not width or len(shape) != 2 or shape[0] <= most:
+        return score(X)
+    is_sparse = bool(issparse(X))
+    rows = csr_array(X) if is_sparse else getattr(X, "iloc", X)
+    parts = []
+    for start, stop in pairwise([*range(0, shape[0], most), shape[0]]):
+        parts.append(_score_run(score, rows[start:stop], range(start, stop)))
+        if not isinstance(parts[0], np.ndarray):
+            return score(X)
+    return np.concatenate(parts)
+
+
+def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
+    try:
+        return score(run)
+    except InvalidDataError as error:
+        rows = check_rows(BaseEstimator(), run, reset=True)
+        raise placed(error, Block(rows, positions=positions)) from None
+
+
+def pass_names_on(steps: list[Any], names: Any) -> None:
+    """Let every step remember the column names it will be given, if it will be given any."""
+    for step in steps:
+        step.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            step.feature_names_in_ = names
+        own = vars(step).get("_sklearn_output_config", {})
+        named = own.get("transform", get_config()["transform_output"]) != "default"
+        names = step.get_feature_names_out() if named and step is not steps[-1] else None
