@@ -1,4 +1,4 @@
-"""scikit-learn's own checks on every estimator, none of them expected to fail."""
+"""scikit-learn's own checks on every estimator, none expected to fail for which no reason is given below."""
 
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +28,7 @@ ESTIMATORS = [
     likely.FisherClassifier(),
     likely.LinearRegression(),
     likely.LinearRegression(regularization=0.1),
+    *(likely.Perceptron(keep) for keep in ("average", "pocket", "last")),
     likely.make_pipeline(likely.Standardize(), likely.GaussianClassifier()),
     likely.CalibratedClassifier(likely.GaussianClassifier(tied=True), cv=3),
     likely.CalibratedClassifier(DecisionTreeClassifier(random_state=0), cv=3),
@@ -37,6 +38,9 @@ ESTIMATORS = [
 
 def expected_failures(estimator):
     """scikit-learn's pipeline fits its steps in place; its own tests except it from the same check."""
+    if isinstance(estimator, likely.Perceptron):
+        reason = "the check puts the weighted rows in another order, on which a perceptron depends"
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if not isinstance(estimator, likely.Pipeline):
         return {}
     reason = "a pipeline's steps are parameters, and scikit-learn's pipeline fits them in place"
@@ -45,6 +49,8 @@ def expected_failures(estimator):
 
 # Some checks fit on one row or on fewer rows than columns, where flooring with a warning is what is promised.
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+# Some checks fit a perceptron on classes that overlap, of which a warning is promised.
+@pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
 # scikit-learn skips checks of array libraries that are not installed.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

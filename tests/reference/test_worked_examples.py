@@ -15,6 +15,8 @@ from likely import (
     GaussianClassifier,
     LeastSquaresClassifier,
     LinearRegression,
+    NotConvergedWarning,
+    Perceptron,
     make_pipeline,
 )
 from likely.statistics import Moments

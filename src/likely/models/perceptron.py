@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_option, check_training, encode_labels, is_count
@@ -153,11 +154,12 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         self._warn_unless_converged()
         return self
 
+    @available_if(lambda self: self.keep != "pocket")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one more pass, over an instalment of rows; an error leaves the model as it was.
 
-        One pass over instalments is one pass over all their rows, if there is no shuffling. A pocket cannot be kept in
-        this way, since it is judged on all rows.
+        One pass over instalments is one pass over all their rows, if there is no shuffling. With ``keep="pocket"``
+        there is no such method, since a pocket is judged on all rows.
 
         Parameters
         ----------
@@ -170,11 +172,6 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         """
         with all_or_nothing(self):
             self._check_options()
-            if self.keep == "pocket":
-                raise InvalidParameterError(
-                    "keep='pocket' of Perceptron judges weights on all rows, which instalments do not keep. Use "
-                    "keep='average' or 'last', or fit all rows at once."
-                )
             first = not hasattr(self, "_weights")
             rows, labels, weight, kept = check_training(self, "Perceptron", X, y, sample_weight, first, True)
             assert labels is not None
@@ -263,6 +260,14 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
             at = int(doubtful[0])
             raise Block(X[at : at + 1], positions=[at]).non_finite()
         return scores if len(self.classes_) > 2 else scores[:, 0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "partial_fit":
+            raise AttributeError(
+                "Perceptron(keep='pocket') has no partial_fit, because it judges weights on all rows, which "
+                "instalments do not keep. Use keep='average' or 'last', or fit all rows at once."
+            )
+        return super().__getattr__(name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
