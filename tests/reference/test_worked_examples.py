@@ -137,3 +137,29 @@ def test_a_line_through_three_points():
 
     assert_allclose(model.intercept_, 27 / 14)
     assert_allclose(model.coef_, [5 / 14])
+
+
+def test_the_perceptron_separates_what_can_be_separated_within_the_bound():
+    """Logical and: w* = (2, 2, −3) has margins of at least 1, ‖w*‖² = 17 and max‖x‖² = 3, so at most 51 updates."""
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 0, 0, 1])
+    rows, star = np.column_stack([X, np.ones(4)]), np.array([2, 2, -3])
+    margins = np.where(y == 1, 1, -1) * (rows @ star)
+
+    model = Perceptron("last").fit(X, y)
+
+    assert model.converged_
+    assert_array_equal(model.predict(X), y)
+    assert (rows**2).sum(axis=1).max() * (star @ star) / margins.min() ** 2 == 51
+    assert model.n_updates_ == 18
+    assert_array_equal([*model.coef_[0], *model.intercept_], [3, 2, -4])
+
+
+def test_the_perceptron_says_that_exclusive_or_did_not_converge():
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
+    model = Perceptron("last", max_epochs=50)
+
+    with pytest.warns(NotConvergedWarning, match="did not converge in 50 epochs and 200 updates"):
+        model.fit(X, y)
+
+    assert not model.converged_
+    assert (model.mistakes_ > 0).all()
