@@ -23,6 +23,7 @@ from likely.displays import (
     RocDisplay,
     ScoreHistogramDisplay,
     TippettDisplay,
+    WeightsDisplay,
 )
 from likely.evaluation import (
     BayesErrorCurve,
@@ -164,6 +165,7 @@ __all__ = [
     "TippettDisplay",
     "Trials",
     "VotingFusion",
+    "WeightsDisplay",
     "Whiten",
     "actual_dcf",
     "auc",

@@ -14,6 +14,7 @@ from likely.displays.risk_coverage import RiskCoverageDisplay
 from likely.displays.roc import RocDisplay
 from likely.displays.score_histogram import ScoreHistogramDisplay
 from likely.displays.tippett import TippettDisplay
+from likely.displays.weights import WeightsDisplay
 
 __all__ = [
     "BayesErrorDisplay",
@@ -27,4 +28,5 @@ __all__ = [
     "RocDisplay",
     "ScoreHistogramDisplay",
     "TippettDisplay",
+    "WeightsDisplay",
 ]

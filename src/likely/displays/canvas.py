@@ -9,7 +9,19 @@ import numpy as np
 
 from likely.exceptions import InvalidParameterError, MissingDependencyError
 
-__all__ = ["COLORS", "INK", "QUIET", "color_of", "legend", "light", "panels", "proxy", "require_matplotlib", "tidy"]
+__all__ = [
+    "COLORS",
+    "INK",
+    "QUIET",
+    "color_of",
+    "grid",
+    "legend",
+    "light",
+    "panels",
+    "proxy",
+    "require_matplotlib",
+    "tidy",
+]
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D")
 """Okabe and Ito's colours, which colour-blind people tell apart, without the yellow that white paper swallows."""
@@ -45,10 +57,26 @@ def panels(ax: Any, n: int, size: tuple[float, float], by_row: bool = True, besi
     return axes
 
 
+def grid(ax: Any, n: int, columns: int, size: tuple[float, float]) -> Any:
+    """An array of n axes: the given ones, or those of a new figure in rows of so many, with room for a scale beside."""
+    if ax is not None:
+        return panels(ax, n, size)
+    require_matplotlib()
+    rows = -(-n // columns)
+    axes = _subplots(rows, columns, size, 0.9)
+    for empty in axes[n:]:
+        empty.remove()
+    return axes[:n]
+
+
 def _new_panels(n: int, size: tuple[float, float], by_row: bool, margin: float) -> Any:
+    rows, columns = (1, n) if by_row else (n, 1)
+    return _subplots(rows, columns, size, margin)
+
+
+def _subplots(rows: int, columns: int, size: tuple[float, float], margin: float) -> Any:
     import matplotlib.pyplot as plt
 
-    rows, columns = (1, n) if by_row else (n, 1)
     shape = (size[0] * columns + margin, size[1] * rows)
     _, axes = plt.subplots(rows, columns, figsize=shape, layout="compressed", squeeze=False)
     return axes.ravel()

@@ -1,0 +1,243 @@
+"""Weights of linear models as images."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, isqrt, prod, sqrt
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from likely._numerics import dense
+from likely._typing import Floats
+from likely._validation import is_count
+from likely.displays import canvas
+from likely.displays.base import Display
+from likely.displays.systems import named_estimators
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError
+from likely.resampling.chains import steps_of
+
+__all__ = ["WeightImages", "WeightsDisplay"]
+
+_STEP, _AT_ONCE = 2.0**10, 512
+"""How far a feature is moved to see what that does to the features made of it: far enough that what is taken off first,
+such as a mean, costs no digits. And how many are moved at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightImages:
+    """Weights of one model over the pixels of its input.
+
+    Attributes
+    ----------
+    images : array of shape (n_classes, rows, columns), or (1, rows, columns) for two classes
+    titles : list of str
+        Whose weights they are.
+    """
+
+    images: Floats
+    titles: list[str]
+
+    def columns(self) -> dict[str, Any]:
+        """Every pixel of every image with its weight."""
+        n, rows, columns = self.images.shape
+        return {
+            "class": [title for title in self.titles for _ in range(rows * columns)],
+            "row": np.tile(np.repeat(np.arange(rows), columns), n),
+            "column": np.tile(np.arange(columns), n * rows),
+            "weight": self.images.ravel(),
+        }
+
+
+@dataclass(eq=False, repr=False)
+class WeightsDisplay(Display):
+    """Weights of linear models drawn as images, a panel for each class, all of a model in one scale of colours.
+
+    A pixel in the colour of positive weights speaks for the class where it is bright, one in that of negative weights
+    against it, a white one for nothing. Two classes with one weight vector have one panel, of the second against the
+    first.
+
+    Attributes
+    ----------
+    curves : dict {system: WeightImages}
+
+    Examples
+    --------
+    >>> from likely import Perceptron
+    >>> X, y = [[1, 1, 0, 0], [0, 0, 1, 1]], ["top", "bottom"]
+    >>> display = WeightsDisplay.from_estimator(Perceptron(keep="last").fit(X, y))
+    >>> display.curves["Perceptron"].titles, display.curves["Perceptron"].images
+    (['top against bottom'], array([[[ 1.,  1.],
+            [-1., -1.]]]))
+    >>> display.frame("pyarrow").column_names
+    ['system', 'class', 'row', 'column', 'weight']
+    """
+
+    curves: Mapping[str, WeightImages]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, shape: tuple[int, int] | None = None, *, name: str | None = None) -> Self:
+        """Take the weights of fitted models back to their input; nothing is drawn until ``plot``.
+
+        Parameters
+        ----------
+        estimator : fitted model with ``coef_``, or pipeline that ends in one, or mapping {name: model}
+            The steps before the model must be linear, such as PCA and Standardize: a weight is then that of a pixel of
+            their input, by how much moving the pixel moves the score.
+        shape : (rows, columns), optional
+            Of the image that the features are, row by row; by default a square.
+        name : str, optional
+            Of a single system; by default the estimator's class.
+        """
+        images = {key: _images_of(system, shape) for key, system in named_estimators(estimator, name).items()}
+        titles = [of.titles for of in images.values()]
+        if any(others != titles[0] for others in titles):
+            raise IncompatiblePartsError(
+                "Weights beside each other need the same classes, but one model has those of "
+                f"{titles[0][:10]} and another of {next(others for others in titles if others != titles[0])[:10]}."
+            )
+        return cls(images)
+
+    def plot(self, ax: Any = None, *, limit: float | None = None, colorbar: bool = True, **image: Any) -> Self:
+        """Draw a panel for each class of each system.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a sequence of one for each panel, optional
+            By default those of a new figure.
+        limit : float, optional
+            The weight, of either sign, from which on colours are full; by default the largest of each system.
+        colorbar : bool, default True
+            Whether to draw the scale of colours beside the panels of a system.
+        **image
+            Options of matplotlib's imshow.
+        """
+        if limit is not None and not limit > 0:
+            raise InvalidParameterError(f"limit must be a positive weight, but is {limit!r}.")
+        n_panels = sum(len(of.titles) for of in self.curves.values())
+        axes = canvas.grid(ax, n_panels, self._n_columns(n_panels), self._panel_size(n_panels))
+        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+        for row, (name, of) in zip(np.split(axes, len(self.curves)), self.curves.items(), strict=True):
+            drawn = _draw(row, of, limit or float(np.abs(of.images).max()) or 1.0, image)
+            if len(self.curves) > 1:
+                row[0].set_ylabel(name)
+            if colorbar:
+                scale = self.figure_.colorbar(drawn, ax=list(row), label="weight", aspect=30, pad=0.02)
+                scale.outline.set_visible(False)
+        return self
+
+    def _n_columns(self, n_panels: int) -> int:
+        """A row for each system, or, of a single one, rows of five panels or more."""
+        if len(self.curves) > 1:
+            return n_panels // len(self.curves)
+        return min(n_panels, max(5, ceil(sqrt(2 * n_panels))))
+
+    def _panel_size(self, n_panels: int) -> tuple[float, float]:
+        """Width and height in inches: in proportion to the image, with room for a title."""
+        _, rows, columns = next(iter(self.curves.values())).images.shape
+        side = 3.2 if n_panels == 1 else 1.6
+        tall = float(np.clip(rows / columns, 0.2, 5)) ** 0.5
+        return side / tall, side * tall + 0.3
+
+
+def _draw(axes: Any, of: WeightImages, limit: float, options: dict[str, Any]) -> Any:
+    """The images of one system, of which the last is given back."""
+    options = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "interpolation": "nearest", **options}
+    for panel, title, pixels in zip(axes, of.titles, of.images, strict=True):
+        drawn = panel.imshow(pixels, **options)
+        panel.set_title(title, fontsize=10)
+        panel.set(xticks=[], yticks=[])
+        panel.spines[:].set_color("#cccccc")
+    return drawn
+
+
+def _images_of(model: Any, shape: tuple[int, int] | None) -> WeightImages:
+    check_is_fitted(model)
+    *features, last = steps_of(model)
+    if not hasattr(last, "coef_"):
+        raise IncompatiblePartsError(
+            f"{type(last).__name__} has no coef_, so there are no weights to draw. Use a linear model, or a pipeline "
+            "that ends in one."
+        )
+    weights = np.atleast_2d(dense(last.coef_))
+    titles = _titles(last, len(weights))
+    if features:
+        weights = weights @ _matrix_of(features).T
+    return WeightImages(weights.reshape(len(weights), *_checked_shape(shape, weights.shape[1])), titles)
+
+
+def _titles(model: Any, n_vectors: int) -> list[str]:
+    """The class of each weight vector; of a model without classes, its outputs."""
+    if not hasattr(model, "classes_"):
+        return ["weights"] if n_vectors == 1 else [f"output {k}" for k in range(n_vectors)]
+    labels = [str(label) for label in np.asarray(model.classes_).tolist()]
+    if n_vectors == 1 and len(labels) == 2:
+        return [f"{labels[1]} against {labels[0]}"]
+    if n_vectors != len(labels):
+        raise IncompatiblePartsError(
+            f"{type(model).__name__} has {n_vectors} weight vectors for {len(labels)} classes, but a picture shows one "
+            "for each class, or one for two."
+        )
+    return labels
+
+
+def _checked_shape(shape: Any, n_features: int) -> tuple[int, int]:
+    if shape is None:
+        side = isqrt(n_features)
+        if side * side != n_features:
+            raise InvalidParameterError(
+                f"{n_features} features make no square image. Give shape=(rows, columns) whose product is {n_features}."
+            )
+        return side, side
+    sides = tuple(shape)
+    if len(sides) != 2 or not all(is_count(side, 1, n_features) for side in sides) or prod(sides) != n_features:
+        raise InvalidParameterError(
+            f"shape must be two whole numbers, rows and columns, whose product is the {n_features} features of the "
+            f"input, but is {shape!r}."
+        )
+    return int(sides[0]), int(sides[1])
+
+
+def _matrix_of(features: list[Any]) -> Floats:
+    """What a chain of linear steps multiplies rows by."""
+    matrix = _matrix(features[0], features[0].n_features_in_)
+    for step in features[1:]:
+        matrix = matrix @ _matrix(step, matrix.shape[1])
+    return matrix
+
+
+def _matrix(step: Any, n_features: int) -> Floats:
+    """The matrix P of a step x ↦ xP + c, read off what it does to one feature at a time, and tried on all together.
+
+    So it matters neither whose step it is nor what it calls its parameters.
+    """
+    origin = _transformed(step, np.zeros((1, n_features)))
+    parts = []
+    for low in range(0, n_features, _AT_ONCE):
+        moved = _STEP * np.eye(min(_AT_ONCE, n_features - low), n_features, low)
+        parts.append((_transformed(step, moved) - origin) / _STEP)
+    P = np.vstack(parts)
+    trials = np.random.default_rng(0).normal(size=(8, n_features)) * 10.0 ** np.arange(-2, 6)[:, None]
+    expected, found = trials @ P + origin, _transformed(step, trials)
+    if not (np.abs(found - expected) <= 1e-6 * np.abs(expected).max(axis=1, keepdims=True)).all():
+        raise _not_linear(step)
+    return P
+
+
+def _transformed(step: Any, X: Floats) -> Floats:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that the rows do not bear, and of what is not linear
+        try:
+            return dense(step.transform(X))
+        except ValueError as error:
+            raise _not_linear(step) from error
+
+
+def _not_linear(step: Any) -> IncompatiblePartsError:
+    return IncompatiblePartsError(
+        f"The step {type(step).__name__} is not linear, so the model behind it has no weights over the input. Draw a "
+        "pipeline of linear steps, such as Standardize and PCA, or the last step alone."
+    )
