@@ -18,19 +18,32 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import binary_dilation
 from scipy.special import ndtri
+from sklearn import decomposition
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline as peer_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.svm import SVC
 
 from likely import (
+    LDA,
+    PCA,
     Application,
+    Center,
     GaussianClassifier,
     IncompatiblePartsError,
     InvalidDataError,
     InvalidParameterError,
     MissingDependencyError,
+    Perceptron,
+    QuadraticFeatures,
+    Standardize,
     Trials,
+    Whiten,
     bayes_error,
     confusion,
+    make_pipeline,
     min_dcf,
     risk_coverage,
 )
@@ -46,6 +59,7 @@ from likely.displays import (
     RocDisplay,
     ScoreHistogramDisplay,
     TippettDisplay,
+    WeightsDisplay,
 )
 from likely.displays.thinning import thinned
 
@@ -774,3 +788,197 @@ def test_minima_on_the_hull_are_those_of_evaluation():
     curve = BayesErrorDisplay.from_predictions(y, llr, name="A", prior_log_odds=[0.0]).curves["A"]
 
     assert curve.minimum[0] == pytest.approx(min_dcf(y, llr, 0.5))
+
+
+# Weights as images.
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    """Pictures of two by three pixels, far from zero, of three classes."""
+    rng = np.random.default_rng(4)
+    y = np.repeat(["a", "b", "c"], 30)
+    return 1000 + rng.normal(size=(90, 6)) @ rng.normal(size=(6, 6)) + np.repeat(rng.normal(size=(3, 6)), 30, axis=0), y
+
+
+def slopes(model, X):
+    """By how much the scores rise with each feature, one row a class."""
+    at = X[0]
+    return np.array([_scores(model, at + step) - _scores(model, at - step) for step in np.eye(6)]).T / 2
+
+
+def _scores(model, x):
+    return np.atleast_1d(np.asarray(model.decision_function(x[None]))[0])
+
+
+CHAINS = [
+    lambda last: make_pipeline(PCA(4), last),
+    lambda last: make_pipeline(Standardize(), PCA(4), last),
+    lambda last: make_pipeline(Center(), Whiten(), last),
+    lambda last: make_pipeline(LDA(), last),
+    lambda last: peer_pipeline(StandardScaler(), decomposition.PCA(3, whiten=True), last),
+    lambda last: peer_pipeline(MinMaxScaler(), "passthrough", last),
+]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("classes", ["abc", "ab"])
+def test_weights_are_those_of_the_input_whatever_linear_steps_come_first(chain, classes, pictures):
+    X, y = pictures
+    kept = np.isin(y, list(classes))
+    model = chain(RidgeClassifier()).fit(X[kept], y[kept])
+
+    (images,) = WeightsDisplay.from_estimator(model, (2, 3), name="A").curves.values()
+
+    assert images.titles == (["a", "b", "c"] if classes == "abc" else ["b against a"])
+    assert_allclose(images.images.reshape(-1, 6), slopes(model, X), rtol=1e-6, atol=1e-9)
+
+
+def test_weights_of_a_model_alone_are_its_own(pictures):
+    model = RidgeClassifier().fit(*pictures)
+
+    images = WeightsDisplay.from_estimator(model, shape=(3, 2)).curves["RidgeClassifier"].images
+
+    assert_array_equal(images, model.coef_.reshape(3, 3, 2))
+
+
+def test_weights_of_frames_and_of_a_regression_are_taken(pictures):
+    X, y = pictures
+    frame = pd.DataFrame(X, columns=list("pqrstu"))
+    model = peer_pipeline(StandardScaler(), Ridge()).set_output(transform="pandas").fit(frame, y == "a")
+
+    images = WeightsDisplay.from_estimator(model, (1, 6)).curves["Pipeline"]
+
+    assert images.titles == ["weights"]
+    assert_allclose(images.images[0, 0], model[-1].coef_ / model[0].scale_)
+    several = Ridge().fit(X, np.column_stack([y == "a", y == "b"]))
+    assert WeightsDisplay.from_estimator(several, (1, 6)).curves["Ridge"].titles == ["output 0", "output 1"]
+
+
+def test_weights_are_drawn_in_one_scale_whose_middle_is_zero(pictures):
+    model = RidgeClassifier().fit(*pictures)
+    display = WeightsDisplay.from_estimator(model, (2, 3)).plot()
+
+    (images,) = display.curves.values()
+    drawn = [panel.images[0] for panel in display.ax_]
+
+    largest = np.abs(model.coef_).max()
+    assert [image.get_clim() for image in drawn] == [(-largest, largest)] * 3
+    assert_array_equal([image.get_array() for image in drawn], images.images)
+    assert [panel.get_title() for panel in display.ax_] == ["a", "b", "c"]
+    assert len(display.figure_.axes) == 4
+    assert_nothing_is_cut_off(display.figure_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 26])
+@pytest.mark.parametrize("shape", [(4, 4), (1, 16), (16, 1)])
+def test_weights_of_any_number_of_classes_are_drawn(n_classes, shape, rng):
+    y = np.arange(80) % n_classes
+    model = RidgeClassifier().fit(rng.normal(size=(80, 16)), y)
+
+    display = WeightsDisplay.from_estimator(model, shape).plot()
+
+    assert len(axes_of(display)) == (1 if n_classes == 2 else n_classes)
+    assert_nothing_is_cut_off(display.figure_)
+
+
+def test_weights_of_several_models_have_a_row_and_a_scale_each(pictures):
+    X, y = pictures
+    models = {"small": RidgeClassifier(1e6).fit(X, y), "large": RidgeClassifier(1e-3).fit(X, y)}
+    display = WeightsDisplay.from_estimator(models, (2, 3)).plot()
+
+    tops = [float(panel.images[0].get_clim()[1]) for panel in display.ax_]
+
+    assert [panel.get_ylabel() for panel in display.ax_] == ["small", "", "", "large", "", ""]
+    assert tops == pytest.approx([np.abs(models[name].coef_).max() for name in ("small", "large") for _ in range(3)])
+    assert len({round(panel.get_position().y0, 6) for panel in display.ax_}) == 2
+    assert_nothing_is_cut_off(display.figure_)
+
+
+def test_weights_that_are_all_zero_are_drawn(ax):
+    model = Ridge().fit(np.ones((5, 4)), np.ones(5))
+
+    WeightsDisplay.from_estimator(model).plot(ax)
+
+    assert ax.images[0].get_clim() == (-1, 1)
+
+
+def test_weights_are_drawn_on_given_axes_with_the_options_given(pictures):
+    axes = Figure().subplots(1, 3)
+    display = WeightsDisplay.from_estimator(RidgeClassifier().fit(*pictures), (2, 3))
+
+    assert display.plot(axes, limit=0.5, colorbar=False, cmap="PiYG") is display
+
+    assert list(display.ax_) == list(axes)
+    assert display.figure_ is axes[0].figure
+    assert len(display.figure_.axes) == 3
+    assert axes[0].images[0].get_clim() == (-0.5, 0.5)
+    assert axes[0].images[0].get_cmap().name == "PiYG"
+    assert not plt.get_fignums()
+
+
+def test_a_frame_of_weights_has_every_pixel_of_every_class(pictures):
+    model = RidgeClassifier().fit(*pictures)
+
+    frame = WeightsDisplay.from_estimator(model, (2, 3), name="A").frame("pandas")
+
+    assert list(frame.columns) == ["system", "class", "row", "column", "weight"]
+    assert len(frame) == 18
+    pixel = frame[(frame["class"] == "b") & (frame["row"] == 1) & (frame["column"] == 2)]
+    assert pixel["weight"].item() == model.coef_[1, 5]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        QuadraticFeatures(),
+        QuantileTransformer(n_quantiles=20),
+        MinMaxScaler(clip=True),
+        decomposition.NMF(2, max_iter=2000),
+        OneHotEncoder(),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_behind_a_step_that_is_not_linear_are_refused(step, pictures):
+    model = peer_pipeline(step, RidgeClassifier()).fit(*pictures)
+
+    with pytest.raises(IncompatiblePartsError, match=f"The step {type(step).__name__} is not linear"):
+        WeightsDisplay.from_estimator(model, (2, 3))
+
+
+def test_weights_that_make_no_picture_are_refused(pictures, flowers):
+    X, y = pictures
+    model = RidgeClassifier().fit(X, y)
+    shown = WeightsDisplay.from_estimator(model, (2, 3))
+
+    with pytest.raises(InvalidParameterError, match=r"6 features make no square image. Give shape=\(rows, columns\)"):
+        WeightsDisplay.from_estimator(model)
+    for shape in [(2, 2), (2,), (-2, -3), (2.0, 3.0)]:
+        with pytest.raises(InvalidParameterError, match="whose product is the 6 features"):
+            WeightsDisplay.from_estimator(model, shape)
+    with pytest.raises(IncompatiblePartsError, match="GaussianClassifier has no coef_"):
+        WeightsDisplay.from_estimator(GaussianClassifier().fit(*flowers), (1, 2))
+    with pytest.raises(IncompatiblePartsError, match="has 6 weight vectors for 4 classes"):
+        WeightsDisplay.from_estimator(SVC(kernel="linear").fit(X, np.arange(90) % 4), (2, 3))
+    with pytest.raises(IncompatiblePartsError, match="need the same classes"):
+        WeightsDisplay.from_estimator({"three": model, "two": RidgeClassifier().fit(X, y == "a")}, (2, 3))
+    with pytest.raises(InvalidParameterError, match="limit must be a positive weight, but is 0"):
+        shown.plot(limit=0)
+    with pytest.raises(InvalidParameterError, match="a sequence of 3 axes"):
+        shown.plot(Figure().subplots())
+
+
+def test_weights_of_an_unfitted_model_are_refused():
+    with pytest.raises(NotFittedError):
+        WeightsDisplay.from_estimator(Perceptron())
+
+
+def test_weights_without_matplotlib_are_computed_but_not_drawn(pictures, monkeypatch):
+    shown = WeightsDisplay.from_estimator(RidgeClassifier().fit(*pictures), (2, 3))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "matplotlib.figure")
+
+    assert len(shown.frame("pyarrow")) == 18
+    with pytest.raises(MissingDependencyError, match=r"pip install 'likely\[plot\]'$"):
+        shown.plot()
