@@ -126,10 +126,8 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         return np.asarray(found.cluster_centers_ + mean)
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
-        middle = self.centres_.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            Z, centres = ((values - middle) / self.width_ for values in (rows, self.centres_))
-            np.multiply(_squared_distances(Z, centres), -0.5, out=out)
+            np.multiply(_squared_distances(rows, self.centres_, self.width_), -0.5, out=out)
         np.exp(out, out=out)
         return bool(np.isfinite(rows).all()) and not np.isnan(out.min(initial=0.0))
 
@@ -138,15 +136,20 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         return len(self.centres_)
 
 
-def _squared_distances(Z: Floats, centres: Floats) -> Floats:
-    """‖z − c‖² = ‖z‖² − 2z'c + ‖c‖², but straight from the differences where that would cancel too much."""
-    lengths, squares = np.einsum("ij,ij->i", Z, Z), np.einsum("ij,ij->i", centres, centres)
-    distances = Z @ (-2.0 * centres.T)
+def _squared_distances(X: Floats, centres: Floats, width: float) -> Floats:
+    """Squared distances in widths: ‖z − c‖² = ‖z‖² − 2z'c + ‖c‖² about the middle of the centres.
+
+    Where that would cancel too much they are made of the differences, at several times the cost.
+    """
+    middle = centres.mean(axis=0)
+    Z, C = (X - middle) / width, (centres - middle) / width
+    lengths, squares = np.einsum("ij,ij->i", Z, Z), np.einsum("ij,ij->i", C, C)
+    distances = Z @ (-2.0 * C.T)
     distances += lengths[:, None]
     distances += squares
     far = ~(lengths + squares.max() <= LOST)
     if far.any():
-        distances[far] = cdist(Z[far], centres, "sqeuclidean")
+        distances[far] = cdist(X[far], centres, "sqeuclidean") / width / width
     return np.asarray(np.maximum(distances, 0.0, out=distances))
 
 

@@ -30,6 +30,10 @@ def _last_has(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline.steps[-1][1], name)
 
 
+def _gives_features(pipeline: Any) -> bool:
+    return pipeline.steps[-1][1] in (None, "passthrough") or hasattr(pipeline.steps[-1][1], "transform")
+
+
 class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     """scikit-learn's pipeline, passing on evidence, decisions, weights and instalments.
 
@@ -39,8 +43,9 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     step; from a source, each step on the rows as the steps before it map them, a block at a time.
 
     An expansion such as :class:`likely.QuadraticFeatures` of all rows may be too large to hold. Where it would take
-    more than 2²⁷ values, ``fit`` learns a block at a time too, if every step has ``fit_source`` and none is a
-    regression; and scores through an expansion are always made of runs of rows.
+    more than 2²⁷ values, ``fit`` learns a block at a time too, if every step has ``fit_source``; the result is the
+    same to rounding, or to the tolerance of a model that iterates. Scores through an expansion are made of runs of
+    rows.
 
     Parameters
     ----------
@@ -68,7 +73,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
                 self.__dict__.pop("_sums", None)
                 if not plain or not fit_large_expansion(steps_of(self), X, y, sample_weight):
                     weights = {} if sample_weight is None else self._weights_by_step(sample_weight)
-                    super().fit(X, y, **params, **weights)
+                    super().fit(X, y, **(params | weights))
         return self
 
     def _fit_sums(self, fit: Callable[[ChainSums], ChainSums]) -> bool:
@@ -135,6 +140,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         for step in steps_of(self)[:-1]:
             X = step.transform(X)
         return X
+
+    @available_if(_gives_features)  # type: ignore[untyped-decorator]
+    def transform(self, X: Any, **params: Any) -> Any:
+        """The rows mapped through all steps."""
+        return self._in_runs(super().transform, X, **params)
 
     @available_if(_last_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **params: Any) -> Any:

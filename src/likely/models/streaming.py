@@ -23,7 +23,8 @@ MOST_VALUES = 2**27
 time, anew for every pass of every step after them, which saves the memory and costs the time."""
 
 RUN_VALUES, RUN_ROWS = 2**24, 64
-"""Values that an expansion makes at once when rows are scored, and least rows of such a run."""
+"""Values that an expansion makes at once when rows are scored, or shown to a model that learns from blocks in order;
+and least rows of such a run."""
 
 
 def fit_from_source(steps: list[Any], source: Source) -> None:
@@ -43,21 +44,29 @@ def fit_from_source(steps: list[Any], source: Source) -> None:
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
     """Fit the steps from a source over the arrays, if an expansion among them would be too large to hold.
 
-    Not for regressions, of whose targets a source does not say whether they came as one column or as a list, nor for
-    steps that learn from arrays alone.
+    Not for steps that learn from arrays alone, nor for a y of one column, which a source tells from no other.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or is_regressor(steps[-1]) or not all(hasattr(step, "fit_source") for step in steps):
+    if len(shape) != 2 or not all(hasattr(step, "fit_source") for step in steps):
         return False
     width = _widest(steps[:-1], shape[1])
-    if shape[0] * width <= MOST_VALUES:
+    if shape[0] * width <= MOST_VALUES or np.shape(y)[1:] == (1,):
         return False
-    names, supervised = BaseEstimator(), any(get_tags(step).target_tags.required for step in steps)
-    rows, labels, weight, kept = check_training(names, "Pipeline", X, y, sample_weight, True, supervised)
-    classes, codes = (None, None) if labels is None else encode_labels(labels)
-    fit_from_source(steps, ArraySource(rows, codes, weight, classes, positions=kept).cut_for(width))
+    names = BaseEstimator()
+    fit_from_source(steps, _source(names, steps, X, y, sample_weight, _rows_of_a_run(width)))
     pass_names_on(steps, getattr(names, "feature_names_in_", None))
     return True
+
+
+def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, block_rows: int) -> ArraySource:
+    """Checked rows, in their order, with the labels or targets that the steps need."""
+    supervised, regression = any(get_tags(step).target_tags.required for step in steps), is_regressor(steps[-1])
+    rows, y, weight, kept = check_training(names, "Pipeline", X, y, sample_weight, True, supervised, regression)
+    if y is None or regression:
+        targets = y if y is None or y.ndim == 2 else y[:, None]
+        return ArraySource(rows, None, weight, None, None, block_rows, kept, targets)
+    classes, codes = encode_labels(y)
+    return ArraySource(rows, codes, weight, classes, None, block_rows, kept)
 
 
 def _widest(steps: list[Any], n_features: int) -> int:
@@ -83,7 +92,7 @@ def in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
     What is no array, and scores that are none, are not cut.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    most = max(RUN_ROWS, RUN_VALUES // max(width, 1))
+    most = _rows_of_a_run(width)
     if not width or len(shape) != 2 or shape[0] <= most:
         return score(X)
     is_sparse = bool(issparse(X))
@@ -94,6 +103,10 @@ def in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
         if not isinstance(parts[0], np.ndarray):
             return score(X)
     return np.concatenate(parts)
+
+
+def _rows_of_a_run(width: int) -> int:
+    return max(RUN_ROWS, RUN_VALUES // max(width, 1))
 
 
 def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
