@@ -28,7 +28,7 @@ from likely.objectives.perceptron import PerceptronWeights, mistakes_of, present
 __all__ = ["Perceptron"]
 
 ROWS, VALUES = 2**14, 2**20
-"""Most rows and most dense values of a block: rows of narrower numbers are widened a block at a time."""
+"""Most rows and most values of a block of dense rows, which is widened to double precision at a time."""
 
 CANDIDATES = 8
 """Weights of an epoch that a pocket judges besides the last ones: those right the longest."""
@@ -280,8 +280,9 @@ def _products(coef: Floats, intercept: Floats, X: Floats) -> Floats:
 
 
 def _in_order(rows: Rows, codes: Integers, weight: Any, classes: Labels, kept: Integers | None) -> ArraySource:
-    """A source that keeps the order of the rows; sparse ones are never widened, so only their number limits a block."""
-    most = ROWS if issparse(rows) else max(1, min(ROWS, VALUES // max(rows.shape[1], 1)))
+    """A source that keeps the order of the rows; sparse ones, which are never widened, in one block."""
+    n, d = rows.shape
+    most = n if issparse(rows) else max(1, min(ROWS, VALUES // max(d, 1)))
     return ArraySource(rows, codes, weight, classes, block_rows=most, positions=kept)
 
 

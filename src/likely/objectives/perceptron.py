@@ -115,13 +115,12 @@ def _taken(rows: Any, which: Integers) -> Block:
     return Block(rows.X[which], rows.codes[which], weight, positions=places)
 
 
-def _access(X: Rows) -> tuple[Any, Floats, Integers, Integers]:
-    """Rows as the loops take them."""
-    none = np.empty(0, dtype=np.intp)
+def _access(X: Rows) -> tuple[Any, Floats, Any, Integers]:
+    """Rows as the loops take them: always arrays of the same types, so that one compiled loop serves all."""
     if not issparse(X):
-        return np.ascontiguousarray(dense(X)), np.empty(0), none, none
-    places = [np.ascontiguousarray(part, dtype=np.intp) for part in (X.indices, X.indptr)]
-    return np.empty((0, 0)), np.ascontiguousarray(X.data, dtype=np.float64), places[0], places[1]
+        return np.ascontiguousarray(dense(X)), np.empty(0), np.empty(0, np.int32), np.empty(0, np.intp)
+    columns, starts = np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.intp)
+    return np.empty((0, 0)), np.ascontiguousarray(X.data, np.float64), columns, starts
 
 
 def _answers(block: Block) -> tuple[Integers, Floats]:
