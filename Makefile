@@ -20,6 +20,7 @@ check: .venv/installed
 bench: .venv/installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python benchmarks/gaussian.py
+	$(BIN)/python benchmarks/least_squares.py
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/evaluation.py
 

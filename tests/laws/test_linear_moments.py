@@ -20,7 +20,7 @@ from likely import (
     make_pipeline,
 )
 from likely.densities import joint_moments
-from likely.statistics import JointMoments
+from likely.statistics import JointMoments, Moments
 
 CLASSIFIERS = [
     LeastSquaresClassifier(),
@@ -288,3 +288,32 @@ def test_the_solution_cannot_be_bettered(rows, rng, regularization):
     for _ in range(50):
         assert cost(model.coef_ + 0.01 * rng.normal(size=4), model.intercept_ + 0.01 * rng.normal()) > best
     assert_allclose(model.residual_variance_, np.mean((y - model.predict(X)) ** 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("centre", [0, 1, 1.9, 3, 5, 1e4, 1e8])
+def test_moments_of_a_large_block_are_exact_wherever_it_lies(centre, weighted, rng):
+    """Squared where it is or about its mean, whichever way a block is summed it loses no more than a digit."""
+    X, T = rng.normal(size=(5000, 9)) + centre, rng.normal(size=(5000, 2)) + centre
+    w = rng.integers(1, 4, 5000).astype(float) if weighted else None
+    both = np.column_stack([X, T]).astype(np.longdouble)
+    both = (both - np.average(both, axis=0, weights=w)) * (1 if w is None else np.sqrt(w)[:, None])
+    exact = (both.T @ both).astype(float)
+
+    joint, plain = JointMoments.of(X, T, w), Moments.of(X, w)
+
+    rounding = 5000 * 1e-13
+    assert_allclose(joint.moments.scatter, exact, rtol=1e-12, atol=rounding)
+    assert_allclose(plain.scatter, exact[:9, :9], rtol=1e-12, atol=rounding)
+    assert_array_equal(joint.moments.scatter, joint.moments.scatter.T)
+
+
+def test_rows_that_mislead_about_the_rest_of_their_block_do_no_harm(rng):
+    X = rng.normal(size=(6400, 8)) + 1e7
+    X[:: 6400 // 32 + 1] = 1e6 * rng.normal(size=(32, 8))
+    X[1] -= 1e7
+
+    scatter = Moments.of(X).scatter
+
+    centred = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+    assert_allclose(scatter, (centred.T @ centred).astype(float), rtol=1e-12)

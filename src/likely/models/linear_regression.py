@@ -14,7 +14,7 @@ from likely._validation import check_confidence, check_option, check_penalty, ch
 from likely.blocks import AdditiveLearner, ArraySource, Source, all_or_nothing
 from likely.densities import joint_moments
 from likely.exceptions import DegenerateDataError, InvalidParameterError
-from likely.models.normal_equations import LinearFit, solve_least_squares
+from likely.models.normal_equations import LinearFit, short_blocks, solve_least_squares
 from likely.statistics import JointMoments
 
 __all__ = ["LinearRegression"]
@@ -190,7 +190,9 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         rows, y, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, True, regression=True)
         if first:
             self._had_columns = y.ndim == 2
-        return ArraySource(rows, weight=weight, positions=kept, targets=y if y.ndim == 2 else y[:, None])
+        targets = y if y.ndim == 2 else y[:, None]
+        most = short_blocks(rows.shape[1] + targets.shape[1])
+        return ArraySource(rows, weight=weight, block_rows=most, positions=kept, targets=targets)
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source that has targets; a single target is as a y without columns."""

@@ -16,7 +16,7 @@ from likely.densities.factors import inverse_factor
 from likely.exceptions import warn_of_degenerate_data
 from likely.statistics import LinearMap, Moments
 
-__all__ = ["LinearFit", "solve_least_squares"]
+__all__ = ["LinearFit", "short_blocks", "solve_least_squares"]
 
 CUT = 1e-12
 """Least eigenvalue, of inputs scaled to unit variance, at which a direction counts as determined: sums in double
@@ -64,6 +64,11 @@ class LinearFit:
     def distances(self, X: Rows) -> Floats:
         """(x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
         return _finite(over_rows(partial(_distances, self), X, 1), X)[:, 0]
+
+
+def short_blocks(width: int) -> int:
+    """Rows of blocks that are read twice in a row, for their means and for their scatter: a second-level cache full."""
+    return max(1, min(2**13, 2**20 // max(width, 1)))
 
 
 def solve_least_squares(

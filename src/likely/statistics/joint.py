@@ -9,7 +9,7 @@ import numpy as np
 from likely._numerics import dense, scratch
 from likely._typing import Floats, Rows
 from likely.exceptions import IncompatiblePartsError
-from likely.statistics.moments import Moments
+from likely.statistics.moments import Moments, scatter_about_zero
 
 __all__ = ["JointMoments"]
 
@@ -75,19 +75,27 @@ class JointMoments:
     def of(cls, X: Rows, targets: Floats, weight: Floats | None = None) -> JointMoments:
         """The moments of rows, dense or sparse, and of their targets.
 
-        Both are copied about their means into one reused piece of memory, so that one product gives the scatter.
+        Rows about zero are used where they are. Others are copied about their mean, beside the targets, into one reused
+        piece of memory, so that one product gives all of the scatter.
         """
         X = dense(X)
-        (n, d), m = X.shape, targets.shape[1]
+        n, m = len(X), targets.shape[1]
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
-        mean = np.concatenate([w @ X, w @ targets]) / total
-        both = scratch((n, d + m), slot=1)
-        np.subtract(X, mean[:d], out=both[:, :d])
-        np.subtract(targets, mean[d:], out=both[:, d:])
-        if weight is not None:
-            both *= np.sqrt(weight)[:, None]
-        return cls(Moments(total, mean, both.T @ both), m)
+        target_mean = np.asarray(w @ targets / total)
+        # The sums of the rows and their products with the targets, in one pass.
+        beside = scratch((n, m + 1), slot=0)
+        beside[:, 0] = w
+        np.multiply(targets - target_mean, w[:, None], out=beside[:, 1:])
+        sums = X.T @ beside
+        mean = sums[:, 0] / total
+        inputs = scatter_about_zero(X, mean) if weight is None else None
+        if inputs is None:
+            scatter = _side_by_side(X, targets, (mean, target_mean), weight)
+        else:
+            # Targets about their mean sum to zero but for rounding, which rows about zero do not magnify.
+            scatter = _bordered(inputs, sums[:, 1:], beside[:, 1:].T @ beside[:, 1:])
+        return cls(Moments(total, np.concatenate([mean, target_mean]), scatter), m)
 
     def __add__(self, other: JointMoments) -> JointMoments:
         if not isinstance(other, JointMoments) or self.n_targets != other.n_targets:
@@ -100,3 +108,22 @@ class JointMoments:
     def is_finite(self) -> bool:
         """Whether the sums are finite, which they are only if rows and targets were, and not too large to square."""
         return self.moments.is_finite()
+
+
+def _side_by_side(X: Floats, targets: Floats, means: tuple[Floats, Floats], weight: Floats | None) -> Floats:
+    """The scatter of rows and targets, copied about their means."""
+    (n, d), m = X.shape, targets.shape[1]
+    both = scratch((n, d + m), slot=1)
+    np.subtract(X, means[0], out=both[:, :d])
+    np.subtract(targets, means[1], out=both[:, d:])
+    if weight is not None:
+        both *= np.sqrt(weight)[:, None]
+    return np.asarray(both.T @ both)
+
+
+def _bordered(inputs: Floats, cross: Floats, targets: Floats) -> Floats:
+    """One scatter matrix from its parts."""
+    d, m = cross.shape
+    scatter = np.empty((d + m, d + m))
+    scatter[:d, :d], scatter[:d, d:], scatter[d:, :d], scatter[d:, d:] = inputs, cross, cross.T, targets
+    return scatter

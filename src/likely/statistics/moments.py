@@ -19,7 +19,10 @@ from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.linear_map import LinearMap
 
-__all__ = ["DiagonalMoments", "Moments"]
+__all__ = ["DiagonalMoments", "Moments", "scatter_about_zero", "scatter_of"]
+
+LARGE, MOST_CANCELLED = 2**15, 16.0
+"""Values of a block that may be worth not copying, and how far its squares may exceed those about the mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +82,10 @@ class Moments:
         With ``overwrite`` an array in double precision may be used as working space.
         """
         X = dense(X)
-        total = float(len(X)) if weight is None else float(weight.sum())
-        mean = np.asarray((X.sum(axis=0) if weight is None else weight @ X) / total)
-        # Rows that are not finite are kept as they are, to be looked at.
-        spare = overwrite and bool(np.isfinite(mean).all())
-        centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
-        if weight is not None:
-            centred *= np.sqrt(weight)[:, None]
-        return cls(total, mean, centred.T @ centred)
+        w = np.ones(len(X)) if weight is None else weight
+        total = float(w.sum())
+        mean = np.asarray(w @ X / total)
+        return cls(total, mean, scatter_of(X, mean, weight, overwrite))
 
     @classmethod
     def grouped(
@@ -262,6 +261,37 @@ class DiagonalMoments:
     def is_finite(self) -> bool:
         """Whether all sums are finite, which they are only if the values present were."""
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+
+
+def scatter_of(X: Floats, mean: Floats, weight: Floats | None, overwrite: bool = False) -> Floats:
+    """Σ w (x − mean)(x − mean)'; with ``overwrite`` the rows' memory may be used as working space."""
+    scatter = scatter_about_zero(X, mean) if weight is None else None
+    if scatter is not None:
+        return scatter
+    # Rows that are not finite are kept as they are, to be looked at.
+    spare = overwrite and bool(np.isfinite(mean).all())
+    centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
+    if weight is not None:
+        centred *= np.sqrt(weight)[:, None]
+    return np.asarray(centred.T @ centred)
+
+
+def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
+    """Σ (x − mean)(x − mean)' of rows that lie about zero, or None of others, which must be centred first.
+
+    Copying a large block to centre it takes as long as the product. Where no column's mean square is more than 16 times
+    its variance, X'X − n mean mean' loses at most four bits. A few rows tell beforehand whether it is worth trying.
+    """
+    n = len(X)
+    if X.size < LARGE:
+        return None
+    few = X[:: n // 32 + 1]
+    excess = np.einsum("ij,ij->j", few, few) / len(few) - np.square(mean)
+    if not bool((np.square(mean) <= MOST_CANCELLED / 4 * excess).all()):
+        return None
+    squares = X.T @ X
+    scatter = squares - n * np.outer(mean, mean)
+    return scatter if bool((squares.diagonal() <= MOST_CANCELLED * scatter.diagonal()).all()) else None
 
 
 def _freeze(statistic: Any, *names: str) -> None:
