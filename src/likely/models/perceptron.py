@@ -144,7 +144,11 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, block by block in order; an error leaves the model as it was."""
+        """Learn from the rows of a source, block by block in order; an error leaves the model as it was.
+
+        The order is the source's: an :class:`likely.ArraySource` of many features has its rows by class unless
+        ``block_rows`` is given, and then ``shuffle=True`` helps.
+        """
         if source.classes is None:
             raise SourceError("Perceptron learns from classes, but the source has none. Give it codes and classes.")
         with all_or_nothing(self):
