@@ -253,6 +253,8 @@ def test_steps_without_fit_source_are_named_and_fitted_from_arrays(data, small):
     with pytest.raises(IncompatiblePartsError, match="StandardScaler has no fit_source"):
         chain.fit_source(ArraySource(X, y, classes=np.arange(2)))
     assert chain.fit(X, y).log_likelihood(X).shape == (90, 2)
+    with pytest.raises(IncompatiblePartsError, match="GaussianClassifier has no transform, so it has nothing to pass"):
+        make_pipeline(QuadraticFeatures(), GaussianClassifier(), GaussianClassifier()).fit(X, y)
 
 
 def test_instalments_need_steps_that_learn_from_moments(data):

@@ -29,16 +29,24 @@ and least rows of such a run."""
 
 def fit_from_source(steps: list[Any], source: Source) -> None:
     """Fit each step on a source's rows, mapped a block at a time by the steps before it."""
-    for step in steps:
-        if not hasattr(step, "fit_source") or not (step is steps[-1] or hasattr(step, "transform")):
-            raise IncompatiblePartsError(
-                f"{type(step).__name__} has no fit_source, so this chain cannot be learned from a source. Use fit, or "
-                "steps of this library such as Standardize, QuadraticFeatures and GaussianClassifier."
-            )
+    _check_streams(steps)
     for step in steps[:-1]:
         step.fit_source(source)
         source = MappedSource(source, step.transform)
     steps[-1].fit_source(source)
+
+
+def _check_streams(steps: list[Any]) -> None:
+    for step in steps:
+        if not hasattr(step, "fit_source"):
+            raise IncompatiblePartsError(
+                f"{type(step).__name__} has no fit_source, so this chain cannot be learned from a source. Use fit, or "
+                "steps of this library such as Standardize, QuadraticFeatures and GaussianClassifier."
+            )
+        if step is not steps[-1] and not hasattr(step, "transform"):
+            raise IncompatiblePartsError(
+                f"{type(step).__name__} has no transform, so it has nothing to pass on and can only be the last step."
+            )
 
 
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
