@@ -302,10 +302,13 @@ def test_moments_of_a_large_block_are_exact_wherever_it_lies(centre, weighted, r
 
     joint, plain = JointMoments.of(X, T, w), Moments.of(X, w)
 
-    rounding = 5000 * 1e-13
+    rounding = 5000 * 2e-13
     assert_allclose(joint.moments.scatter, exact, rtol=1e-12, atol=rounding)
     assert_allclose(plain.scatter, exact[:9, :9], rtol=1e-12, atol=rounding)
     assert_array_equal(joint.moments.scatter, joint.moments.scatter.T)
+    mean = np.average(np.column_stack([X, T]).astype(np.longdouble), axis=0, weights=w).astype(float)
+    assert_allclose(joint.moments.mean, mean, rtol=1e-15, atol=2e-14)
+    assert_allclose(plain.mean, mean[:9], rtol=1e-15, atol=2e-14)
 
 
 def test_rows_that_mislead_about_the_rest_of_their_block_do_no_harm(rng):

@@ -9,7 +9,7 @@ import numpy as np
 from likely._numerics import dense, scratch
 from likely._typing import Floats, Rows
 from likely.exceptions import IncompatiblePartsError
-from likely.statistics.moments import Moments, scatter_about_zero
+from likely.statistics.moments import Moments, about_mean, scatter_about_zero
 
 __all__ = ["JointMoments"]
 
@@ -82,20 +82,17 @@ class JointMoments:
         n, m = len(X), targets.shape[1]
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
-        target_mean = np.asarray(w @ targets / total)
-        # The sums of the rows and their products with the targets, in one pass.
+        # Targets about their mean, so that one product gives the sums of the rows, and theirs with the targets.
         beside = scratch((n, m + 1), slot=0)
         beside[:, 0] = w
-        np.multiply(targets - target_mean, w[:, None], out=beside[:, 1:])
+        target_mean = np.asarray(w @ targets / total)
+        np.subtract(targets, target_mean, out=beside[:, 1:])
         sums = X.T @ beside
-        mean = sums[:, 0] / total
-        inputs = scatter_about_zero(X, mean) if weight is None else None
+        mean = np.concatenate([sums[:, 0] / total, target_mean])
+        inputs = scatter_about_zero(X, mean[:-m]) if weight is None else None
         if inputs is None:
-            scatter = _side_by_side(X, targets, (mean, target_mean), weight)
-        else:
-            # Targets about their mean sum to zero but for rounding, which rows about zero do not magnify.
-            scatter = _bordered(inputs, sums[:, 1:], beside[:, 1:].T @ beside[:, 1:])
-        return cls(Moments(total, np.concatenate([mean, target_mean]), scatter), m)
+            return cls(Moments(total, *_side_by_side(X, beside[:, 1:], mean, weight)), m)
+        return cls(Moments(total, mean, _bordered(inputs, sums[:, 1:], beside[:, 1:])), m)
 
     def __add__(self, other: JointMoments) -> JointMoments:
         if not isinstance(other, JointMoments) or self.n_targets != other.n_targets:
@@ -110,20 +107,22 @@ class JointMoments:
         return self.moments.is_finite()
 
 
-def _side_by_side(X: Floats, targets: Floats, means: tuple[Floats, Floats], weight: Floats | None) -> Floats:
-    """The scatter of rows and targets, copied about their means."""
+def _side_by_side(X: Floats, targets: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Mean and scatter of rows, copied about their mean, and of targets that are about theirs already."""
     (n, d), m = X.shape, targets.shape[1]
     both = scratch((n, d + m), slot=1)
-    np.subtract(X, means[0], out=both[:, :d])
-    np.subtract(targets, means[1], out=both[:, d:])
-    if weight is not None:
-        both *= np.sqrt(weight)[:, None]
-    return np.asarray(both.T @ both)
+    np.subtract(X, mean[:d], out=both[:, :d])
+    both[:, d:] = targets
+    return about_mean(both, mean, weight)
 
 
 def _bordered(inputs: Floats, cross: Floats, targets: Floats) -> Floats:
-    """One scatter matrix from its parts."""
+    """The scatter of rows and targets, from the parts of it that are known.
+
+    Targets about their mean sum to zero but for rounding, which rows about zero do not magnify.
+    """
     d, m = cross.shape
     scatter = np.empty((d + m, d + m))
-    scatter[:d, :d], scatter[:d, d:], scatter[d:, :d], scatter[d:, d:] = inputs, cross, cross.T, targets
+    scatter[:d, :d], scatter[:d, d:], scatter[d:, :d] = inputs, cross, cross.T
+    scatter[d:, d:] = targets.T @ targets
     return scatter

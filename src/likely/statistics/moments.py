@@ -19,7 +19,7 @@ from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.linear_map import LinearMap
 
-__all__ = ["DiagonalMoments", "Moments", "scatter_about_zero", "scatter_of"]
+__all__ = ["DiagonalMoments", "Moments", "about_mean", "scatter_about_zero"]
 
 LARGE, MOST_CANCELLED = 2**15, 16.0
 """Values of a block that may be worth not copying, and how far its squares may exceed those about the mean."""
@@ -85,7 +85,13 @@ class Moments:
         w = np.ones(len(X)) if weight is None else weight
         total = float(w.sum())
         mean = np.asarray(w @ X / total)
-        return cls(total, mean, scatter_of(X, mean, weight, overwrite))
+        scatter = scatter_about_zero(X, mean) if weight is None else None
+        if scatter is not None:
+            return cls(total, mean, scatter)
+        # Rows that are not finite are kept as they are, to be looked at.
+        spare = overwrite and bool(np.isfinite(mean).all())
+        centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
+        return cls(total, *about_mean(centred, mean, weight))
 
     @classmethod
     def grouped(
@@ -263,17 +269,17 @@ class DiagonalMoments:
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
 
 
-def scatter_of(X: Floats, mean: Floats, weight: Floats | None, overwrite: bool = False) -> Floats:
-    """Σ w (x − mean)(x − mean)'; with ``overwrite`` the rows' memory may be used as working space."""
-    scatter = scatter_about_zero(X, mean) if weight is None else None
-    if scatter is not None:
-        return scatter
-    # Rows that are not finite are kept as they are, to be looked at.
-    spare = overwrite and bool(np.isfinite(mean).all())
-    centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
-    if weight is not None:
-        centred *= np.sqrt(weight)[:, None]
-    return np.asarray(centred.T @ centred)
+def about_mean(centred: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Mean and scatter of rows from which their mean was taken, as far as it was known.
+
+    What is left of the mean is its rounding error: of rows far from zero that is many times what the mean itself can
+    hold, and the squares of it are lost in the scatter.
+    """
+    if weight is None:
+        return np.asarray(mean + np.ones(len(centred)) @ centred / len(centred)), np.asarray(centred.T @ centred)
+    left = weight @ centred / weight.sum()
+    centred *= np.sqrt(weight)[:, None]
+    return np.asarray(mean + left), np.asarray(centred.T @ centred)
 
 
 def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
