@@ -88,12 +88,14 @@ from likely.models import (
     GaussianClassifier,
     LeastSquaresClassifier,
     LinearRegression,
+    LogisticRegression,
     NearestMeanClassifier,
     Perceptron,
     Pipeline,
     QuadraticForm,
     make_pipeline,
 )
+from likely.objectives import ElasticNet, GradientDescent, Separator
 from likely.resampling import kfold_calibrate, kfold_scores
 from likely.tables import ScoreTable, read_scores, write_scores
 
@@ -121,11 +123,13 @@ __all__ = [
     "DetCurve",
     "DetDisplay",
     "Diagonal",
+    "ElasticNet",
     "FisherClassifier",
     "Full",
     "FusedClassifier",
     "Gaussian",
     "GaussianClassifier",
+    "GradientDescent",
     "IncompatiblePartsError",
     "Interval",
     "InvalidDataError",
@@ -135,6 +139,7 @@ __all__ = [
     "LikelyError",
     "LinearRegression",
     "LogisticFusion",
+    "LogisticRegression",
     "MappedSource",
     "MissingDependencyError",
     "MissingValuesError",
@@ -156,6 +161,7 @@ __all__ = [
     "RocDisplay",
     "ScoreHistogramDisplay",
     "ScoreTable",
+    "Separator",
     "Source",
     "SourceError",
     "Spherical",

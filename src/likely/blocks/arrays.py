@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -103,7 +104,10 @@ def _cut(X: Rows, rows: slice | Integers) -> Rows:
         return X[rows]
     ends = X.indptr[rows.start : rows.stop + 1]
     entries = slice(ends[0], ends[-1])
-    return csr_array((X.data[entries], X.indices[entries], ends - ends[0]), shape=(len(ends) - 1, X.shape[1]))
+    run: Any = csr_array((len(ends) - 1, X.shape[1]), dtype=X.dtype)
+    # Set one by one: the constructor would copy what is less than half of a larger array.
+    run.data, run.indices, run.indptr = X.data[entries], X.indices[entries], ends - ends[0]
+    return run  # type: ignore[no-any-return]
 
 
 def _runs(n: int, most: int) -> list[range]:

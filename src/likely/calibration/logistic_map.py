@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from likely._numerics import log
-from likely._typing import Floats, Integers, Labels
+from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Block
 from likely.calibration.scores import Systems, check_training_scores
-from likely.decisions import Application
-from likely.exceptions import InvalidParameterError, warn_of_degenerate_data
+from likely.decisions import Application, training_priors
+from likely.exceptions import warn_of_degenerate_data
 from likely.objectives import Solution, logistic_loss, newton, softmax_loss
 from likely.statistics.objective import Objective
 
@@ -45,7 +43,8 @@ class LogisticMap:
         """Weights of the systems and the offset (two classes) or offsets."""
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         self.classes_ = classes
-        priors = _class_priors(self.prior, classes)
+        whom, n = type(self).__name__, len(classes)
+        priors = Application.equal(n).priors if self.prior is None else training_priors(whom, self.prior, classes)
         standard, mean, scale = _standardized(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
         rows = np.bincount(codes, weight, len(classes))
@@ -105,9 +104,10 @@ class _Margins:
 
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
     """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
-    if np.abs(fitted.resting_step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
+    step = fitted.resting_step
+    if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
         return False
-    margins = source.reduce(_margins, fitted.resting_step, n_classes)
+    margins = source.reduce(_margins, step, n_classes)
     return bool(margins.least >= -1e-3 * margins.most and margins.most > 0)
 
 
@@ -164,11 +164,7 @@ def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Float
     assert codes is not None
     X = np.asarray(block.X).reshape(len(block), n_systems, n_classes)
     weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
-    loss, posteriors = softmax_loss(_log_likelihoods(block, theta, n_classes) + log(priors), targets[codes])
-    residual = posteriors - targets[codes]
-    rows = np.arange(len(codes))
-    residual[rows, codes] = 0.0
-    residual[rows, codes] = -residual.sum(axis=1)  # posterior − 1, without its cancellation
+    loss, residual, posteriors = softmax_loss(_log_likelihoods(block, theta, n_classes) + log(priors), targets, codes)
     residual *= weight[:, None]
     gradient = np.concatenate([np.einsum("nsk,nk->s", X, residual), residual.sum(axis=0)])
     return Objective(float(weight @ loss), gradient, _curvature(X, posteriors, weight))
@@ -214,22 +210,6 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
     scale[silent] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
     return centred, middle, scale
-
-
-def _class_priors(prior: Any, classes: Labels) -> Floats:
-    n = len(classes)
-    if prior is None:
-        return Application.equal(n).priors
-    if isinstance(prior, Real):
-        if n != 2:
-            raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")
-        return Application.binary(float(prior)).priors
-    if isinstance(prior, str) or not np.iterable(prior):
-        raise InvalidParameterError(f"prior must be a number, a sequence or a mapping, but is {prior!r}.")
-    priors = Application(prior if isinstance(prior, Mapping) else np.asarray(prior)).aligned(classes).priors
-    if not (priors > 0).all():
-        raise InvalidParameterError(f"Calibration needs a prior > 0 for every class, but they are {priors.tolist()}.")
-    return priors
 
 
 def _no_maximum(whom: str) -> str:

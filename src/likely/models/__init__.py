@@ -6,6 +6,7 @@ from likely.models.fisher import FisherClassifier
 from likely.models.gaussian import GaussianClassifier, NearestMeanClassifier, QuadraticForm
 from likely.models.least_squares import LeastSquaresClassifier
 from likely.models.linear_regression import LinearRegression
+from likely.models.logistic import LogisticRegression
 from likely.models.perceptron import Perceptron
 from likely.models.pipeline import Pipeline, make_pipeline
 
@@ -17,6 +18,7 @@ __all__ = [
     "GaussianClassifier",
     "LeastSquaresClassifier",
     "LinearRegression",
+    "LogisticRegression",
     "NearestMeanClassifier",
     "Perceptron",
     "Pipeline",

@@ -1,6 +1,26 @@
-"""Losses and solvers: what is minimised, and how."""
+"""Losses, penalties and solvers: what is minimised, and how."""
 
 from likely.objectives.losses import logistic_loss, softmax_loss
-from likely.objectives.newton import Solution, newton
+from likely.objectives.newton import newton
+from likely.objectives.penalties import ElasticNet, penalty_of
+from likely.objectives.problem import LinearProblem
+from likely.objectives.sampling import census
+from likely.objectives.separation import Separator, separator_of
+from likely.objectives.solution import Solution
+from likely.objectives.solvers import GradientDescent, Solver, solver_of
 
-__all__ = ["Solution", "logistic_loss", "newton", "softmax_loss"]
+__all__ = [
+    "ElasticNet",
+    "GradientDescent",
+    "LinearProblem",
+    "Separator",
+    "Solution",
+    "Solver",
+    "census",
+    "logistic_loss",
+    "newton",
+    "penalty_of",
+    "separator_of",
+    "softmax_loss",
+    "solver_of",
+]

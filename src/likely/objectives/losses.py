@@ -2,15 +2,14 @@
 
 Conventions: a logit is a log posterior odds (two classes, shape (n,)) or a log posterior up to a constant of the row
 (shape (n, n_classes)). A target is the probability that the loss wants to see: 0 or 1, or softer. Losses are
-cross-entropies in nats; their derivative by the logits is posterior − target.
+cross-entropies in nats; their derivative by the logits, the residual, is posterior − target.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from likely._numerics import log_normalized
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 
 __all__ = ["logistic_loss", "softmax_loss"]
 
@@ -35,7 +34,31 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
     return loss, (1 - target) * up - target * down, up * down
 
 
-def softmax_loss(logits: Floats, target: Floats) -> tuple[Floats, Floats]:
-    """Loss of each row, of shape (n,), and its posteriors, of shape (n, n_classes)."""
-    log_posteriors = log_normalized(logits)
-    return -np.einsum("nk,nk->n", target, log_posteriors), np.asarray(np.exp(log_posteriors))
+def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floats, Floats, Floats]:
+    """Loss of each row, of shape (n,), with its residuals and posteriors, of shape (n, n_classes).
+
+    Parameters
+    ----------
+    logits : array of shape (n, n_classes)
+        Overwritten.
+    targets : array of shape (n_classes, n_classes)
+        What is wanted of a row of each class.
+    codes : array of int of shape (n,)
+        The class of each row.
+
+    Notes
+    -----
+    The residual of the truth is minus the sum of the others: posterior − 1 would cancel where the posterior is near 1.
+    """
+    logits -= logits.max(axis=1, keepdims=True)
+    wanted = targets[codes]
+    loss = -np.einsum("nk,nk->n", wanted, logits)
+    posteriors = np.exp(logits, out=logits)
+    total = posteriors.sum(axis=1)
+    posteriors /= total[:, None]
+    loss += np.log(total)
+    residuals = posteriors - wanted
+    rows = np.arange(len(codes))
+    residuals[rows, codes] = 0.0
+    residuals[rows, codes] = -residuals.sum(axis=1)
+    return loss, residuals, posteriors

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
 
 from likely._typing import Floats
+from likely.objectives.solution import Solution
 from likely.statistics.objective import Objective
 
-__all__ = ["Solution", "newton"]
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Where a solver stopped.
-
-    Attributes
-    ----------
-    parameters : array of shape (p,)
-    objective : Objective
-        At the parameters.
-    n_iter : int
-        Steps taken.
-    converged : bool
-        Whether the objective is at its least value, to the tolerance.
-    resting_step : array of shape (p,)
-        The step that Newton's method wanted when nothing of the objective was left to gain that shows in eight digits:
-        large where the objective is flat along some direction.
-    """
-
-    parameters: Floats
-    objective: Objective
-    n_iter: int
-    converged: bool
-    resting_step: Floats
+__all__ = ["newton"]
 
 
 def newton(
@@ -45,6 +20,7 @@ def newton(
     tolerance: float = 1e-15,
     most_iterations: int = 200,
     bottom: float = -np.inf,
+    step_of: Callable[[Floats, Objective], Floats] | None = None,
 ) -> Solution:
     """Minimise a smooth convex objective by Newton steps, halved while they do not descend.
 
@@ -59,24 +35,27 @@ def newton(
         Steps after which to give up.
     bottom : float, default −inf
         A value below which there is no point in going on, as when an objective falls to 0 without a minimum.
+    step_of : function of the parameters and the objective there, optional
+        The step, where the curvature is not at hand.
     """
-    parameters, objective, resting, converged, taken = start, evaluate(start), None, False, 0
-    while taken < most_iterations:
-        step = _step(objective)
-        gap = -objective.gradient @ step / 2
+    parameters, objective, resting, converged = start, evaluate(start), None, False
+    history, gap = [objective.value], np.inf
+    while True:
+        step = _step(objective) if step_of is None else step_of(parameters, objective)
+        gap = -float(objective.gradient @ step) / 2
         if resting is None and gap <= 1e-8 * abs(objective.value):
             resting = step  # later ones lose flat directions to rounding
         converged = bool(gap <= tolerance * abs(objective.value))
-        if converged or objective.value < bottom:
+        if converged or objective.value < bottom or len(history) > most_iterations:
             break
         found = _descend(evaluate, parameters, objective, step)
         if found is None:  # no digit is left to gain
             converged = bool(gap <= 1e-9 * abs(objective.value))
             break
         parameters, objective = found
-        taken += 1
+        history.append(objective.value)
     converged = converged and not objective.value < bottom
-    return Solution(parameters, objective, taken, converged, step if resting is None else resting)
+    return Solution(parameters, objective, converged, gap, tuple(history), step if resting is None else resting)
 
 
 def _step(objective: Objective) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,14 +13,14 @@ __all__ = ["Objective"]
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A sum of losses over rows, expanded to second order about the parameters it was evaluated at.
+    """A sum of losses over rows, expanded about the parameters it was evaluated at.
 
     Parameters
     ----------
     value : float
     gradient : array of shape (p,)
-    curvature : array of shape (p, p)
-        Hessian, symmetric.
+    curvature : array of shape (p, p), optional
+        Hessian, symmetric; empty where it was not asked for.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Objective:
 
     value: float
     gradient: Floats
-    curvature: Floats
+    curvature: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def zero(cls, n_parameters: int) -> Objective:

@@ -1,0 +1,39 @@
+"""Linear scores of rows: what all models with weights and biases give."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._typing import Floats, Rows
+from likely.blocks import Block, over_rows
+
+__all__ = ["linear_scores"]
+
+
+def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
+    """(X − centre) coef' + intercept, of shape (n, n_outputs); rows that are not finite are refused.
+
+    Parameters
+    ----------
+    coef : array of shape (n_outputs, n_features)
+    intercept : array of shape (n_outputs,)
+    centre : array of shape (n_features,), optional
+        Taken off dense rows before the product, where they are far from zero.
+    """
+    with np.errstate(all="ignore"):
+        if issparse(X):
+            scores = np.asarray(X @ coef.T + (intercept if centre is None else intercept - coef @ centre))
+        else:
+            scores = over_rows(partial(_products, coef, intercept, centre), X, len(coef))
+    doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if len(doubtful):
+        at = int(doubtful[0])
+        raise Block(X[at : at + 1], positions=[at]).non_finite()
+    return scores
+
+
+def _products(coef: Floats, intercept: Floats, centre: Floats | None, X: Floats) -> Floats:
+    return np.asarray((X if centre is None else X - centre) @ coef.T + intercept)

@@ -1,0 +1,322 @@
+"""Logistic regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import log_expit
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from likely._numerics import log, log_normalized
+from likely._typing import Floats, Integers, Labels, Rows
+from likely._validation import check_training, encode_labels, is_count
+from likely.blocks import ArraySource, Source, all_or_nothing
+from likely.decisions import training_priors
+from likely.exceptions import (
+    DegenerateDataError,
+    InvalidParameterError,
+    SourceError,
+    warn_of_degenerate_data,
+    warn_of_no_convergence,
+)
+from likely.models.base import EvidenceClassifier
+from likely.models.linear_scores import linear_scores
+from likely.objectives import LinearProblem, Solution, census, newton, penalty_of, solver_of
+from likely.objectives.separation import Separator, separator_of
+
+__all__ = ["LogisticRegression"]
+
+BLOCK_VALUES = 2**20
+"""Numbers in a block of rows, stored ones of sparse rows."""
+
+_SHARED = ("classes_", "n_features_in_", "feature_names_in_")
+"""What the models of a path have in common."""
+
+FEW_PARAMETERS = 1000
+"""Of so many parameters a Newton step is tried at the end of an unpenalised fit, to see whether rows are separable."""
+
+
+class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
+    """Linear log odds of the classes, fitted to their labels.
+
+    It assumes that the log-likelihood ratios of the classes are linear in x (put :class:`likely.QuadraticFeatures` or
+    :class:`likely.RadialFeatures` before it for curved ones) and nothing of how x is distributed. It returns the
+    log-posteriors under the priors of its training, less the logarithms of those priors: log-likelihoods up to a
+    constant of the row, so that it decides under any application. Without a penalty it breaks where the classes can be
+    told apart without mistakes; that is found and said. Missing values are refused.
+
+    Parameters
+    ----------
+    regularization : float >= 0, default 0
+        λ: what the penalty is multiplied by, beside a mean of losses; 0 is maximum likelihood.
+    penalty : {"l2", "l1", "none"} or ElasticNet, default "l2"
+        ½ ‖w‖², or ‖w‖₁, which makes many weights 0, or something between. Biases are not penalised.
+    prior : float, sequence in class order or mapping {label: prior}, optional
+        Priors that the objective is weighted to, every class then weighing its prior whatever its number of rows; a
+        number is that of the second of two classes. By default classes weigh as many rows as they have.
+    solver : {"auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "mini-batch", "online"} or GradientDescent
+        By default chosen by size and shape. All find the same minimum; the last three are for learning how.
+    tolerance : float, default 1e-8
+        Distance of the objective to its minimum, relative, at which to stop, as estimated from the norm of the gradient
+        measured by the curvature.
+    max_iter : int, default 1000
+        Most steps, or epochs of a descent; a solver stopped by it says how far it got.
+    priors : sequence in class order or mapping {label: prior}, optional
+        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
+        not depend on them.
+
+    Attributes
+    ----------
+    classes_ : array of labels of shape (n_classes,)
+    coef_ : array of shape (1, n_features) for two classes, else (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+    training_priors_ : array of shape (n_classes,)
+    objective_ : float
+        Its least value, penalty included.
+    n_iter_ : int
+        Steps over all rows.
+    converged_ : bool
+    gap_ : float
+        Estimated distance of the objective to its minimum.
+    loss_history_ : array of shape (n_iter_ + 1,)
+        The objective at the start and after every step or epoch.
+    separator_ : Separator or None
+        A direction along which no training row is on the wrong side, if the likelihood therefore has no maximum.
+
+    Notes
+    -----
+    Two classes have one weight vector, P(1 given x) = σ(w'x + b); K > 2 have a row each, P(k given x) ∝ exp(w_k'x +
+    b_k). The objective is
+
+        Σ_i a_i [−log P(y_i given x_i)] + λ ½ ‖W‖²     (or λ ‖W‖₁),
+
+    with a_i = 1 / n, or π_k / n_k for the n_k rows of class k where a prior π is given. Weights of rows are
+    frequencies. Columns are centred and scaled inside, while the penalty is on the weights in the units of X. Newton's
+    method is iteratively reweighted least squares: each step solves a least squares problem with weights P (1 − P).
+
+    Sums are over blocks of rows, so ``fit_source`` learns from rows anywhere. Sparse rows stay sparse, unless there are
+    few columns.
+
+    Examples
+    --------
+    >>> from likely.datasets import load_tumours
+    >>> X, y = load_tumours(return_X_y=True)
+    >>> model = LogisticRegression(regularization=1e-2, prior=0.5).fit(X, y)
+    >>> model.coef_.shape, round(model.objective_, 4), model.llr(X[:2]).round(2)
+    ((1, 30), 0.0755, array([-12.96,  -5.53]))
+    """
+
+    def __init__(
+        self,
+        regularization: float = 0.0,
+        penalty: Any = "l2",
+        prior: Any = None,
+        solver: Any = "auto",
+        tolerance: float = 1e-8,
+        max_iter: int = 1000,
+        priors: Any = None,
+    ) -> None:
+        self.regularization = regularization
+        self.penalty = penalty
+        self.prior = prior
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iter = max_iter
+        self.priors = priors
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory; an error leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            self._check_options()
+            self._learn(self._problem(self._source(X, y, sample_weight)))
+        return self
+
+    def fit_source(self, source: Source) -> Self:
+        """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
+        if source.classes is None:
+            raise SourceError(
+                "LogisticRegression learns from classes, but the source has none. Give it codes and classes."
+            )
+        with all_or_nothing(self):
+            self._check_options()
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = source.n_features
+            self._learn(self._problem(source))
+        return self
+
+    def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the model for several strengths of the penalty, in the order given.
+
+        They are fitted from the strongest to the weakest, each starting where the one before it ended. The model itself
+        is not changed.
+
+        Examples
+        --------
+        >>> model = LogisticRegression(penalty="l1")
+        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], [0, 1, 0, 1]
+        >>> [int((fitted.coef_ != 0).sum()) for fitted in model.path(X, y, [0.3, 0.1, 0.01])]
+        [0, 1, 2]
+        """
+        models = [clone(self).set_params(regularization=strength) for strength in regularizations]
+        for model in models:
+            model._check_options()
+        base = clone(self).set_params(regularization=0.0)
+        problem = base._problem(base._source(X, y, sample_weight))
+        start: Floats | None = None
+        for model in sorted(models, key=lambda model: -model.regularization):
+            model.__dict__.update({name: value for name, value in vars(base).items() if name in _SHARED})
+            l1, l2 = penalty_of(model.penalty, model.regularization)
+            start = model._learn(problem.penalised(l1, l2), start)
+        return models
+
+    def _source(self, X: Any, y: Any, sample_weight: Any) -> ArraySource:
+        rows, labels, weight, kept = check_training(self, "LogisticRegression", X, y, sample_weight, True, True)
+        assert labels is not None
+        classes, codes = encode_labels(labels)
+        stored = rows.nnz // rows.shape[0] if issparse(rows) else rows.shape[1]
+        block_rows = max(1, BLOCK_VALUES // max(1, stored))
+        return ArraySource(rows, codes, weight, classes, block_rows=block_rows, positions=kept)
+
+    def _problem(self, source: Source) -> LinearProblem:
+        """The objective of a source's rows; who calls has checked the options."""
+        assert source.classes is not None
+        self.classes_ = source.classes
+        counts = source.reduce(census, len(source.classes))
+        _check_classes(source.classes, counts.rows)
+        priors = counts.weights / counts.weights.sum()
+        if self.prior is not None:
+            priors = training_priors("LogisticRegression", self.prior, source.classes)
+        return LinearProblem.of(source, counts, priors, *penalty_of(self.penalty, self.regularization))
+
+    def _learn(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
+        """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
+        solution = self._minimised(problem, start)
+        self._priors = problem.priors
+        self.separator_ = _separator(problem, solution)
+        if self.separator_ is not None:
+            warn_of_degenerate_data(_no_maximum(self.separator_))
+            problem = problem.softened(_laplace(problem.counts.weights))
+            solution = self._minimised(problem, None)
+        if not solution.converged:
+            warn_of_no_convergence(_stopped(solution))
+        self._keep(problem, solution)
+        return solution.parameters
+
+    def _minimised(self, problem: LinearProblem, start: Floats | None) -> Solution:
+        solver = solver_of(self.solver, problem.l1)
+        unbounded = problem.l1 == problem.l2 == 0 and bool(np.isin(problem.setting.targets, (0, 1)).all())
+        bottom = problem.lowest_mixed_value if unbounded else -np.inf
+        return solver.solve(problem, start, self.tolerance, self.max_iter, bottom)
+
+    def _keep(self, problem: LinearProblem, solution: Solution) -> None:
+        theta = problem.natural(solution.parameters)
+        if len(theta) > 1:
+            theta = theta - _common_shift(theta, problem.l1 > 0)
+        self.coef_, centred = theta[:, :-1].copy(), theta[:, -1].copy()
+        centre = problem.setting.centre
+        self.intercept_ = centred - self.coef_ @ centre
+        self._far = (centre, centred) if problem.setting.is_far else None
+        self.objective_ = solution.history[-1]
+        self.loss_history_ = np.array(solution.history)
+        self.n_iter_, self.converged_, self.gap_ = solution.n_iter, solution.converged, solution.gap
+
+    @property
+    def training_priors_(self) -> Floats:
+        check_is_fitted(self)
+        priors: Floats = self._priors
+        return priors
+
+    def _evidence(self, X: Rows) -> Floats:
+        centre, intercept = (None, self.intercept_) if self._far is None else self._far
+        logits = linear_scores(X, self.coef_, intercept, centre)
+        if logits.shape[1] > 1:
+            return np.asarray(log_normalized(logits) - log(self._priors))
+        return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(self._priors))
+
+    def _check_options(self) -> None:
+        penalty_of(self.penalty, self.regularization)
+        solver_of(self.solver, penalty_of(self.penalty, self.regularization)[0])
+        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
+            raise InvalidParameterError(
+                f"tolerance of LogisticRegression must lie between 0 and 1, both left out, but is {self.tolerance!r}."
+            )
+        if not is_count(self.max_iter, 1, 10**9):
+            raise InvalidParameterError(
+                f"max_iter of LogisticRegression must be a whole number from 1 on, but is {self.max_iter!r}."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_classes(classes: Labels, rows: Integers) -> None:
+    if len(classes) < 2:
+        raise DegenerateDataError(
+            f"LogisticRegression needs at least two classes, but y has only one class: {classes.tolist()[0]!r}."
+        )
+    if not rows.all():
+        raise DegenerateDataError(f"Class {classes.tolist()[int(rows.argmin())]!r} has no rows to learn from.")
+
+
+def _separator(problem: LinearProblem, solution: Solution) -> Separator | None:
+    """A certificate that the likelihood has no maximum, where nothing but the data bounds the weights."""
+    if problem.l1 > 0 or problem.l2 > 0:
+        return None
+    if solution.resting_step is None and problem.n_parameters <= FEW_PARAMETERS:
+        rest = newton(problem.curvature, solution.parameters, most_iterations=20, bottom=problem.lowest_mixed_value)
+        solution = replace(
+            solution, resting_step=rest.resting_step, objective=rest.objective, parameters=rest.parameters
+        )
+    return separator_of(problem, solution)
+
+
+def _common_shift(theta: Floats, is_l1: bool) -> Floats:
+    """What all classes have in common, which changes no posterior; of weights only the L1 penalty has a say in it."""
+    shift: Floats = theta.mean(axis=0)
+    if is_l1:
+        shift[:-1] = 0.0
+    return shift
+
+
+def _laplace(weights: Floats) -> Floats:
+    """Targets as if each class had one more row shown as each class."""
+    K = len(weights)
+    return np.asarray((np.eye(K) + 1 / weights[:, None]) / (1 + K / weights[:, None]))
+
+
+def _no_maximum(separator: Separator) -> str:
+    which = "all rows" if separator.least_margin > 0 else "some rows and mistakes none"
+    return (
+        "LogisticRegression: the classes are linearly separable, so the likelihood has no maximum and the best weights "
+        f"are infinite (separator_ holds a direction that tells apart {which}; margins "
+        f"{max(separator.least_margin, 0.0):.3g} to {separator.most_margin:.3g}). Trained as if each class had one "
+        "more row shown as each class (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
+    )
+
+
+def _stopped(solution: Solution) -> str:
+    value = solution.history[-1]
+    return (
+        f"LogisticRegression stopped after {solution.n_iter} steps with the objective at {value:.6g}, by its gradient "
+        f"about {solution.gap / abs(value):.1e} of that above its minimum. The weights found so far are kept. Raise "
+        "max_iter, use solver='auto', or raise tolerance if that is near enough."
+    )

@@ -1,0 +1,194 @@
+"""A penalised sum of losses of linear logits over the rows of a source: what solvers minimise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._numerics import is_rounding
+from likely._typing import Floats
+from likely.blocks import Block, Source
+from likely.objectives import linear
+from likely.objectives.linear import Setting
+from likely.objectives.sampling import Census, census, some_of_each_class
+from likely.statistics import DiagonalMoments
+from likely.statistics.objective import Objective
+
+__all__ = ["LinearProblem"]
+
+SAMPLE_ROWS, SAMPLE_VALUES = 2**13, 2**21
+"""A start is sought on a sample of at least so many rows, of more where rows are short, if that is a small part of all:
+from there few passes over all rows are left."""
+
+FAR = 1e3
+"""Standard deviations from zero to the centre, from which on the centre is taken off every row."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProblem:
+    """Minimise Σ weighted losses + λ₁ ‖w‖₁ + λ₂ / 2 ‖w‖², the biases free.
+
+    Solvers see parameters v of standardised columns, flat, with every bias after the weights of its row, so that no
+    column's unit and no origin matters to them; the penalty remains on the weights in the user's units, w = v · unit.
+
+    Parameters
+    ----------
+    source : Source
+    setting : Setting
+    unit : array of shape (d,)
+        1 / standard deviation of each column; 0 for a constant one, whose weight then is 0.
+    shape : (int, int)
+        Of the parameters: one row for two classes, else one a class; the columns and the bias.
+    l1, l2 : float
+        Strengths of the penalties.
+    counts : Census
+    priors : array of shape (n_classes,)
+        What every class weighs in all.
+    some : LinearProblem, optional
+        The same on a sample of the rows, where there are many.
+    """
+
+    source: Source
+    setting: Setting
+    unit: Floats
+    shape: tuple[int, int]
+    l1: float
+    l2: float
+    counts: Census
+    priors: Floats
+    some: LinearProblem | None = None
+
+    @classmethod
+    def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
+        """The problem of a source's rows, every class weighing its prior in all."""
+        d, n_classes = source.n_features, len(priors)
+        most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // d))
+        sample = some_of_each_class(source, counts.rows, max(1, most // n_classes))
+        centre, deviation = _frame(source, sample.X)
+        unit = np.divide(1.0, deviation, out=np.zeros(d), where=deviation > 0)
+        far = not issparse(sample.X) and bool((np.abs(centre) * unit > FAR).any())
+        setting = Setting(priors / counts.weights, np.eye(n_classes), centre, far)
+        shape = (1 if n_classes == 2 else n_classes, d + 1)
+        problem = cls(source, setting, unit, shape, l1, l2, counts, priors)
+        few = sample.reduce(census, n_classes)
+        if problem.n_rows < 4 * few.rows.sum():
+            return problem
+        setting = replace(setting, class_weight=priors / few.weights)
+        return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.counts.rows.sum())
+
+    @property
+    def lowest_mixed_value(self) -> float:
+        """A value below which every row is on its right side, since its loss is then below log 2."""
+        return float(np.log(2) * (self.setting.class_weight * self.counts.lightest).min())
+
+    def start(self) -> Floats:
+        """Parameters that look at no column: weights of 0, and biases that give the priors."""
+        v = np.zeros(self.shape)
+        logs = np.log(self.priors)
+        v[:, -1] = logs[1] - logs[0] if len(v) == 1 else logs - logs.mean()
+        return v.reshape(-1)
+
+    def penalised(self, l1: float, l2: float) -> LinearProblem:
+        """The same problem with other penalties."""
+        some = None if self.some is None else self.some.penalised(l1, l2)
+        return replace(self, l1=l1, l2=l2, some=some)
+
+    def softened(self, targets: Floats) -> LinearProblem:
+        """The same problem with other targets."""
+        some = None if self.some is None else self.some.softened(targets)
+        return replace(self, setting=replace(self.setting, targets=targets), some=some)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @cached_property
+    def units(self) -> Floats:
+        """The unit of every parameter: w = v · unit; 1 for biases."""
+        return np.append(self.unit, 1.0)
+
+    @cached_property
+    def squares(self) -> Floats:
+        """What half the square of every parameter costs, flat."""
+        return np.tile(self.l2 * np.append(np.square(self.unit), 0.0), self.shape[0])
+
+    @cached_property
+    def absolutes(self) -> Floats:
+        """What the absolute value of every parameter costs, flat."""
+        return np.tile(self.l1 * np.append(self.unit, 0.0), self.shape[0])
+
+    def natural(self, v: Floats) -> Floats:
+        """Parameters in the user's units about the centre, of the problem's shape."""
+        return np.asarray(v.reshape(self.shape) * self.units)
+
+    def slope(self, v: Floats) -> Objective:
+        """Value and gradient of all but the absolute values."""
+        sums = self.source.reduce(linear.slope, self.natural(v), self.setting)
+        return self._standardised(v, sums)
+
+    def curvature(self, v: Floats) -> Objective:
+        """Value, gradient and Hessian of all but the absolute values."""
+        sums = self.source.reduce(linear.curvature, self.natural(v), self.setting)
+        smooth = self._standardised(v, sums)
+        units = np.tile(self.units, self.shape[0])
+        hessian = sums.curvature * units[:, None] * units
+        hessian[np.diag_indices_from(hessian)] += self.squares
+        return replace(smooth, curvature=hessian)
+
+    def product(self, v: Floats, direction: Floats) -> Floats:
+        """The Hessian times a direction."""
+        sums = self.source.reduce(linear.product, self.natural(v), self.natural(direction), self.setting)
+        return np.asarray((sums * self.units).reshape(-1) + self.squares * direction)
+
+    def class_curvatures(self, v: Floats, rows: int) -> Floats:
+        """Blocks of the Hessian on its diagonal, estimated from about so many rows each where there are many."""
+        theta, spacing = self.natural(v), np.zeros(self.shape[0])
+        if self.some is not None:
+            some = self.some
+            spacing = some.source.reduce(linear.column_curvatures, theta, some.setting)[:, -1] / rows
+        blocks = self.source.reduce(linear.class_curvatures, theta, self.setting, spacing)
+        blocks *= self.units[:, None] * self.units
+        diagonal = np.arange(self.shape[1])
+        blocks[:, diagonal, diagonal] += self.squares.reshape(self.shape)
+        return blocks
+
+    def column_curvatures(self, v: Floats) -> Floats:
+        """The diagonal of the Hessian, flat; from a sample where there is one."""
+        problem = self if self.some is None or issparse(self.source.block(0).X) else self.some
+        sums = problem.source.reduce(linear.column_curvatures, self.natural(v), problem.setting)
+        return np.asarray((sums * np.square(self.units)).reshape(-1) + self.squares)
+
+    def absolute_penalty(self, v: Floats) -> float:
+        """What the absolute values cost."""
+        return float(self.absolutes @ np.abs(v))
+
+    def _standardised(self, v: Floats, sums: Objective) -> Objective:
+        gradient = (sums.gradient.reshape(self.shape) * self.units).reshape(-1)
+        return Objective(sums.value + float(self.squares @ np.square(v)) / 2, gradient + self.squares * v)
+
+
+def _frame(source: Source, some: object) -> tuple[Floats, Floats]:
+    """Centre and deviation of the columns: of a sample, or of all rows where the sample shows a column constant."""
+    if not issparse(some):
+        sample = _columns(Block(some))  # type: ignore[arg-type]
+        if not is_rounding(sample.variances(), sample.mean).any():
+            return sample.mean, np.sqrt(sample.variances())
+    columns = source.reduce(_columns)
+    variances = columns.variances()
+    return columns.mean, np.where(is_rounding(variances, columns.mean), 0.0, np.sqrt(variances))
+
+
+def _columns(block: Block) -> DiagonalMoments:
+    with np.errstate(all="ignore"):
+        columns = DiagonalMoments.of(block.X)
+    if not columns.is_finite() or (columns.column_weights < columns.weight).any():
+        raise block.non_finite()
+    return columns

@@ -1,0 +1,179 @@
+"""L-BFGS, by SciPy, in coordinates of our choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from likely._typing import Floats
+from likely.objectives.problem import LinearProblem
+from likely.objectives.solution import Solution
+from likely.objectives.whitening import Whitening, diagonal_whitening, whitening
+from likely.statistics.objective import Objective
+
+__all__ = ["quasi_newton"]
+
+ROUNDS = (12, 50, 200)
+"""Steps after which the coordinates are chosen anew, the last as often as needed."""
+
+MEMORY = 20
+"""Pairs of steps and changes of slope that are kept."""
+
+ROUNDING = 1e-11
+"""Relative gap, as read off the gradient, below which rounding may end a descent."""
+
+
+def quasi_newton(
+    problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float = -np.inf
+) -> Solution:
+    """Minimise by L-BFGS in whitened coordinates.
+
+    Where absolute values are penalised, weights are split into two parts that are not negative, and coordinates are
+    scaled column by column, which keeps the parts apart.
+    """
+    descent = _Descent(problem, start, tolerance, bottom)
+    round_ = 0
+    while len(descent.history) <= most_iterations:
+        steps = ROUNDS[min(round_, len(ROUNDS) - 1)]
+        if not _round(descent, min(steps, most_iterations + 1 - len(descent.history))):
+            break
+        round_ += 1
+    return descent.solution()
+
+
+class _Coordinates(Protocol):
+    """How the variables of SciPy become parameters."""
+
+    start: Floats
+    bounds: Any
+
+    def parameters(self, x: Floats) -> Floats: ...
+
+    def slopes(self, gradient: Floats) -> Floats: ...
+
+    def norm(self, x: Floats, slopes: Floats) -> float: ...
+
+
+class _Free:
+    """Steps from a base, whitened."""
+
+    bounds: Any = None
+
+    def __init__(self, base: Floats, whitened: Whitening) -> None:
+        self.base, self.whitened, self.start = base, whitened, np.zeros(len(base))
+
+    def parameters(self, x: Floats) -> Floats:
+        return np.asarray(self.base + self.whitened.out(x))
+
+    def slopes(self, gradient: Floats) -> Floats:
+        return self.whitened.back(gradient)
+
+    def norm(self, x: Floats, slopes: Floats) -> float:
+        return float(np.linalg.norm(slopes))
+
+
+class _Split:
+    """Parameters as differences of two parts that are not negative, so that absolute values are sums."""
+
+    def __init__(self, problem: LinearProblem, base: Floats, scaled: Whitening) -> None:
+        self.scaled, self.cost = scaled, problem.absolutes
+        self.split = self.cost > 0
+        scale = scaled.out(np.ones(len(base)))
+        x = np.divide(base, scale, out=np.zeros(len(base)), where=scale > 0)
+        negative = np.maximum(-x[self.split], 0.0)
+        x[self.split] = np.maximum(x[self.split], 0.0)
+        self.start = np.concatenate([x, negative])
+        low = np.where(np.concatenate([self.split, np.ones(len(negative), dtype=bool)]), 0.0, -np.inf)
+        self.bounds = np.column_stack([low, np.full(len(low), np.inf)])
+
+    def parameters(self, x: Floats) -> Floats:
+        whole = x[: len(self.split)].copy()
+        whole[self.split] -= x[len(self.split) :]
+        return self.scaled.out(whole)
+
+    def slopes(self, gradient: Floats) -> Floats:
+        above, below = self.scaled.back(gradient + self.cost), self.scaled.back(self.cost - gradient)
+        return np.concatenate([above, below[self.split]])
+
+    def norm(self, x: Floats, slopes: Floats) -> float:
+        """Of the slopes that lead anywhere: at a bound only those that leave it."""
+        return float(np.linalg.norm(np.where((x > self.bounds[:, 0]) | (slopes < 0), slopes, 0.0)))
+
+
+@dataclass
+class _Descent:
+    """What rounds share: the best point so far, and how far it got."""
+
+    problem: LinearProblem
+    best: Floats
+    tolerance: float
+    bottom: float
+    objective: Objective = field(init=False)
+    history: list[float] = field(default_factory=list)
+    gap: float = np.inf
+
+    def evaluate(self, coordinates: _Coordinates, x: Floats) -> tuple[float, Floats]:
+        """Value and slopes in some coordinates, remembered."""
+        self.trial = coordinates.parameters(x)
+        self.found = self.problem.slope(self.trial)
+        slopes = coordinates.slopes(self.found.gradient)
+        self.trial_gap = coordinates.norm(x, slopes) ** 2 / 2
+        return self.found.value + self.problem.absolute_penalty(self.trial), slopes
+
+    def accept(self, value: float) -> None:
+        """Take the point last evaluated."""
+        self.best, self.objective, self.gap = self.trial, self.found, self.trial_gap
+        self.history.append(value)
+
+    def is_over(self) -> bool:
+        """Whether the least value, or the bottom, is reached."""
+        return self.gap <= self.tolerance * abs(self.history[-1]) or self.history[-1] < self.bottom
+
+    def solution(self) -> Solution:
+        value = self.history[-1]
+        converged = self.gap <= max(self.tolerance, ROUNDING) * abs(value) and not value < self.bottom
+        return Solution(self.best, self.objective, bool(converged), self.gap, tuple(self.history))
+
+
+def _round(descent: _Descent, steps: int) -> bool:
+    """Some steps in coordinates chosen at the best point; whether more are worth while."""
+    coordinates = _coordinates(descent.problem, descent.best)
+    value, _ = descent.evaluate(coordinates, coordinates.start)
+    if not descent.history:
+        descent.accept(value)
+    descent.gap = descent.trial_gap
+    if descent.is_over() or not steps:
+        return False
+    # SciPy's first step has length 1: in these units, that of the whitened gradient.
+    unit = np.sqrt(2 * descent.gap)
+
+    def fun(x: Floats) -> tuple[float, Floats]:
+        value, slopes = descent.evaluate(coordinates, x * unit)
+        return value, slopes * unit
+
+    def after_step(intermediate_result: Any) -> None:
+        descent.accept(float(intermediate_result.fun))
+        if descent.is_over():
+            raise StopIteration
+
+    taken = len(descent.history)
+    options: Any = {"maxiter": steps, "maxfun": 20 * steps, "ftol": 0.0, "gtol": 0.0, "maxcor": MEMORY}
+    minimize(
+        fun,
+        coordinates.start / unit,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=coordinates.bounds,
+        callback=after_step,
+        options=options,
+    )
+    return not descent.is_over() and len(descent.history) > taken
+
+
+def _coordinates(problem: LinearProblem, base: Floats) -> _Coordinates:
+    if problem.l1 > 0:
+        return _Split(problem, base, diagonal_whitening(problem, base))
+    return _Free(base, whitening(problem, base))

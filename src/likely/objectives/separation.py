@@ -1,0 +1,58 @@
+"""Whether classes can be told apart without mistakes, so that an unpenalised likelihood has no maximum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likely._typing import Floats
+from likely.objectives import linear
+from likely.objectives.linear import Margins
+from likely.objectives.problem import LinearProblem
+from likely.objectives.solution import Solution
+
+__all__ = ["Separator", "separator_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Separator:
+    """The certificate that classes are separable: along its direction no training row is on the wrong side.
+
+    Attributes
+    ----------
+    coef : array of shape (1, n_features) for two classes, else (n_classes, n_features)
+    intercept : array of shape (1,) or (n_classes,)
+    least_margin : float
+        By how much the truth of the least favoured row is favoured over its best rival: > 0 where the classes are
+        apart, 0 where some rows lie on the boundary.
+    most_margin : float
+        Of the most favoured row.
+    """
+
+    coef: Floats
+    intercept: Floats
+    least_margin: float
+    most_margin: float
+
+
+def separator_of(problem: LinearProblem, solution: Solution) -> Separator | None:
+    """A direction that favours the truth of some rows and harms none, if the solver met one.
+
+    Either the objective fell so low that the parameters themselves are one, or a step was left when nothing was left to
+    gain: along it the likelihood is flat because it has no maximum.
+    """
+    if solution.objective.value < problem.lowest_mixed_value:
+        return _separator(problem, solution.parameters)
+    step = solution.resting_step
+    if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(solution.parameters).max()):
+        return None
+    found = _separator(problem, step)
+    return found if found.least_margin >= -1e-3 * found.most_margin and found.most_margin > 0 else None
+
+
+def _separator(problem: LinearProblem, v: Floats) -> Separator:
+    theta = problem.natural(v)
+    margins: Margins = problem.source.reduce(linear.margins, theta, problem.setting)
+    coef = theta[:, :-1]
+    return Separator(coef, theta[:, -1] - coef @ problem.setting.centre, margins.least, margins.most)

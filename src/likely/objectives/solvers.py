@@ -1,0 +1,155 @@
+"""Which solver minimises a problem: by name, by an object with options, or by size and shape."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from likely._typing import Floats
+from likely._validation import check_option, is_count
+from likely.exceptions import InvalidParameterError
+from likely.objectives.descent import batch_descent, gradient_descent
+from likely.objectives.matrix_free import matrix_free_newton
+from likely.objectives.newton import newton
+from likely.objectives.problem import LinearProblem
+from likely.objectives.quasi_newton import quasi_newton
+from likely.objectives.solution import Solution
+
+__all__ = ["GradientDescent", "Solver", "solver_of"]
+
+FEW_PARAMETERS, FEW_PRODUCTS = 512, 2**31
+"""Hessians of so many parameters, that take so many multiplications a pass, are formed and solved: Newton."""
+
+SAMPLE_TOLERANCE = 1e-4
+"""How precisely a start is sought on a sample, whose own minimum is about as far from that of all rows."""
+
+
+class Solver(ABC):
+    """A way to minimise a problem."""
+
+    takes_l1: ClassVar[bool] = False
+    from_sample: ClassVar[bool] = True
+
+    def solve(
+        self, problem: LinearProblem, start: Floats | None, tolerance: float, most_iterations: int, bottom: float
+    ) -> Solution:
+        """Minimise from a start; if there is none, from the minimum on a sample where there are many rows."""
+        if start is None:
+            start = problem.start()
+            if problem.some is not None and self.from_sample:
+                few = problem.some
+                lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
+                start = self.minimise(few, start, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
+        return self.minimise(problem, start, tolerance, most_iterations, bottom)
+
+    @abstractmethod
+    def minimise(
+        self, problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float
+    ) -> Solution:
+        """Minimise from a start."""
+
+
+class _Newton(Solver):
+    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
+        return newton(problem.curvature, *args)
+
+
+class _QuasiNewton(Solver):
+    takes_l1 = True
+
+    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
+        return quasi_newton(problem, *args)
+
+
+class _MatrixFreeNewton(Solver):
+    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
+        return matrix_free_newton(problem, *args)
+
+
+class _Auto(Solver):
+    """Newton where Hessians are cheap, L-BFGS where they are not, where there are many rows, or for the L1 penalty."""
+
+    takes_l1 = True
+
+    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
+        few = problem.n_parameters <= FEW_PARAMETERS and problem.n_rows * problem.n_parameters**2 <= FEW_PRODUCTS
+        cheap = few and problem.some is None and problem.l1 == 0
+        return newton(problem.curvature, *args) if cheap else quasi_newton(problem, *args)
+
+
+@dataclass(frozen=True)
+class GradientDescent(Solver):
+    """Steps against the gradient, as they are taught; slower than the solvers chosen by default.
+
+    Columns are standardised inside, so that one rate suits them all; ``loss_history_`` of the model holds the
+    objective after every epoch.
+
+    Parameters
+    ----------
+    batch : int, optional
+        Rows a step; all if not given (steepest descent), 1 for online descent. Batches take rows in a random order,
+        block by block.
+    learning_rate : float, optional
+        Length of a step in units of the gradient; for batches the first, which falls with the root of the epoch. By
+        default as large as the curvature allows.
+    seed : int, default 0
+        Of the order of the rows.
+
+    Examples
+    --------
+    >>> import likely
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> model = likely.LogisticRegression(solver=GradientDescent(), max_iter=1000).fit(X, y)
+    >>> model.coef_.round(3), len(model.loss_history_) > 10
+    (array([[0.811]]), True)
+    """
+
+    batch: int | None = None
+    learning_rate: float | None = None
+    seed: int = 0
+
+    from_sample: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and not is_count(self.batch, 1, 2**62):
+            raise InvalidParameterError(
+                f"batch of GradientDescent must be a number of rows >= 1, but is {self.batch!r}."
+            )
+        rate = self.learning_rate
+        if rate is not None and not (isinstance(rate, (int, float, np.number)) and 0 < rate < np.inf):
+            raise InvalidParameterError(f"learning_rate of GradientDescent must be > 0, but is {rate!r}.")
+
+    def minimise(
+        self, problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float
+    ) -> Solution:
+        """Descend."""
+        goal = (tolerance, most_iterations, bottom, self.learning_rate)
+        if self.batch is None:
+            return gradient_descent(problem, start, *goal)
+        return batch_descent(problem, start, *goal, self.batch, self.seed)
+
+
+_BY_NAME: dict[str, Any] = {
+    "auto": _Auto,
+    "newton": _Newton,
+    "l-bfgs": _QuasiNewton,
+    "newton-cg": _MatrixFreeNewton,
+    "gradient-descent": GradientDescent,
+    "mini-batch": partial(GradientDescent, batch=64),
+    "online": partial(GradientDescent, batch=1),
+}
+
+
+def solver_of(value: Any, l1: float) -> Solver:
+    """The solver that a name stands for, or the solver itself, if it can take the penalty."""
+    if not isinstance(value, Solver):
+        check_option("solver", value, _BY_NAME)
+        value = _BY_NAME[value]()
+    if l1 > 0 and not value.takes_l1:
+        raise InvalidParameterError("The L1 penalty has corners, which this solver cannot take. Use solver='auto'.")
+    solver: Solver = value
+    return solver
