@@ -1,5 +1,6 @@
 """Small numerical pieces used in several rooms, each with its reason."""
 
+import math
 import threading
 from typing import Any
 
@@ -64,7 +65,7 @@ def scratch(shape: tuple[int, ...], slot: int) -> Floats:
     Fresh megabyte arrays are mapped and unmapped by the system on every block; the page faults cost as much as the
     arithmetic on tall, thin data. Past eight megabytes the arithmetic dominates and nothing is kept.
     """
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if size > 2**20:
         return np.empty(shape)
     buffers: dict[int, Floats] = _local.__dict__.setdefault("buffers", {})

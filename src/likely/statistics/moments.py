@@ -295,9 +295,11 @@ def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
     excess = np.einsum("ij,ij->j", few, few) / len(few) - np.square(mean)
     if not bool((np.square(mean) <= MOST_CANCELLED / 4 * excess).all()):
         return None
-    squares = X.T @ X
-    scatter = squares - n * np.outer(mean, mean)
-    return scatter if bool((squares.diagonal() <= MOST_CANCELLED * scatter.diagonal()).all()) else None
+    scatter = X.T @ X
+    squares = scatter.diagonal().copy()
+    total = mean * np.sqrt(n)
+    scatter -= total[:, None] * total
+    return scatter if bool((squares <= MOST_CANCELLED * scatter.diagonal()).all()) else None
 
 
 def _freeze(statistic: Any, *names: str) -> None:
