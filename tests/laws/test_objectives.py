@@ -51,10 +51,28 @@ def test_losses_are_cross_entropies_with_their_slopes(target, rng):
     assert_allclose(loss, np.logaddexp(0, logit) - target * logit, atol=1e-12)
     assert_allclose(slope, (1 - target) * expit(logit) - target * expit(-logit), rtol=1e-12)
     assert_allclose(curvature, expit(logit) * expit(-logit), rtol=1e-12)
-    logits, wanted = rng.normal(size=(5, 4)) * 100, rng.dirichlet(np.ones(4), 5)
-    losses, posteriors = softmax_loss(logits, wanted)
-    assert_allclose(losses, -(wanted * log_softmax(logits, axis=1)).sum(axis=1))
-    assert_allclose(posteriors, np.exp(log_softmax(logits, axis=1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("hardness", [0.0, 0.5, 1.0])
+def test_losses_of_many_classes_are_cross_entropies_with_their_slopes(hardness, rng):
+    logits, codes = rng.normal(size=(50, 4)) * 100, rng.integers(4, size=50)
+    targets = hardness * np.eye(4) + (1 - hardness) * rng.dirichlet(np.ones(4), 4)
+    wanted, logs = targets[codes], log_softmax(logits, axis=1)
+
+    losses, residuals, posteriors = softmax_loss(logits.copy(), targets, codes)
+
+    assert_allclose(losses, -(wanted * logs).sum(axis=1), rtol=1e-12, atol=1e-12)
+    assert_allclose(posteriors, np.exp(logs), rtol=1e-9)
+    assert_allclose(residuals, np.exp(logs) - wanted, atol=1e-12)
+
+
+def test_the_residual_of_a_well_recognised_row_keeps_its_digits():
+    logits = np.array([[50.0, 0.0, -3.0]])
+
+    _, residuals, _ = softmax_loss(logits, np.eye(3), np.array([0]))
+
+    others = np.exp([-50.0, -53.0])
+    assert_allclose(residuals[0], [-others.sum(), *others], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "seed"), [(1, 0), (1, 1), (3, 2), (3, 3), (8, 4), (8, 5)])
