@@ -10,7 +10,7 @@ from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
-from likely.blocks.threads import for_each
+from likely.blocks.threads import for_each, one_blas_thread
 
 __all__ = [
     "AdditiveLearner",
@@ -20,6 +20,7 @@ __all__ = [
     "Source",
     "all_or_nothing",
     "for_each",
+    "one_blas_thread",
     "over_rows",
     "placed",
     "repeat_until_stable",

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["for_each", "n_threads", "tree_reduce"]
+__all__ = ["for_each", "n_threads", "one_blas_thread", "tree_reduce"]
 
 S = TypeVar("S", bound=Any)
 
@@ -41,8 +41,9 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
     The tree depends on ``n`` alone, so the result has the same bits for any number of threads; a thread holds one sum
     for each level of its branch, never one for each leaf.
     """
-    if n == 1:
-        return leaf(0)
+    if n == 1:  # too little for a threaded BLAS, whose threads wait for each other the longer the busier the machine is
+        with one_blas_thread():
+            return leaf(0)
     branches = _branches(0, n, SUBTREES)
     sums = dict(zip(branches, for_each(lambda branch: _sum(leaf, *branch), branches), strict=True))
     return _join(sums, 0, n)
@@ -55,7 +56,7 @@ def for_each(task: Callable[[Any], S], items: list[Any]) -> list[S]:
     """
     if len(items) < 2 or n_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
-    with _one_blas_thread():
+    with one_blas_thread():
         return list(_pool().map(task, items))
 
 
@@ -112,7 +113,8 @@ def _controller() -> ThreadpoolController:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
+    """Inside, BLAS uses one thread: for many small products, at which several would wait for each other."""
     global _inside, _limit
     with _lock:
         _inside += 1

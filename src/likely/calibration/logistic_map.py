@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from likely._numerics import log
-from likely._typing import Floats, Integers
+from likely._typing import Floats
 from likely.blocks import ArraySource, Block
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
 from likely.exceptions import warn_of_degenerate_data
-from likely.objectives import Solution, logistic_loss, newton, softmax_loss
+from likely.objectives import Solution, census, logistic_loss, newton, softmax_loss
+from likely.objectives.margins import Margins, softened_targets
+from likely.objectives.sampling import some_of_each_class
 from likely.statistics.objective import Objective
 
 __all__ = ["LogisticMap"]
@@ -47,7 +48,7 @@ class LogisticMap:
         priors = Application.equal(n).priors if self.prior is None else training_priors(whom, self.prior, classes)
         standard, mean, scale = _standardized(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
-        rows = np.bincount(codes, weight, len(classes))
+        rows = np.bincount(codes, weight, len(classes)).astype(np.float64)
         hard = np.eye(len(classes))
         of = _binary if x.ndim == 2 else _multiclass
         start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
@@ -55,8 +56,7 @@ class LogisticMap:
         fitted = _solve(source, of, start, (priors / rows, priors, hard), least)
         if fitted.objective.value < least or _runs_away(source, fitted, len(classes)):
             warn_of_degenerate_data(_no_maximum(type(self).__name__))
-            soft = (hard + 1 / rows[:, None]) / (1 + len(classes) / rows[:, None])
-            fitted = _solve(source, of, start, (priors / rows, priors, soft), -np.inf)
+            fitted = _solve(source, of, start, (priors / rows, priors, softened_targets(rows)), -np.inf)
         elif not fitted.converged:
             warn_of_degenerate_data(
                 f"{type(self).__name__} stopped after {fitted.n_iter} steps before its likelihood was at its maximum. "
@@ -79,48 +79,26 @@ class LogisticMap:
 
 def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], bottom: float) -> Solution:
     """Minimise, from a start found on some rows of each class where there are many."""
-    assert source.codes is not None
-    counts = np.bincount(source.codes)
-    if len(source.codes) > 4 * _START_ROWS * len(counts):
-        rows = np.concatenate([_some(np.flatnonzero(source.codes == k)) for k in range(len(counts))])
-        weight = None if source.weight is None else source.weight[rows]
-        few = ArraySource(source.X[rows], source.codes[rows], weight)
-        shares = args[1] / np.bincount(source.codes[rows], weight, len(counts))
+    n_classes = len(args[1])
+    counts = source.reduce(census, n_classes)
+    if counts.rows.sum() > 4 * _START_ROWS * n_classes:
+        few = some_of_each_class(source, counts.rows, _START_ROWS)
+        shares = args[1] / few.reduce(census, n_classes).weights
         near = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
         start = near.parameters if near.converged else start
     return newton(lambda theta: source.reduce(of, theta, *args), start, bottom=bottom)
 
 
-@dataclass(frozen=True)
-class _Margins:
-    """By how much a direction of the parameters favours the truth of each row: the least, and the most."""
-
-    least: float
-    most: float
-
-    def __add__(self, other: _Margins) -> _Margins:
-        return _Margins(min(self.least, other.least), max(self.most, other.most))
-
-
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
     """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
-    step = fitted.resting_step
-    if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
-        return False
-    margins = source.reduce(_margins, step, n_classes)
-    return bool(margins.least >= -1e-3 * margins.most and margins.most > 0)
+    step = fitted.flat_step
+    return step is not None and source.reduce(_margins, step, n_classes).harm_none
 
 
-def _margins(block: Block, direction: Floats, n_classes: int) -> _Margins:
-    codes: Any = block.codes
-    if n_classes == 2:
-        favours = (2 * codes - 1) * _llrs(block, direction)
-    else:
-        scores, rows = _log_likelihoods(block, direction, n_classes), np.arange(len(codes))
-        truth = scores[rows, codes]
-        scores[rows, codes] = -np.inf
-        favours = truth - scores.max(axis=1)
-    return _Margins(float(favours.min()), float(favours.max()))
+def _margins(block: Block, direction: Floats, n_classes: int) -> Margins:
+    assert block.codes is not None
+    logits = _llrs(block, direction) if n_classes == 2 else _log_likelihoods(block, direction, n_classes)
+    return Margins.of(logits, block.codes)
 
 
 def _llrs(block: Block, theta: Floats) -> Floats:
@@ -132,10 +110,6 @@ def _llrs(block: Block, theta: Floats) -> Floats:
 def _log_likelihoods(block: Block, theta: Floats, n_classes: int) -> Floats:
     X = np.asarray(block.X).reshape(len(block), -1, n_classes)
     return np.asarray(np.einsum("nsk,s->nk", X, theta[:-n_classes]) + theta[-n_classes:])
-
-
-def _some(rows: Integers) -> Integers:
-    return rows[:: max(1, len(rows) // _START_ROWS)]
 
 
 def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
@@ -198,7 +172,7 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
         standard, middle, scale = _standardized(x / size)
         return standard, middle * size, scale * size
     centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
-    some = _some(np.arange(len(x)))
+    some = slice(None, None, max(1, len(x) // _START_ROWS))
     middle = np.median(centred[some], axis=0)
     centred = centred - middle
     reach = np.maximum(centred.max(axis=axes), -centred.min(axis=axes))

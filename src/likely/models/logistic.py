@@ -27,6 +27,7 @@ from likely.exceptions import (
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
 from likely.objectives import LinearProblem, Solution, census, newton, penalty_of, solver_of
+from likely.objectives.margins import softened_targets
 from likely.objectives.separation import Separator, separator_of
 
 __all__ = ["LogisticRegression"]
@@ -37,7 +38,7 @@ BLOCK_VALUES = 2**20
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
 
-FEW_PARAMETERS = 1000
+FEW = 1000
 """Of so many parameters a Newton step is tried at the end of an unpenalised fit, to see whether rows are separable."""
 
 
@@ -105,10 +106,10 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
     Examples
     --------
     >>> from likely.datasets import load_tumours
-    >>> X, y = load_tumours(return_X_y=True)
+    >>> X, y, _ = load_tumours()
     >>> model = LogisticRegression(regularization=1e-2, prior=0.5).fit(X, y)
     >>> model.coef_.shape, round(model.objective_, 4), model.llr(X[:2]).round(2)
-    ((1, 30), 0.0755, array([-12.96,  -5.53]))
+    ((1, 30), 0.108, array([31.56, 11.95]))
     """
 
     def __init__(
@@ -169,10 +170,11 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
 
         Examples
         --------
-        >>> model = LogisticRegression(penalty="l1")
-        >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], [0, 1, 0, 1]
-        >>> [int((fitted.coef_ != 0).sum()) for fitted in model.path(X, y, [0.3, 0.1, 0.01])]
-        [0, 1, 2]
+        >>> from likely.datasets import load_tumours
+        >>> X, y, _ = load_tumours()
+        >>> path = LogisticRegression(penalty="l1").path(X / X.std(axis=0), y, [0.3, 0.1, 0.01])
+        >>> [int((model.coef_ != 0).sum()) for model in path]
+        [2, 4, 9]
         """
         models = [clone(self).set_params(regularization=strength) for strength in regularizations]
         for model in models:
@@ -212,7 +214,7 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         self.separator_ = _separator(problem, solution)
         if self.separator_ is not None:
             warn_of_degenerate_data(_no_maximum(self.separator_))
-            problem = problem.softened(_laplace(problem.counts.weights))
+            problem = problem.softened(softened_targets(problem.counts.weights))
             solution = self._minimised(problem, None)
         if not solution.converged:
             warn_of_no_convergence(_stopped(solution))
@@ -281,7 +283,7 @@ def _separator(problem: LinearProblem, solution: Solution) -> Separator | None:
     """A certificate that the likelihood has no maximum, where nothing but the data bounds the weights."""
     if problem.l1 > 0 or problem.l2 > 0:
         return None
-    if solution.resting_step is None and problem.n_parameters <= FEW_PARAMETERS:
+    if solution.resting_step is None and problem.n_parameters <= FEW:
         rest = newton(problem.curvature, solution.parameters, most_iterations=20, bottom=problem.lowest_mixed_value)
         solution = replace(
             solution, resting_step=rest.resting_step, objective=rest.objective, parameters=rest.parameters
@@ -295,12 +297,6 @@ def _common_shift(theta: Floats, is_l1: bool) -> Floats:
     if is_l1:
         shift[:-1] = 0.0
     return shift
-
-
-def _laplace(weights: Floats) -> Floats:
-    """Targets as if each class had one more row shown as each class."""
-    K = len(weights)
-    return np.asarray((np.eye(K) + 1 / weights[:, None]) / (1 + K / weights[:, None]))
 
 
 def _no_maximum(separator: Separator) -> str:

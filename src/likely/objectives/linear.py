@@ -17,10 +17,10 @@ from likely._numerics import dense, scratch
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
 from likely.objectives.losses import logistic_loss, softmax_loss
+from likely.objectives.margins import Margins
 from likely.statistics.objective import Objective
 
 __all__ = [
-    "Margins",
     "Setting",
     "class_curvatures",
     "column_curvatures",
@@ -147,28 +147,9 @@ def column_curvatures(block: Block, theta: Floats, setting: Setting) -> Floats:
         return np.column_stack([np.maximum(second, 0.0), D.sum(axis=1)])
 
 
-@dataclass(frozen=True)
-class Margins:
-    """By how much the parameters favour the truth of each row over its rivals: the least, and the most."""
-
-    least: float
-    most: float
-
-    def __add__(self, other: Margins) -> Margins:
-        return Margins(min(self.least, other.least), max(self.most, other.most))
-
-
 def margins(block: Block, theta: Floats, setting: Setting) -> Margins:
     """Margins of the rows of a block."""
-    z, codes = logits(_rows(block, setting), theta, setting), _codes(block)
-    if z.ndim == 1:
-        favours = np.where(codes == 1, z, -z)
-    else:
-        rows = np.arange(len(codes))
-        truth = z[rows, codes]
-        z[rows, codes] = -np.inf
-        favours = truth - z.max(axis=1)
-    return Margins(float(favours.min()), float(favours.max()))
+    return Margins.of(logits(_rows(block, setting), theta, setting), _codes(block))
 
 
 def _codes(block: Block) -> Integers:

@@ -23,6 +23,9 @@ SAMPLE_ROWS, SAMPLE_VALUES = 2**13, 2**21
 """A start is sought on a sample of at least so many rows, of more where rows are short, if that is a small part of all:
 from there few passes over all rows are left."""
 
+PLENTY = 64
+"""Rows of the sample a column, from which on its Hessian is good enough for that of all rows."""
+
 FAR = 1e3
 """Standard deviations from zero to the centre, from which on the centre is taken off every row."""
 
@@ -150,11 +153,13 @@ class LinearProblem:
 
     def class_curvatures(self, v: Floats, rows: int) -> Floats:
         """Blocks of the Hessian on its diagonal, estimated from about so many rows each where there are many."""
-        theta, spacing = self.natural(v), np.zeros(self.shape[0])
-        if self.some is not None:
+        theta, spacing, problem = self.natural(v), np.zeros(self.shape[0]), self
+        if self.some is not None and self.some.n_rows >= PLENTY * self.shape[1]:
+            problem = self.some
+        elif self.some is not None:
             some = self.some
             spacing = some.source.reduce(linear.column_curvatures, theta, some.setting)[:, -1] / rows
-        blocks = self.source.reduce(linear.class_curvatures, theta, self.setting, spacing)
+        blocks = problem.source.reduce(linear.class_curvatures, theta, problem.setting, spacing)
         blocks *= self.units[:, None] * self.units
         diagonal = np.arange(self.shape[1])
         blocks[:, diagonal, diagonal] += self.squares.reshape(self.shape)

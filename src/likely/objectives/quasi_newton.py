@@ -16,7 +16,7 @@ from likely.statistics.objective import Objective
 
 __all__ = ["quasi_newton"]
 
-ROUNDS = (12, 50, 200)
+ROUNDS = (12, 100, 200)
 """Steps after which the coordinates are chosen anew, the last as often as needed."""
 
 MEMORY = 20
@@ -108,25 +108,19 @@ class _Descent:
     """What rounds share: the best point so far, and how far it got."""
 
     problem: LinearProblem
-    best: Floats
+    v: Floats
     tolerance: float
     bottom: float
-    objective: Objective = field(init=False)
-    history: list[float] = field(default_factory=list)
     gap: float = np.inf
+    history: list[float] = field(default_factory=list)
 
-    def evaluate(self, coordinates: _Coordinates, x: Floats) -> tuple[float, Floats]:
-        """Value and slopes in some coordinates, remembered."""
-        self.trial = coordinates.parameters(x)
-        self.found = self.problem.slope(self.trial)
-        slopes = coordinates.slopes(self.found.gradient)
-        self.trial_gap = coordinates.norm(x, slopes) ** 2 / 2
-        return self.found.value + self.problem.absolute_penalty(self.trial), slopes
+    def __post_init__(self) -> None:
+        self.objective = self.problem.slope(self.v)
+        self.history.append(self.value_of(self.v, self.objective))
 
-    def accept(self, value: float) -> None:
-        """Take the point last evaluated."""
-        self.best, self.objective, self.gap = self.trial, self.found, self.trial_gap
-        self.history.append(value)
+    def value_of(self, v: Floats, smooth: Objective) -> float:
+        """The objective with the absolute values."""
+        return smooth.value + self.problem.absolute_penalty(v)
 
     def is_over(self) -> bool:
         """Whether the least value, or the bottom, is reached."""
@@ -135,41 +129,54 @@ class _Descent:
     def solution(self) -> Solution:
         value = self.history[-1]
         converged = self.gap <= max(self.tolerance, ROUNDING) * abs(value) and not value < self.bottom
-        return Solution(self.best, self.objective, bool(converged), self.gap, tuple(self.history))
+        return Solution(self.v, self.objective, bool(converged), self.gap, tuple(self.history))
+
+
+class _Trial:
+    """The function that SciPy minimises, which remembers the point it was last asked about."""
+
+    def __init__(self, descent: _Descent) -> None:
+        self.descent, self.coordinates = descent, _coordinates(descent.problem, descent.v)
+        self.v, self.objective = descent.v, descent.objective
+        slopes = self.coordinates.slopes(descent.objective.gradient)
+        # SciPy's first step has length 1: in this unit, that of the whitened gradient.
+        norm = self.coordinates.norm(self.coordinates.start, slopes)
+        self.unit, descent.gap = norm or 1.0, norm**2 / 2
+        self.start = self.coordinates.start / self.unit
+        self.first: Any = descent.history[-1], slopes * self.unit
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        if self.first is not None:  # SciPy asks about the start, which is known
+            first, self.first = self.first, None
+            return first  # type: ignore[no-any-return]
+        self.v = self.coordinates.parameters(x * self.unit)
+        self.objective = self.descent.problem.slope(self.v)
+        slopes = self.coordinates.slopes(self.objective.gradient)
+        self.gap = self.coordinates.norm(x * self.unit, slopes) ** 2 / 2
+        return self.descent.value_of(self.v, self.objective), slopes * self.unit
+
+    def accept(self, intermediate_result: Any) -> None:
+        """Take the point last asked about; SciPy calls this after every step."""
+        descent = self.descent
+        descent.v, descent.objective, descent.gap = self.v, self.objective, self.gap
+        descent.history.append(float(intermediate_result.fun))
+        if descent.is_over():
+            raise StopIteration
 
 
 def _round(descent: _Descent, steps: int) -> bool:
     """Some steps in coordinates chosen at the best point; whether more are worth while."""
-    coordinates = _coordinates(descent.problem, descent.best)
-    value, _ = descent.evaluate(coordinates, coordinates.start)
-    if not descent.history:
-        descent.accept(value)
-    descent.gap = descent.trial_gap
-    if descent.is_over() or not steps:
+    trial = _Trial(descent)
+    if descent.is_over():
         return False
-    # SciPy's first step has length 1: in these units, that of the whitened gradient.
-    unit = np.sqrt(2 * descent.gap)
-
-    def fun(x: Floats) -> tuple[float, Floats]:
-        value, slopes = descent.evaluate(coordinates, x * unit)
-        return value, slopes * unit
 
     def after_step(intermediate_result: Any) -> None:
-        descent.accept(float(intermediate_result.fun))
-        if descent.is_over():
-            raise StopIteration
+        trial.accept(intermediate_result)
 
     taken = len(descent.history)
     options: Any = {"maxiter": steps, "maxfun": 20 * steps, "ftol": 0.0, "gtol": 0.0, "maxcor": MEMORY}
-    minimize(
-        fun,
-        coordinates.start / unit,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=coordinates.bounds,
-        callback=after_step,
-        options=options,
-    )
+    bounds = trial.coordinates.bounds
+    minimize(trial, trial.start, jac=True, method="L-BFGS-B", bounds=bounds, callback=after_step, options=options)
     return not descent.is_over() and len(descent.history) > taken
 
 

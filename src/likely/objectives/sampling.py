@@ -86,5 +86,6 @@ class _Taken:
 def _take(block: Block, strides: Integers) -> _Taken:
     codes: Any = block.codes
     kept = np.sort(np.concatenate([np.flatnonzero(codes == k)[::stride] for k, stride in enumerate(strides.tolist())]))
-    positions = np.arange(len(block)) if block.positions is None else np.asarray(block.positions)
-    return _Taken(block.X[kept], codes[kept], None if block.weight is None else block.weight[kept], positions[kept])
+    where = range(len(block)) if block.positions is None else block.positions
+    positions = where.start + kept if isinstance(where, range) else np.asarray(where)[kept]
+    return _Taken(block.X[kept], codes[kept], None if block.weight is None else block.weight[kept], positions)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from likely._typing import Floats
 from likely.objectives import linear
-from likely.objectives.linear import Margins
+from likely.objectives.margins import Margins
 from likely.objectives.problem import LinearProblem
 from likely.objectives.solution import Solution
 
@@ -44,15 +42,12 @@ def separator_of(problem: LinearProblem, solution: Solution) -> Separator | None
     """
     if solution.objective.value < problem.lowest_mixed_value:
         return _separator(problem, solution.parameters)
-    step = solution.resting_step
-    if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(solution.parameters).max()):
-        return None
-    found = _separator(problem, step)
-    return found if found.least_margin >= -1e-3 * found.most_margin and found.most_margin > 0 else None
+    return None if solution.flat_step is None else _separator(problem, solution.flat_step)
 
 
-def _separator(problem: LinearProblem, v: Floats) -> Separator:
+def _separator(problem: LinearProblem, v: Floats) -> Separator | None:
     theta = problem.natural(v)
     margins: Margins = problem.source.reduce(linear.margins, theta, problem.setting)
     coef = theta[:, :-1]
-    return Separator(coef, theta[:, -1] - coef @ problem.setting.centre, margins.least, margins.most)
+    offset = theta[:, -1] - coef @ problem.setting.centre
+    return Separator(coef, offset, margins.least, margins.most) if margins.harm_none else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from likely._typing import Floats
 from likely.statistics.objective import Objective
 
@@ -37,6 +39,14 @@ class Solution:
     gap: float
     history: tuple[float, ...]
     resting_step: Floats | None = None
+
+    @property
+    def flat_step(self) -> Floats | None:
+        """The resting step, if it is so large that the objective must be flat along it."""
+        step = self.resting_step
+        if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(self.parameters).max()):
+            return None
+        return step
 
     @property
     def n_iter(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from likely._typing import Floats
 from likely._validation import check_option, is_count
+from likely.blocks import one_blas_thread
 from likely.exceptions import InvalidParameterError
 from likely.objectives.descent import batch_descent, gradient_descent
 from likely.objectives.matrix_free import matrix_free_newton
@@ -38,13 +39,14 @@ class Solver(ABC):
         self, problem: LinearProblem, start: Floats | None, tolerance: float, most_iterations: int, bottom: float
     ) -> Solution:
         """Minimise from a start; if there is none, from the minimum on a sample where there are many rows."""
-        if start is None:
-            start = problem.start()
-            if problem.some is not None and self.from_sample:
-                few = problem.some
-                lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
-                start = self.minimise(few, start, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
-        return self.minimise(problem, start, tolerance, most_iterations, bottom)
+        with one_blas_thread():
+            if start is None:
+                start = problem.start()
+                if problem.some is not None and self.from_sample:
+                    few = problem.some
+                    lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
+                    start = self.minimise(few, start, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
+            return self.minimise(problem, start, tolerance, most_iterations, bottom)
 
     @abstractmethod
     def minimise(
@@ -103,9 +105,9 @@ class GradientDescent(Solver):
     --------
     >>> import likely
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> model = likely.LogisticRegression(solver=GradientDescent(), max_iter=1000).fit(X, y)
-    >>> model.coef_.round(3), len(model.loss_history_) > 10
-    (array([[0.811]]), True)
+    >>> model = likely.LogisticRegression(solver=likely.GradientDescent(), max_iter=1000).fit(X, y)
+    >>> model.coef_.round(3), model.loss_history_[[0, 1, -1]].round(3)
+    (array([[0.908]]), array([0.693, 0.6  , 0.583]))
     """
 
     batch: int | None = None

@@ -13,6 +13,9 @@ from likely.objectives.problem import LinearProblem
 
 __all__ = ["Whitening", "diagonal_whitening", "whitening"]
 
+PER_COLUMN = 4
+"""Rows a column that the blocks of a Hessian are estimated from, where there are many."""
+
 MOST_VALUES = 2**26
 """Numbers that the diagonal blocks of a Hessian may take; past it only its diagonal is used."""
 
@@ -64,7 +67,7 @@ def whitening(problem: LinearProblem, v: Floats) -> Whitening:
     n_blocks, q = problem.shape
     if n_blocks * q**2 > MOST_VALUES or problem.n_rows < q:
         return diagonal_whitening(problem, v)
-    rows = max(4 * q, min(2**15, 2**31 // (n_blocks * q**2)))
+    rows = max(PER_COLUMN * q, min(2**15, 2**31 // (n_blocks * q**2)))
     blocks = problem.class_curvatures(v, rows)
     scale = _inverse_root(np.diagonal(blocks, axis1=1, axis2=2))
     blocks *= scale[:, :, None] * scale[:, None, :]
