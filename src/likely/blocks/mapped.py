@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likely._numerics import dense
-from likely._typing import Rows
+from likely._typing import Integers, Rows
 from likely.blocks.arrays import ArraySource
 from likely.blocks.block import Block
 from likely.blocks.source import Source
@@ -65,11 +65,16 @@ def _of_short_blocks(
     """The statistic of a block's mapped rows, of which only a few are held at once if they are wide."""
     if width <= block.X.shape[1] or not len(block):
         return _of_mapped(block, function, width, of, args)
-    positions = None if block.positions is None else np.asarray(block.positions)
+    positions = None if block.positions is None else _as_array(block.positions)
     rows = ArraySource(
         block.X, block.codes, block.weight, folds=block.folds, positions=positions, targets=block.targets
     )
     return rows.cut_for(width).reduce(_of_mapped, function, width, of, args)
+
+
+def _as_array(positions: Any) -> Integers:
+    """Positions as an array; a range one value at a time would take as long as mapping the rows."""
+    return np.arange(positions.start, positions.stop) if isinstance(positions, range) else np.asarray(positions)
 
 
 def _of_mapped(

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from likely._typing import Floats, Rows
 from likely.blocks import Block, over_rows
 
-__all__ = ["linear_scores"]
+__all__ = ["finite", "linear_scores"]
 
 
 def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
@@ -28,6 +28,11 @@ def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | Non
             scores = np.asarray(X @ coef.T + (intercept if centre is None else intercept - coef @ centre))
         else:
             scores = over_rows(partial(_products, coef, intercept, centre), X, len(coef))
+    return finite(scores, X)
+
+
+def finite(scores: Floats, X: Rows) -> Floats:
+    """Scores of rows, of which the first that is not finite is refused."""
     doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(doubtful):
         at = int(doubtful[0])

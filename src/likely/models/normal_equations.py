@@ -10,10 +10,11 @@ from scipy.linalg import eigh
 
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers, Rows
-from likely.blocks import Block, over_rows
+from likely.blocks import over_rows
 from likely.densities.covariance import well_conditioned_factor
 from likely.densities.factors import inverse_factor
 from likely.exceptions import warn_of_degenerate_data
+from likely.models.linear_scores import finite, linear_scores
 from likely.statistics import LinearMap, Moments
 
 __all__ = ["LinearFit", "short_blocks", "solve_least_squares"]
@@ -59,11 +60,11 @@ class LinearFit:
 
     def outputs(self, X: Rows) -> Floats:
         """Values at validated rows, of shape (n, n_targets); rows that are not finite are refused."""
-        return _finite(over_rows(partial(_outputs, self), X, len(self.target_mean)), X)
+        return linear_scores(X, self.coef, self.target_mean, self.map.centre)
 
     def distances(self, X: Rows) -> Floats:
         """(x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
-        return _finite(over_rows(partial(_distances, self), X, 1), X)[:, 0]
+        return finite(over_rows(partial(_distances, self), X, 1), X)[:, 0]
 
 
 def short_blocks(width: int) -> int:
@@ -133,20 +134,7 @@ def _warn(whom: str, inputs: Moments, rank: int, constant: Integers) -> None:
     )
 
 
-def _outputs(fit: LinearFit, rows: Floats) -> Floats:
-    with np.errstate(all="ignore"):
-        return np.asarray(fit.map(rows) + fit.target_mean)
-
-
 def _distances(fit: LinearFit, rows: Floats) -> Floats:
     with np.errstate(all="ignore"):
         white = (rows - fit.map.centre) @ fit.whitener
         return np.asarray(np.einsum("ij,ij->i", white, white)[:, None])
-
-
-def _finite(values: Floats, X: Rows) -> Floats:
-    """Values at rows, of which the first that is not finite is refused."""
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(bad):
-        raise Block(X[bad[:1]], positions=bad[:1].tolist()).non_finite()
-    return values

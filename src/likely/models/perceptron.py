@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_option, check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Block, Source, all_or_nothing, over_rows
+from likely.blocks import ArraySource, Source, all_or_nothing
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
@@ -23,6 +22,7 @@ from likely.exceptions import (
     warn_of_no_convergence,
 )
 from likely.models.base import ScoreClassifier
+from likely.models.linear_scores import linear_scores
 from likely.objectives.perceptron import PerceptronWeights, mistakes_of, presented_blocks
 
 __all__ = ["Perceptron"]
@@ -254,15 +254,7 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         return np.searchsorted(self.classes_, found)[codes]
 
     def _scores(self, X: Rows) -> Floats:
-        with np.errstate(all="ignore"):
-            if issparse(X):
-                scores = np.asarray(X @ self.coef_.T + self.intercept_)
-            else:
-                scores = over_rows(partial(_products, self.coef_, self.intercept_), X, len(self.coef_))
-        doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(doubtful):
-            at = int(doubtful[0])
-            raise Block(X[at : at + 1], positions=[at]).non_finite()
+        scores = linear_scores(X, self.coef_, self.intercept_)
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def __getattr__(self, name: str) -> Any:
@@ -277,10 +269,6 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _products(coef: Floats, intercept: Floats, X: Floats) -> Floats:
-    return np.asarray(X @ coef.T + intercept)
 
 
 def _in_order(rows: Rows, codes: Integers, weight: Any, classes: Labels, kept: Integers | None) -> ArraySource:

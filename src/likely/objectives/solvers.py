@@ -107,7 +107,7 @@ class GradientDescent(Solver):
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> model = likely.LogisticRegression(solver=likely.GradientDescent(), max_iter=1000).fit(X, y)
     >>> model.coef_.round(3), model.loss_history_[[0, 1, -1]].round(3)
-    (array([[0.908]]), array([0.693, 0.6  , 0.583]))
+    (array([[0.908]]), array([0.693, 0.589, 0.587]))
     """
 
     batch: int | None = None
