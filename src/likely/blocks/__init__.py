@@ -3,7 +3,7 @@
 This room knows no statistic; it adds whatever has ``+``.
 """
 
-from likely.blocks.arrays import ArraySource
+from likely.blocks.arrays import ArraySource, block_rows
 from likely.blocks.block import Block
 from likely.blocks.learner import AdditiveLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
@@ -19,6 +19,7 @@ __all__ = [
     "MappedSource",
     "Source",
     "all_or_nothing",
+    "block_rows",
     "for_each",
     "one_blas_thread",
     "over_rows",

@@ -13,7 +13,7 @@ from likely._typing import Floats, Integers, Labels, Rows
 from likely.blocks.block import Block
 from likely.blocks.source import Source
 
-__all__ = ["ArraySource"]
+__all__ = ["ArraySource", "block_rows"]
 
 ROWS = 2**14
 """Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
@@ -27,6 +27,12 @@ are then large beside a block, and blocks that share few of them leave little to
 
 LEAST_ROWS = 32
 """Rows of a block that is to be widened, however far: fewer would be outweighed by the statistics of the wide rows."""
+
+
+def block_rows(X: Rows) -> int:
+    """Rows that hold about a million numbers, of sparse rows stored ones: for sums that keep these sparse."""
+    width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
+    return max(1, ROW_VALUES // max(1, width))
 
 
 class ArraySource(Source):

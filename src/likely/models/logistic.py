@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import log_expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import log, log_normalized
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Source, all_or_nothing
+from likely.blocks import ArraySource, Source, all_or_nothing, block_rows
 from likely.decisions import training_priors
 from likely.exceptions import (
     DegenerateDataError,
@@ -31,9 +30,6 @@ from likely.objectives.margins import softened_targets
 from likely.objectives.separation import Separator, separator_of
 
 __all__ = ["LogisticRegression"]
-
-BLOCK_VALUES = 2**20
-"""Numbers in a block of rows, stored ones of sparse rows."""
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
@@ -192,9 +188,7 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         rows, labels, weight, kept = check_training(self, "LogisticRegression", X, y, sample_weight, True, True)
         assert labels is not None
         classes, codes = encode_labels(labels)
-        stored = rows.nnz // rows.shape[0] if issparse(rows) else rows.shape[1]
-        block_rows = max(1, BLOCK_VALUES // max(1, stored))
-        return ArraySource(rows, codes, weight, classes, block_rows=block_rows, positions=kept)
+        return ArraySource(rows, codes, weight, classes, block_rows=block_rows(rows), positions=kept)
 
     def _problem(self, source: Source) -> LinearProblem:
         """The objective of a source's rows; who calls has checked the options."""

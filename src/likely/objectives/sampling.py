@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from likely._typing import Floats, Integers, Rows
-from likely.blocks import ArraySource, Block, Source
+from likely.blocks import ArraySource, Block, Source, block_rows
 
 __all__ = ["Census", "census", "some_of_each_class"]
 
@@ -57,9 +57,13 @@ def some_of_each_class(source: Source, rows: Integers, wanted: int) -> ArraySour
     """
     strides = np.maximum(1, rows // wanted)
     taken: _Taken = source.reduce(_take, strides)
-    block_rows = max(1, 2**20 // max(1, taken.X.shape[1]))
     return ArraySource(
-        taken.X, taken.codes, taken.weight, source.classes, block_rows=block_rows, positions=taken.positions
+        taken.X,
+        taken.codes,
+        taken.weight,
+        source.classes,
+        block_rows=block_rows(taken.X),
+        positions=taken.positions,
     )
 
 
