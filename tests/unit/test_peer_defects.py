@@ -1,4 +1,4 @@
-"""Defects 1–15 that other tools of the field were found to have; the truth must come out here."""
+"""Defects 1–15, 21 and 22 that other tools of the field were found to have; the truth must come out here."""
 
 import itertools
 import math
@@ -13,8 +13,10 @@ from scipy.stats import norm
 from likely import (
     AffineCalibrator,
     Application,
+    DegenerateDataWarning,
     GaussianClassifier,
     InvalidDataError,
+    LogisticRegression,
     Trials,
     actual_dcf,
     auc,
@@ -191,3 +193,32 @@ def test_defect_15_llrs_are_natural_and_hold_no_prior():
     assert_allclose(model.llr([[0.0], [1.0], [2.0]]), [-2, 0, 2], atol=0.05)
     assert_allclose(AffineCalibrator().fit(x, y).transform([0.0, 1.0, 2.0]), [-2, 0, 2], atol=0.1)
     assert_allclose(cllr([0, 1], [math.log(3), math.log(3)]), (2 + math.log2(4 / 3)) / 2)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
+def test_defect_21_separable_classes_are_told_and_every_solver_answers_the_same(solver):
+    X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0], [2.5, 2.0]], [0, 0, 1, 1, 1]
+
+    with pytest.warns(DegenerateDataWarning, match=r"separable, so the likelihood has no maximum.*regularization > 0"):
+        model = LogisticRegression(solver=solver).fit(X, y)
+    with pytest.warns(DegenerateDataWarning, match="separable"):
+        usual = LogisticRegression().fit(X, y)
+
+    margins = np.where(np.equal(y, 1), 1, -1) * (X @ model.separator_.coef[0] + model.separator_.intercept[0])
+    assert margins.min() > 0
+    assert_allclose(model.llr(X), usual.llr(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-3])
+def test_defect_22_columns_that_nobody_scaled_converge(strength, rng):
+    scaled = rng.normal(size=(400, 6))
+    y = (rng.random(400) < norm.cdf(scaled @ np.linspace(-1, 1, 6))).astype(int)
+    units = 10.0 ** np.arange(-4, 8, 2)
+
+    model = LogisticRegression(strength).fit(scaled * units + 50 * units, y)
+
+    assert model.converged_
+    assert model.n_iter_ < 20
+    if strength == 0:  # a penalty is on weights in the user's units
+        plain = LogisticRegression().fit(scaled, y)
+        assert_allclose(model.coef_[0] * units, plain.coef_[0], rtol=1e-4, atol=1e-5)
