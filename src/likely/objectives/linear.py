@@ -15,20 +15,22 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense, scratch
 from likely._typing import Floats, Integers, Rows
-from likely.blocks import Block
+from likely.blocks import Block, for_each
 from likely.objectives.losses import logistic_loss, softmax_loss
 from likely.objectives.margins import Margins
 from likely.statistics.objective import Objective
 
 __all__ = [
+    "Drawn",
     "Setting",
-    "class_curvatures",
     "column_curvatures",
     "curvature",
+    "draw",
     "logits",
     "margins",
     "product",
     "slope",
+    "total_spread",
 ]
 
 
@@ -116,23 +118,43 @@ def product(block: Block, theta: Floats, direction: Floats, setting: Setting) ->
         return _gradient(rows, change, weight, setting).reshape(direction.shape)
 
 
-def class_curvatures(block: Block, theta: Floats, setting: Setting, spacing: Floats) -> Floats:
-    """The blocks of the Hessian on its diagonal, one a row of θ, of shape (R, d + 1, d + 1), by importance sampling.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows drawn for the diagonal blocks of a Hessian, one block a row of θ, and scaled so that their squares make it.
+
+    They add up by standing beside each other: sums of the blocks themselves would move more memory than the rows.
+    """
+
+    parts: list[list[Floats]]
+
+    def __add__(self, other: Drawn) -> Drawn:
+        return Drawn([mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)])
+
+    def curvatures(self) -> Floats:
+        """The blocks, of shape (R, d + 1, d + 1)."""
+        return np.stack(for_each(_square, self.parts))
+
+
+def draw(block: Block, theta: Floats, setting: Setting, spacing: Floats) -> Drawn:
+    """Rows for the diagonal blocks of the Hessian, by importance sampling.
 
     A row enters with probability min(1, D / spacing), for D its weight in the block, and then with weight
     max(D, spacing): so heavy rows all enter, and the expectation is exact. Rows are taken evenly along the running sum
     of the probabilities, not at random. A spacing of 0 takes all.
     """
     with np.errstate(all="ignore"):
-        spread = _spread(block, theta, setting)
-        d = block.X.shape[1]
-        blocks = np.empty((len(theta), d + 1, d + 1))
-        for k, D in enumerate(spread):
-            kept = slice(None) if spacing[k] == 0 else _evenly(np.minimum(1.0, D / spacing[k]))
-            some = setting.centred(Block(block.X[kept]))
-            some *= np.sqrt(np.maximum(D[kept], spacing[k]))[:, None]
-            blocks[k] = some.T @ some
-        return blocks
+        drawn = []
+        for D, gap in zip(_spread(block, theta, setting), spacing.tolist(), strict=True):
+            kept = slice(None) if gap == 0 else _evenly(np.minimum(1.0, D / gap))
+            rows = setting.centred(Block(block.X[kept]))
+            drawn.append([rows * np.sqrt(np.maximum(D[kept], gap))[:, None]])
+        return Drawn(drawn)
+
+
+def total_spread(block: Block, theta: Floats, setting: Setting) -> Floats:
+    """What all rows weigh in each diagonal block of the Hessian, of shape (R,)."""
+    with np.errstate(all="ignore"):
+        return np.asarray(_spread(block, theta, setting).sum(axis=1))
 
 
 def column_curvatures(block: Block, theta: Floats, setting: Setting) -> Floats:
@@ -184,6 +206,11 @@ def _gradient(rows: Rows, residuals: Floats, weight: Floats, setting: Setting) -
     if not setting.is_far:
         first = first - np.outer(sums, setting.centre)
     return np.column_stack([first, sums]).reshape(-1)
+
+
+def _square(parts: list[Floats]) -> Floats:
+    rows = np.concatenate(parts)
+    return np.asarray(rows.T @ rows)
 
 
 def _spread(block: Block, theta: Floats, setting: Setting) -> Floats:

@@ -152,14 +152,13 @@ class LinearProblem:
         return np.asarray((sums * self.units).reshape(-1) + self.squares * direction)
 
     def class_curvatures(self, v: Floats, rows: int) -> Floats:
-        """Blocks of the Hessian on its diagonal, estimated from about so many rows each where there are many."""
-        theta, spacing, problem = self.natural(v), np.zeros(self.shape[0]), self
+        """Blocks of the Hessian on its diagonal, estimated from about so many rows each, or from all of fewer."""
+        theta, problem = self.natural(v), self
         if self.some is not None and self.some.n_rows >= PLENTY * self.shape[1]:
             problem = self.some
-        elif self.some is not None:
-            some = self.some
-            spacing = some.source.reduce(linear.column_curvatures, theta, some.setting)[:, -1] / rows
-        blocks = problem.source.reduce(linear.class_curvatures, theta, problem.setting, spacing)
+        few = problem.some or problem
+        spacing = few.source.reduce(linear.total_spread, theta, few.setting) / rows
+        blocks = problem.source.reduce(linear.draw, theta, problem.setting, spacing).curvatures()
         blocks *= self.units[:, None] * self.units
         diagonal = np.arange(self.shape[1])
         blocks[:, diagonal, diagonal] += self.squares.reshape(self.shape)

@@ -16,8 +16,9 @@ __all__ = ["Whitening", "diagonal_whitening", "whitening"]
 PER_COLUMN = 4
 """Rows a column that the blocks of a Hessian are estimated from, where there are many."""
 
-MOST_VALUES = 2**26
-"""Numbers that the diagonal blocks of a Hessian may take; past it only its diagonal is used."""
+MOST_VALUES = 2**25
+"""Numbers that the diagonal blocks of a Hessian may take, and a quarter of what the rows drawn for them take; past it
+only its diagonal is used."""
 
 
 class Whitening(Protocol):
