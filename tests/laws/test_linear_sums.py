@@ -102,7 +102,7 @@ def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of
     H = whole_hessian(block, theta, setting)
     R, q = theta.shape
 
-    blocks = linear.draw(block, theta, setting, np.zeros(R).curvatures())
+    blocks = linear.draw(block, theta, setting, np.zeros(R)).curvatures()
     columns = linear.column_curvatures(block, theta, setting)
 
     for k in range(R):
@@ -113,7 +113,7 @@ def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of
 @pytest.mark.parametrize(("n_classes", "kind"), [(2, "plain"), (2, "far"), (3, "sparse"), (3, "soft")])
 def test_sampled_curvatures_of_classes_are_right_on_average_over_orders_of_the_rows(n_classes, kind, rng):
     block, setting, theta = make(n_classes, kind, n=200)
-    exact = linear.draw(block, theta, setting, np.zeros(len(theta)).curvatures())
+    exact = linear.draw(block, theta, setting, np.zeros(len(theta))).curvatures()
     spacing = exact[:, -1, -1] / 60  # about 60 rows each
 
     found = []
