@@ -101,6 +101,7 @@ def warn_of_no_convergence(message: str) -> None:
 def _warn_caller(message: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called this library, through whichever door it came."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("likely."):
+    # scikit-learn's frames too: its pipelines and searches call models of this library.
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(("likely.", "sklearn.")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -17,7 +17,7 @@ ESTIMATORS = [
     likely.LDA(),
     likely.QuadraticFeatures(),
     likely.QuadraticFeatures(kernel=True),
-    likely.RadialFeatures(n_centres=3),
+    likely.RadialFeatures(n_centers=3),
     likely.Gaussian(),
     likely.Gaussian("diagonal"),
     likely.NearestMeanClassifier(),

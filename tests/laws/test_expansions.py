@@ -30,8 +30,8 @@ from likely.models import streaming
 EXPANSIONS = [
     QuadraticFeatures(),
     QuadraticFeatures(kernel=True),
-    RadialFeatures(n_centres=4, random_state=0),
-    RadialFeatures(n_centres=5, width=2.0, random_state=1),
+    RadialFeatures(n_centers=4, random_state=0),
+    RadialFeatures(n_centers=5, width=2.0, random_state=1),
 ]
 everyone = pytest.mark.parametrize("expansion_", EXPANSIONS, ids=str)
 
@@ -108,7 +108,7 @@ def test_bumps_are_gaussian_in_the_distance_from_their_centre(rng, far, width):
     X = np.round(rng.normal(size=(500, 3)), 3) + far
     fitted = RadialFeatures(6, width=width, random_state=0).fit(X)
 
-    distances = cdist(X - far, fitted.centres_ - far, "sqeuclidean")
+    distances = cdist(X - far, fitted.centers_ - far, "sqeuclidean")
     # Values near 1e8 are multiples of 1.5e-8, and so are those that differ by it.
     rounding = 2e-7 / fitted.width_ if far else 1e-12
     assert_allclose(fitted.transform(X), np.exp(-distances / (2 * fitted.width_**2)), rtol=0, atol=rounding)
@@ -117,7 +117,7 @@ def test_bumps_are_gaussian_in_the_distance_from_their_centre(rng, far, width):
 def test_bumps_of_centres_far_apart_are_as_exact_as_their_distances(rng):
     centres = np.array([[-1e9, 0.0], [1e9, 0.0], [0.0, 5e8]])
     X = np.repeat(centres, 50, axis=0) + np.round(rng.normal(size=(150, 2)), 2)
-    bumps = RadialFeatures(centres=centres, width=1.0).fit_transform(X)
+    bumps = RadialFeatures(centers=centres, width=1.0).fit_transform(X)
 
     assert_allclose(bumps, np.exp(-cdist(X, centres, "sqeuclidean") / 2), rtol=1e-12)
     assert (bumps.max(axis=1) > 1e-6).all()

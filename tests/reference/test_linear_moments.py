@@ -137,8 +137,8 @@ def test_fisher_has_scikit_learns_directions_and_posteriors(load):
     ours = FisherClassifier().fit(X, y)
     peer = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
 
-    cosine = np.sum(ours.direction_ * peer.scalings_.T[:2], axis=1)
-    cosine /= np.linalg.norm(ours.direction_, axis=1) * np.linalg.norm(peer.scalings_.T[:2], axis=1)
+    cosine = np.sum(ours.directions_ * peer.scalings_.T[:2], axis=1)
+    cosine /= np.linalg.norm(ours.directions_, axis=1) * np.linalg.norm(peer.scalings_.T[:2], axis=1)
     assert_allclose(np.abs(cosine), 1)
     assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-8)
     assert_allclose(ours.means_, peer.means_)

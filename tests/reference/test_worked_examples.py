@@ -106,7 +106,7 @@ def test_fisher_on_its_line_decides_and_gives_evidence_as_the_tied_gaussian_does
     fisher, tied = FisherClassifier().fit(X, y), GaussianClassifier(tied=True).fit(X, y)
 
     assert_allclose(fisher.llr(X), tied.llr(X), atol=1e-9)
-    direction, b = fisher.direction_[0], tied.llr_surface().b
+    direction, b = fisher.directions_[0], tied.llr_surface().b
     assert_allclose(direction / np.linalg.norm(direction), b / np.linalg.norm(b))
 
 
@@ -128,7 +128,7 @@ def test_least_squares_with_targets_of_inverse_frequency_has_fishers_direction(r
 
     w = LinearRegression().fit(X, targets).coef_
 
-    for direction in (-FisherClassifier().fit(X, y).direction_[0], LeastSquaresClassifier().fit(X, y).coef_[0]):
+    for direction in (-FisherClassifier().fit(X, y).directions_[0], LeastSquaresClassifier().fit(X, y).coef_[0]):
         assert_allclose(w / np.linalg.norm(w), direction / np.linalg.norm(direction))
 
 

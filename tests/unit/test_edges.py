@@ -560,7 +560,7 @@ def test_steps_that_need_more_than_was_learned_are_refused(data):
 
     with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
         clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments"):
+    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments of a chain"):
         clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
     with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
         Whiten().fit(X).set_params(by="within").partial_fit(X, y)

@@ -77,7 +77,7 @@ def test_names_are_made_of_the_names_of_the_columns():
     assert list(phi.transform(frame)) == ["age^2", "age height", "height^2", "age", "height"]
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         phi.get_feature_names_out(["a", "b"])
-    bumps = RadialFeatures(centres=[[1.0, 3.0], [2.0, 5.0]]).fit(frame)
+    bumps = RadialFeatures(centers=[[1.0, 3.0], [2.0, 5.0]]).fit(frame)
     assert bumps.get_feature_names_out().tolist() == ["radialfeatures0", "radialfeatures1"]
 
 
@@ -118,7 +118,7 @@ def test_rows_of_no_weight_may_hold_anything(rng):
 
     fitted = RadialFeatures(3, random_state=0).fit(X, sample_weight=(np.arange(50) != 7).astype(float))
 
-    assert np.isfinite(fitted.centres_).all()
+    assert np.isfinite(fitted.centers_).all()
 
 
 def test_values_too_large_to_be_squared_are_refused_by_squares_and_far_from_bumps():
@@ -128,17 +128,17 @@ def test_values_too_large_to_be_squared_are_refused_by_squares_and_far_from_bump
         QuadraticFeatures().fit(X).transform(X)
     largest = QuadraticFeatures().fit_transform([[9e153, -9e153]])
     assert np.isfinite(largest).all()
-    bumps = RadialFeatures(centres=[[0.0, 1.0], [1.0, 1.0]]).fit(X)
+    bumps = RadialFeatures(centers=[[0.0, 1.0], [1.0, 1.0]]).fit(X)
     assert_allclose(bumps.transform([[1e160, 0.0], [1e308, -1e308]]), 0)
 
 
 def test_the_width_is_the_mean_distance_of_nearest_centres():
     centres = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]])
 
-    assert RadialFeatures(centres=centres).fit(centres).width_ == pytest.approx((5 + 1 + 1) / 3)
-    scaled = RadialFeatures(centres=1e-6 * centres).fit(centres)
+    assert RadialFeatures(centers=centres).fit(centres).width_ == pytest.approx((5 + 1 + 1) / 3)
+    scaled = RadialFeatures(centers=1e-6 * centres).fit(centres)
     assert scaled.width_ == pytest.approx(1e-6 * 7 / 3)
-    assert RadialFeatures(centres=centres, width=2).fit(centres).width_ == 2.0
+    assert RadialFeatures(centers=centres, width=2).fit(centres).width_ == 2.0
 
 
 def test_centres_of_clusters_are_their_means_and_the_same_every_time(rng):
@@ -148,21 +148,21 @@ def test_centres_of_clusters_are_their_means_and_the_same_every_time(rng):
 
     fitted, again = (RadialFeatures(3, random_state=5).fit(X) for _ in range(2))
 
-    assert_array_equal(fitted.centres_, again.centres_)
+    assert_array_equal(fitted.centers_, again.centers_)
     expected = np.array([X[labels == k].mean(axis=0) for k in range(3)])
-    order = np.lexsort(fitted.centres_.T[::-1])
-    assert_allclose(fitted.centres_[order], expected[np.lexsort(expected.T[::-1])], rtol=0, atol=1e-6)
+    order = np.lexsort(fitted.centers_.T[::-1])
+    assert_allclose(fitted.centers_[order], expected[np.lexsort(expected.T[::-1])], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_centres", [0, -1, 2.5, True, "many", None])
-def test_numbers_of_centres_that_are_none_are_refused(n_centres, data):
+@pytest.mark.parametrize("n_centers", [0, -1, 2.5, True, "many", None])
+def test_numbers_of_centres_that_are_none_are_refused(n_centers, data):
     X, y = data
-    message = "n_centres of RadialFeatures must be a whole number from 1"
+    message = "n_centers of RadialFeatures must be a whole number from 1"
 
     with pytest.raises(InvalidParameterError, match=message):
-        RadialFeatures(n_centres).fit(X)
+        RadialFeatures(n_centers).fit(X)
     with pytest.raises(InvalidParameterError, match=message):
-        make_pipeline(RadialFeatures(n_centres), GaussianClassifier()).fit(X, y)
+        make_pipeline(RadialFeatures(n_centers), GaussianClassifier()).fit(X, y)
 
 
 @pytest.mark.parametrize("width", [0, -1.0, np.inf, np.nan, "wide", True])
@@ -174,13 +174,13 @@ def test_widths_that_are_none_are_refused(width, data):
 def test_centres_that_do_not_fit_are_refused(data):
     X, _ = data
     with pytest.raises(InvalidDataError, match="one column for each of the 3 features of X, but have 2"):
-        RadialFeatures(centres=[[0.0, 0.0]], width=1.0).fit(X)
+        RadialFeatures(centers=[[0.0, 0.0]], width=1.0).fit(X)
     with pytest.raises(ValueError, match="centres contains NaN"):
-        RadialFeatures(centres=[[0.0, np.nan, 0.0]], width=1.0).fit(X)
+        RadialFeatures(centers=[[0.0, np.nan, 0.0]], width=1.0).fit(X)
     with pytest.raises(InvalidParameterError, match="there is only one"):
         RadialFeatures(1).fit(X)
     with pytest.raises(DegenerateDataError, match=r"their mean is 0\.0. Set width"):
-        RadialFeatures(centres=np.zeros((2, 3))).fit(X)
+        RadialFeatures(centers=np.zeros((2, 3))).fit(X)
     with pytest.raises(DegenerateDataError, match=r"10 centres, but X has only 4 different rows \(n_samples=12\)"):
         RadialFeatures(10).fit(np.arange(12.0)[:, None] % 4)
 
@@ -189,8 +189,8 @@ def test_a_single_centre_with_a_width_will_do(data):
     X, _ = data
     fitted = RadialFeatures(1, width=1.5).fit(X)
 
-    assert_allclose(fitted.centres_[0], X.mean(axis=0))
-    assert_allclose(fitted.transform(fitted.centres_), [[1.0]])
+    assert_allclose(fitted.centers_[0], X.mean(axis=0))
+    assert_allclose(fitted.transform(fitted.centers_), [[1.0]])
 
 
 def test_a_failed_fit_leaves_the_step_as_it_was(data):
@@ -260,7 +260,7 @@ def test_steps_without_fit_source_are_named_and_fitted_from_arrays(data, small):
 def test_instalments_need_steps_that_learn_from_moments(data):
     chain = make_pipeline(QuadraticFeatures(), GaussianClassifier())
 
-    with pytest.raises(IncompatiblePartsError, match="QuadraticFeatures does not learn from moments"):
+    with pytest.raises(IncompatiblePartsError, match="QuadraticFeatures does not learn from moments of a chain"):
         chain.partial_fit(*data)
 
 

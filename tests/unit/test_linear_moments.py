@@ -139,7 +139,7 @@ def test_fishers_floor_of_zero_refuses_singular_classes():
 
 def test_fisher_has_no_density_of_rows_because_it_sees_their_projection():
     model = FisherClassifier().fit(X, Y)
-    beside = np.array([-model.direction_[0, 1], model.direction_[0, 0]])
+    beside = np.array([-model.directions_[0, 1], model.directions_[0, 0]])
 
     assert_allclose(model.log_likelihood(X), model.log_likelihood(X + 100 * beside), atol=1e-8)
     assert not hasattr(model, "log_density")
@@ -149,7 +149,7 @@ def test_fisher_has_as_many_directions_as_features_at_most(rng):
     codes = np.arange(60) % 5
     model = FisherClassifier().fit(rng.normal(size=(60, 2)) + 4 * rng.normal(size=(5, 2))[codes], codes)
 
-    assert model.direction_.shape == (2, 2)
+    assert model.directions_.shape == (2, 2)
     assert model.means_.shape == (5, 2)
 
 

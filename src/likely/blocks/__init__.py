@@ -8,6 +8,7 @@ from likely.blocks.block import Block
 from likely.blocks.learner import AdditiveLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
+from likely.blocks.presented import presented_blocks
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
 from likely.blocks.threads import for_each, one_blas_thread
@@ -24,5 +25,6 @@ __all__ = [
     "one_blas_thread",
     "over_rows",
     "placed",
+    "presented_blocks",
     "repeat_until_stable",
 ]

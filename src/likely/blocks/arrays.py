@@ -93,6 +93,10 @@ class ArraySource(Source):
         cells = self.codes if folds is None else self.codes * (int(folds.max()) + 1) + folds
         return _cuts_by_cell(cells, max(least, CELL_VALUES // width))
 
+    def all_rows(self) -> Block:
+        """All rows as one block."""
+        return Block(self.X, self.codes, self.weight, self.folds, self.positions, self.targets)
+
     def block(self, index: int) -> Block:
         positions = self._cuts[index]
         rows = slice(positions.start, positions.stop) if isinstance(positions, range) else positions

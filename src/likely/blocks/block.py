@@ -47,6 +47,20 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
+    def take(self, which: Integers) -> Block:
+        """Some of the rows, in the order asked for, with all that belongs to them."""
+        places = range(len(self)) if self.positions is None else self.positions
+        positions = places.start + which if isinstance(places, range) else np.asarray(places)[which]
+        return Block(
+            self.X[which],
+            None if self.codes is None else self.codes[which],
+            None if self.weight is None else self.weight[which],
+            None if self.folds is None else self.folds[which],
+            positions,
+            None if self.targets is None else self.targets[which],
+            is_copy=True,
+        )
+
     def non_finite(self) -> InvalidDataError:
         """The error that says where this block's first NaN or infinity is, or that its sums overflowed."""
         X = dense(self.X)
@@ -63,8 +77,8 @@ class Block:
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
-                f"X contains NaN {where}. Fill in missing values, or use fit of a Gaussian model, which takes them; "
-                "partial_fit takes them where the covariance is diagonal or spherical."
+                f"X contains NaN {where}. Fill in missing values, or use a Gaussian classifier: it scores rows that have "
+                "some, fit takes them, and partial_fit where the covariance is diagonal or spherical."
             )
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from scipy.sparse import issparse
+
 from likely._typing import Labels
 from likely.blocks.block import Block
 from likely.blocks.threads import tree_reduce
@@ -32,6 +34,11 @@ class Source(ABC):
     n_features: int
     classes: Labels | None
     n_blocks: int
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks hold sparse rows; found by looking at one."""
+        return bool(issparse(self.block(0).X))
 
     @abstractmethod
     def block(self, index: int) -> Block:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely._typing import Floats, Labels
 from likely.decisions.application import Application
-from likely.exceptions import InvalidParameterError
+from likely.exceptions import InvalidParameterError, LikelyError
 
 __all__ = ["training_priors"]
 
@@ -25,7 +25,11 @@ def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
         return Application.binary(float(prior)).priors
     if isinstance(prior, str) or not np.iterable(prior):
         raise InvalidParameterError(f"prior of {whom} must be a number, a sequence or a mapping, but is {prior!r}.")
-    priors = Application(prior if isinstance(prior, Mapping) else np.asarray(prior)).aligned(classes).priors
+    given = prior if isinstance(prior, Mapping) else np.asarray(prior)
+    try:
+        priors = Application(given).aligned(classes).priors
+    except LikelyError as error:
+        raise InvalidParameterError(f"prior of {whom} does not fit its classes {classes.tolist()}: {error}") from None
     if not (priors > 0).all():
         raise InvalidParameterError(f"{whom} needs a prior > 0 for every class, but they are {priors.tolist()}.")
     return priors

@@ -13,9 +13,13 @@ from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
 __all__ = ["check_classes", "checked_total", "class_moments", "joint_moments", "moments"]
 
+MOST_BYTES = 2**32
+"""Memory that a scatter matrix may take."""
+
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
     """The moments of a block's rows."""
+    _check_width(block, kind)
     with np.errstate(all="ignore"):
         return _finite(kind.of(block.X, block.weight), block)
 
@@ -23,6 +27,7 @@ def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
 def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
     """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
     assert block.codes is not None
+    _check_width(block, kind)
     with np.errstate(all="ignore"):
         cells = ByClass.of(kind, block.X, block.codes, block.weight, block.folds, overwrite=block.is_copy)
     finite: ByClass[Any] = _finite(cells, block)
@@ -33,6 +38,7 @@ def joint_moments(block: Block) -> JointMoments:
     """The moments of a block's rows and targets side by side."""
     if block.targets is None:
         raise SourceError("A regression learns from targets, but the source has none. Give it targets.")
+    _check_width(block, Moments)
     with np.errstate(all="ignore"):
         joint = JointMoments.of(block.X, block.targets, block.weight)
     if not joint.is_finite():
@@ -63,6 +69,16 @@ def checked_total(statistics: ByClass[Any]) -> Any:
             f"Values of column {column} are too large to be squared and summed. Rescale that column."
         )
     return total
+
+
+def _check_width(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> None:
+    """Refuse rows whose scatter matrix would not fit into memory."""
+    d = block.X.shape[1]
+    if kind is Moments and 8 * d**2 > MOST_BYTES:
+        raise InvalidDataError(
+            f"The covariance of {d} columns would take {8 * d**2 / 2**30:.0f} GiB. Use fewer columns, a diagonal "
+            "covariance, or a model that does without one, such as LogisticRegression."
+        )
 
 
 def _finite(statistic: Any, block: Block) -> Any:

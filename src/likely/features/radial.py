@@ -41,9 +41,9 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
     Parameters
     ----------
-    n_centres : int, default 10
+    n_centers : int, default 10
         How many centres to find by k-means, where none are given.
-    centres : array of shape (n_centres, n_features), optional
+    centers : array of shape (n_centers, n_features), optional
         The centres themselves; nothing is then learned from the rows.
     width : float, optional
         Standard deviation σ of the bumps. If not given it is the mean distance of a centre from the nearest other
@@ -53,7 +53,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
     Attributes
     ----------
-    centres_ : array of shape (n_centres, n_features)
+    centers_ : array of shape (n_centers, n_features)
     width_ : float
     n_features_in_ : int
 
@@ -71,40 +71,40 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [0.2], [3.0], [3.2]])
-    >>> bumps = RadialFeatures(n_centres=2, random_state=0).fit(X)
-    >>> np.sort(bumps.centres_, axis=0).ravel(), bumps.width_
+    >>> bumps = RadialFeatures(n_centers=2, random_state=0).fit(X)
+    >>> np.sort(bumps.centers_, axis=0).ravel(), bumps.width_
     (array([0.1, 3.1]), 3.0)
-    >>> RadialFeatures(centres=[[0.0], [2.0]], width=1.0).fit_transform([[0.0], [1.0]]).round(3)
+    >>> RadialFeatures(centers=[[0.0], [2.0]], width=1.0).fit_transform([[0.0], [1.0]]).round(3)
     array([[1.   , 0.135],
            [0.607, 0.607]])
     """
 
     def __init__(
-        self, n_centres: int = 10, centres: Any = None, width: float | None = None, random_state: Any = None
+        self, n_centers: int = 10, centers: Any = None, width: float | None = None, random_state: Any = None
     ) -> None:
-        self.n_centres = n_centres
-        self.centres = centres
+        self.n_centers = n_centers
+        self.centers = centers
         self.width = width
         self.random_state = random_state
 
     def expands_to(self, n_features: int) -> int:
         """Number of outputs: one for each centre."""
         self._check_parameters()
-        return int(self.n_centres) if self.centres is None else len(self.centres)
+        return int(self.n_centers) if self.centers is None else len(self.centers)
 
     def _learn(self, source: Source) -> None:
         self._check_parameters()
-        if self.centres is None:
-            self.centres_ = self._cluster(source.reduce(_sampled))
+        if self.centers is None:
+            self.centers_ = self._cluster(source.reduce(_sampled))
         else:
-            self.centres_ = _checked_centres(self.centres, source.n_features)
-        self.width_ = _spacing(self.centres_) if self.width is None else float(self.width)
+            self.centers_ = _checked_centres(self.centers, source.n_features)
+        self.width_ = _spacing(self.centers_) if self.width is None else float(self.width)
 
     def _check_parameters(self) -> None:
-        if self.centres is None and not is_count(self.n_centres, 1, SAMPLE_ROWS):
+        if self.centers is None and not is_count(self.n_centers, 1, SAMPLE_ROWS):
             raise InvalidParameterError(
-                f"n_centres of RadialFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
-                f"{self.n_centres!r}."
+                f"n_centers of RadialFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
+                f"{self.n_centers!r}."
             )
         number = isinstance(self.width, (int, float, np.number)) and not isinstance(self.width, bool)
         if self.width is not None and not (number and 0 < self.width < np.inf):
@@ -115,25 +115,25 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     def _cluster(self, sample: _Sample) -> Floats:
         """K-means of a sample, in which equal rows are added up, about its mean."""
         rows, first = np.unique(sample.rows, axis=0, return_inverse=True)
-        if len(rows) < self.n_centres:
+        if len(rows) < self.n_centers:
             raise DegenerateDataError(
-                f"RadialFeatures looks for {self.n_centres} centres, but X has only {len(rows)} different rows "
-                f"(n_samples={len(sample.rows)}). Set n_centres to that many or fewer."
+                f"RadialFeatures looks for {self.n_centers} centres, but X has only {len(rows)} different rows "
+                f"(n_samples={len(sample.rows)}). Set n_centers to that many or fewer."
             )
         mean = rows.mean(axis=0)
-        found = KMeans(self.n_centres, max_iter=MOST_PASSES, random_state=self.random_state)
+        found = KMeans(self.n_centers, max_iter=MOST_PASSES, random_state=self.random_state)
         found.fit(rows - mean, sample_weight=np.bincount(first.ravel(), sample.weight))
         return np.asarray(found.cluster_centers_ + mean)
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
-            np.multiply(_squared_distances(rows, self.centres_, self.width_), -0.5, out=out)
+            np.multiply(_squared_distances(rows, self.centers_, self.width_), -0.5, out=out)
         np.exp(out, out=out)
         return bool(np.isfinite(rows).all()) and not np.isnan(out.min(initial=0.0))
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.centres_)
+        return len(self.centers_)
 
 
 def _squared_distances(X: Floats, centres: Floats, width: float) -> Floats:
@@ -154,10 +154,10 @@ def _squared_distances(X: Floats, centres: Floats, width: float) -> Floats:
 
 
 def _checked_centres(centres: Any, n_features: int) -> Floats:
-    checked: Floats = check_array(centres, dtype=np.float64, copy=True, input_name="centres")
+    checked: Floats = check_array(centres, dtype=np.float64, copy=True, input_name="centers")
     if checked.shape[1] != n_features:
         raise InvalidDataError(
-            f"centres of RadialFeatures must have one column for each of the {n_features} features of X, but have "
+            f"centers of RadialFeatures must have one column for each of the {n_features} features of X, but have "
             f"{checked.shape[1]}."
         )
     return checked

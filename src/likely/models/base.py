@@ -16,7 +16,11 @@ from likely._validation import check_rows
 from likely.decisions import Application, as_application, highest
 from likely.exceptions import InvalidDataError
 
-__all__ = ["DensityClassifier", "EvidenceClassifier", "ScoreClassifier"]
+__all__ = ["EVIDENCE", "DensityClassifier", "EvidenceClassifier", "ScoreClassifier"]
+
+
+EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")
+"""What only classifiers that give evidence have."""
 
 
 class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -126,13 +130,10 @@ class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.classes_[highest(scores)])
 
     def __getattr__(self, name: str) -> Any:
-        if name in _EVIDENCE:
+        if name in EVIDENCE:
             raise AttributeError(
                 f"{type(self).__name__} has no {name}, because its score has no probabilistic meaning. Wrap it: "
                 f"CalibratedClassifier({type(self).__name__}()) turns the score into evidence."
             )
         # Asked again, an attribute that failed says why: that the model is not fitted, or that rows are too few.
         return super().__getattribute__(name)
-
-
-_EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")

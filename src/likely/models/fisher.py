@@ -41,11 +41,14 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
-    direction_ : array of shape (n_directions, n_features)
+    directions_ : array of shape (n_directions, n_features)
         One direction for two classes, from the first to the second; otherwise n_classes − 1, or the number of features
         if that is less.
     means_ : array of shape (n_classes, n_features)
         Means of the classes, before the projection.
+    coef_ : array of shape (1, n_features) for two classes, else (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+        The llr as a linear function of x, or for more classes the log-likelihoods, up to a constant of the row.
     training_priors_ : array of shape (n_classes,)
     statistics_ : ByClass of Moments
         What was learned from.
@@ -64,7 +67,7 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
     --------
     >>> X = [[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [5.0, 5.0], [7.0, 5.0], [5.0, 6.0]]
     >>> model = FisherClassifier().fit(X, [0, 0, 0, 1, 1, 1])
-    >>> model.direction_.round(3)
+    >>> model.directions_.round(3)
     array([[0.926, 2.315]])
     >>> model.llr([[3.0, 3.0], [4.0, 3.0]]).round(2)
     array([ 3.75, 18.75])
@@ -78,13 +81,30 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         self.floor = floor
 
     @property
-    def direction_(self) -> Floats:
+    def directions_(self) -> Floats:
         return self._line().lda.components_
 
     @property
     def means_(self) -> Floats:
         self._line()
         return np.stack([part.mean for part in self.statistics_.parts.values()])
+
+    @property
+    def coef_(self) -> Floats:
+        return self._linear()[0]
+
+    @property
+    def intercept_(self) -> Floats:
+        return self._linear()[1]
+
+    def _linear(self) -> tuple[Floats, Floats]:
+        """Weights and biases: −½ ‖z − c‖² is z'c − ½ ‖c‖² but for what all classes have in common."""
+        line = self._line()
+        means, V = line.gaussians.means, self.directions_
+        W, b = means @ V, -np.square(means).sum(axis=1) / 2 - means @ (V @ line.lda.mean_)
+        if len(W) == 2:
+            return W[1:] - W[:1], b[1:] - b[:1]
+        return W, np.asarray(b)
 
     @property
     def training_priors_(self) -> Floats:

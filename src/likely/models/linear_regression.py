@@ -44,7 +44,8 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     unbiased_residual_variance_ : float, or array of shape (n_targets,)
         Sum of squared errors over ``degrees_of_freedom_``.
     degrees_of_freedom_ : float
-        Total weight of the rows, less the coefficients that were estimated and the intercept.
+        Total weight of the rows, less the coefficients that were estimated and the intercept; of the penalty it knows
+        nothing.
     statistics_ : JointMoments
         What was learned from.
 
@@ -99,6 +100,8 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
 
     @property
     def unbiased_residual_variance_(self) -> Any:
+        if self.regularization > 0:  # an attribute that is not there
+            raise AttributeError("A penalised LinearRegression has no unbiased_residual_variance_.")
         return self._number(self._regression().unbiased_variance())
 
     @property
@@ -133,8 +136,6 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     def coef_intervals(self, confidence: float = 0.95) -> Floats:
         """Intervals that hold the true coefficient with the given probability, each by itself.
 
-        The interval of the intercept is ``predict_interval`` at the origin.
-
         Parameters
         ----------
         confidence : float between 0 and 1
@@ -147,6 +148,14 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         regression = self._regression()
         errors = regression.standard_errors()
         return self._shaped(regression.about(regression.fit.coef, errors, confidence))
+
+    def intercept_interval(self, confidence: float = 0.95) -> Floats:
+        """Interval that holds the true intercept with the given probability: of shape (2,), or (n_targets, 2)."""
+        regression = self._regression().exact()
+        centre = regression.fit.map.centre
+        variance = (1 + float(np.square(centre @ regression.fit.whitener).sum())) / regression.weight
+        errors = np.sqrt(variance * regression.unbiased_variance())
+        return self._shaped(regression.about(regression.fit.intercept, errors, confidence))
 
     def predict_interval(self, X: Any, confidence: float = 0.95, of: str = "mean") -> Floats:
         """Intervals at each row, each with the given probability by itself.

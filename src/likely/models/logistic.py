@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from likely.exceptions import (
 )
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives import LinearProblem, Solution, census, newton, penalty_of, solver_of
+from likely.objectives import LinearProblem, Solution, census, penalty_of, solver_of
 from likely.objectives.margins import softened_targets
 from likely.objectives.separation import Separator, separator_of
 
@@ -33,9 +32,6 @@ __all__ = ["LogisticRegression"]
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
-
-FEW = 1000
-"""Of so many parameters a Newton step is tried at the end of an unpenalised fit, to see whether rows are separable."""
 
 
 class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
@@ -56,16 +52,17 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
     prior : float, sequence in class order or mapping {label: prior}, optional
         Priors that the objective is weighted to, every class then weighing its prior whatever its number of rows; a
         number is that of the second of two classes. By default classes weigh as many rows as they have.
-    solver : {"auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "mini-batch", "online"} or GradientDescent
-        By default chosen by size and shape. All find the same minimum; the last three are for learning how.
+    solver : {"auto", "newton", "l-bfgs", "newton-cg"}, {"gradient-descent", "mini-batch", "online"} or GradientDescent
+        By default chosen by size and shape. The first four find the same minimum; the descents are for
+        learning how that goes, and come near it in as many epochs as they are given.
     tolerance : float, default 1e-8
         Distance of the objective to its minimum, relative, at which to stop, as estimated from the norm of the gradient
         measured by the curvature.
     max_iter : int, default 1000
         Most steps, or epochs of a descent; a solver stopped by it says how far it got.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Not to be
+        confused with ``prior``: evidence does not depend on them.
 
     Attributes
     ----------
@@ -74,7 +71,7 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
     intercept_ : array of shape (1,) or (n_classes,)
     training_priors_ : array of shape (n_classes,)
     objective_ : float
-        Its least value, penalty included.
+        Its least value, penalty included; of softened targets, if ``separator_`` is not None.
     n_iter_ : int
         Steps over all rows.
     converged_ : bool
@@ -147,15 +144,9 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
-        if source.classes is None:
-            raise SourceError(
-                "LogisticRegression learns from classes, but the source has none. Give it codes and classes."
-            )
         with all_or_nothing(self):
             self._check_options()
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = source.n_features
-            self._learn(self._problem(source))
+            self._learn(self._problem(self._opened(source)))
         return self
 
     def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
@@ -172,16 +163,30 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         >>> [int((model.coef_ != 0).sum()) for model in path]
         [2, 4, 9]
         """
+        models, base = self._copies(regularizations)
+        return base._path(models, base._problem(base._source(X, y, sample_weight)))
+
+    def path_source(self, source: Source, regularizations: Iterable[float]) -> list[Self]:
+        """The same from the rows of a source."""
+        models, base = self._copies(regularizations)
+        return base._path(models, base._problem(base._opened(source)))
+
+    def _copies(self, regularizations: Any) -> tuple[list[Self], Self]:
+        """A copy of the model for each strength, and one for what they share."""
+        if not np.iterable(regularizations) or isinstance(regularizations, str):
+            raise InvalidParameterError(
+                f"path takes several values of regularization, such as [1e-3, 1e-2], but got {regularizations!r}."
+            )
         models = [clone(self).set_params(regularization=strength) for strength in regularizations]
         for model in models:
             model._check_options()
-        base = clone(self).set_params(regularization=0.0)
-        problem = base._problem(base._source(X, y, sample_weight))
+        return models, clone(self).set_params(regularization=0.0)
+
+    def _path(self, models: list[Self], problem: LinearProblem) -> list[Self]:
         start: Floats | None = None
         for model in sorted(models, key=lambda model: -model.regularization):
-            model.__dict__.update({name: value for name, value in vars(base).items() if name in _SHARED})
-            l1, l2 = penalty_of(model.penalty, model.regularization)
-            start = model._learn(problem.penalised(l1, l2), start)
+            model.__dict__.update({name: value for name, value in vars(self).items() if name in _SHARED})
+            start = model._learn(problem.penalised(*penalty_of(model.penalty, model.regularization)), start)
         return models
 
     def _source(self, X: Any, y: Any, sample_weight: Any) -> ArraySource:
@@ -190,10 +195,21 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         classes, codes = encode_labels(labels)
         return ArraySource(rows, codes, weight, classes, block_rows=block_rows(rows), positions=kept)
 
+    def _opened(self, source: Source) -> Source:
+        if source.classes is None:
+            raise SourceError(
+                "LogisticRegression learns from classes, but the source has none. Give it codes and classes."
+            )
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = source.n_features
+        return source
+
     def _problem(self, source: Source) -> LinearProblem:
         """The objective of a source's rows; who calls has checked the options."""
         assert source.classes is not None
         self.classes_ = source.classes
+        if self.priors is not None:
+            self._application()  # refuses priors that do not fit the classes
         counts = source.reduce(census, len(source.classes))
         _check_classes(source.classes, counts.rows)
         priors = counts.weights / counts.weights.sum()
@@ -205,7 +221,7 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
         solution = self._minimised(problem, start)
         self._priors = problem.priors
-        self.separator_ = _separator(problem, solution)
+        self.separator_ = None if problem.l1 > 0 or problem.l2 > 0 else separator_of(problem, solution)
         if self.separator_ is not None:
             warn_of_degenerate_data(_no_maximum(self.separator_))
             problem = problem.softened(softened_targets(problem.counts.weights))
@@ -273,18 +289,6 @@ def _check_classes(classes: Labels, rows: Integers) -> None:
         raise DegenerateDataError(f"Class {classes.tolist()[int(rows.argmin())]!r} has no rows to learn from.")
 
 
-def _separator(problem: LinearProblem, solution: Solution) -> Separator | None:
-    """A certificate that the likelihood has no maximum, where nothing but the data bounds the weights."""
-    if problem.l1 > 0 or problem.l2 > 0:
-        return None
-    if solution.resting_step is None and problem.n_parameters <= FEW:
-        rest = newton(problem.curvature, solution.parameters, most_iterations=20, bottom=problem.lowest_mixed_value)
-        solution = replace(
-            solution, resting_step=rest.resting_step, objective=rest.objective, parameters=rest.parameters
-        )
-    return separator_of(problem, solution)
-
-
 def _common_shift(theta: Floats, is_l1: bool) -> Floats:
     """What all classes have in common, which changes no posterior; of weights only the L1 penalty has a say in it."""
     shift: Floats = theta.mean(axis=0)
@@ -294,19 +298,26 @@ def _common_shift(theta: Floats, is_l1: bool) -> Floats:
 
 
 def _no_maximum(separator: Separator) -> str:
-    which = "all rows" if separator.least_margin > 0 else "some rows and mistakes none"
+    which = "all" if separator.least_margin > 0 else "some"
     return (
-        "LogisticRegression: the classes are linearly separable, so the likelihood has no maximum and the best weights "
-        f"are infinite (separator_ holds a direction that tells apart {which}; margins "
-        f"{max(separator.least_margin, 0.0):.3g} to {separator.most_margin:.3g}). Trained as if each class had one "
-        "more row shown as each class (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
+        f"LogisticRegression: a plane tells {which} rows of the classes apart without any mistake, so the likelihood "
+        "has no maximum and the best weights are infinite (separator_ holds such a plane, with margins of "
+        f"{separator.least_margin:.3g} to {separator.most_margin:.3g}). Trained as if each class had one more row "
+        "shown as each class (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
     )
 
 
 def _stopped(solution: Solution) -> str:
-    value = solution.history[-1]
+    value, steps = solution.history[-1], solution.n_iter
+    after = f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)}"
+    if solution.diverged:
+        return (
+            f"{after}, because the objective then rose far above the {solution.history[0]:.6g} it started from: the "
+            f"learning rate is too large. The weights before that are kept, with the objective at {value:.6g}. Lower "
+            "learning_rate, or leave it out."
+        )
     return (
-        f"LogisticRegression stopped after {solution.n_iter} steps with the objective at {value:.6g}, by its gradient "
-        f"about {solution.gap / abs(value):.1e} of that above its minimum. The weights found so far are kept. Raise "
-        "max_iter, use solver='auto', or raise tolerance if that is near enough."
+        f"{after} with the objective at {value:.6g}, by its gradient about {solution.gap / abs(value):.1e} of that "
+        "above its minimum. The weights found so far are kept. Raise max_iter, use solver='auto', or raise tolerance "
+        "if that is near enough."
     )

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_option, check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Source, all_or_nothing
+from likely.blocks import ArraySource, Source, all_or_nothing, presented_blocks
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
@@ -23,7 +23,7 @@ from likely.exceptions import (
 )
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives.perceptron import PerceptronWeights, mistakes_of, presented_blocks
+from likely.objectives.perceptron import PerceptronWeights, mistakes_of
 
 __all__ = ["Perceptron"]
 
@@ -232,7 +232,7 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         warn_of_no_convergence(
             f"Perceptron did not converge in {self.n_epochs_} epochs and {self.n_updates_} updates: the last epoch had "
             f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they can be separated, raise "
-            "max_epochs, or put Standardize before it."
+            "max_epochs, and see that columns are of like scale."
         )
 
     def _codes_of(self, labels: Labels, classes: Any, first: bool) -> Integers:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import sklearn.pipeline
 from sklearn import get_config
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +19,7 @@ from likely._typing import Floats, Labels
 from likely.blocks import Source, all_or_nothing
 from likely.decisions import Application
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError
+from likely.models.base import EVIDENCE
 from likely.models.chain_sums import ChainSums, TooLargeError
 from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, widest_scored
 from likely.resampling.chains import is_mappable, steps_of
@@ -116,6 +117,19 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
                 fit_from_source(steps_of(self), source)
         return self
 
+    @available_if(_last_has("path"))  # type: ignore[untyped-decorator]
+    def path(self, X: Any, y: Any, regularizations: Any, sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the pipeline for several strengths of the last step's penalty, in the order given.
+
+        The features are fitted once, and shared by the copies. The pipeline itself is not changed.
+        """
+        features, (name, model) = clone(self).steps[:-1], self.steps[-1]
+        if features:
+            head = type(self)(features).fit(X, y, sample_weight=sample_weight)
+            X, features = head.transform(X), head.steps
+        models = clone(model).path(X, y, regularizations, sample_weight)
+        return [type(self)([*features, (name, fitted)]) for fitted in models]
+
     @available_if(_last_has("log_likelihood"))  # type: ignore[untyped-decorator]
     def log_likelihood(self, X: Any) -> Floats:
         """Log-likelihoods of the last step, of shape (n, n_classes), without priors."""
@@ -135,6 +149,12 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         """What a method of the last step says of the rows as the steps before it pass them on."""
         last = self.steps[-1][1]
         return self._in_runs(lambda rows: getattr(last, method)(self._features(rows), *args), X)
+
+    def __getattr__(self, name: str) -> Any:
+        # A last step without evidence says why it has none.
+        if name in EVIDENCE and not hasattr(self.steps[-1][1], name):
+            return getattr(self.steps[-1][1], name)
+        return super().__getattribute__(name)
 
     def _features(self, X: Any) -> Any:
         for step in steps_of(self)[:-1]:

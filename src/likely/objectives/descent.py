@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from likely._typing import Floats, Integers
-from likely.blocks import Block
-from likely.objectives import linear
+from likely.blocks import presented_blocks
+from likely.objectives.losses import logistic_loss, softmax_loss
 from likely.objectives.problem import LinearProblem
 from likely.objectives.solution import Solution
 from likely.objectives.whitening import diagonal_whitening
-from likely.statistics.objective import Objective
 
 __all__ = ["batch_descent", "gradient_descent"]
+
+DENSE_VALUES = 2**20
+"""Values of the rows that are standardised at once."""
+
+RUNAWAY = 100.0
+"""Times the objective at the start, past which a descent runs away."""
 
 
 def gradient_descent(
@@ -44,22 +52,53 @@ def batch_descent(
     bottom: float = -np.inf,
     learning_rate: float | None = None,
     batch: int = 1,
-    seed: int = 0,
+    random_state: Any = 0,
 ) -> Solution:
-    """Step against the gradient over a few rows at a time.
+    """Step against the gradient over a few rows at a time, in a random order.
 
-    The blocks of the source are gone through in order, the rows of each in a random order. The rate falls with the
-    root of the epoch, without which steps would forever be as long as the gradients of single rows differ.
+    The rate falls with the root of the thousands of rows seen, or steps would forever be as long as the gradients of
+    single rows differ.
     """
-    random = np.random.default_rng(seed)
+    random = check_random_state(random_state)
     log = _Log(problem, start, tolerance, bottom)
-    first = _safe_rate(problem, log.scale, batch) if learning_rate is None else learning_rate
+    rate = _safe_rate(problem, log.scale, batch) if learning_rate is None else learning_rate
+    seen = 0
     while not log.is_over(most_epochs):
-        v, rate = log.v, log.scale**2 * first / np.sqrt(len(log.history))
-        for index in range(problem.source.n_blocks):
-            v = _through(problem, problem.source.block(index), v, rate, batch, random)
-        log.record(v)
+        V = log.v.reshape(problem.shape)
+        steps = (log.scale**2).reshape(problem.shape)
+        for rows, targets, weight in _batches(problem, batch, random):
+            seen += len(rows)
+            V = V - rate / np.sqrt(1 + seen / 1000) * steps * _slope(problem, V, rows, targets, weight)
+        log.record(V.reshape(-1))
     return log.solution()
+
+
+def _batches(
+    problem: LinearProblem, batch: int, random: np.random.RandomState
+) -> Iterator[tuple[Floats, Integers, Floats]]:
+    """Standardised rows, their classes and weights, a few at a time; dense, of sparse rows some thousands of values."""
+    setting, together = problem.setting, max(1, DENSE_VALUES // (batch * problem.shape[1])) * batch
+    for block in presented_blocks(problem.source, random):
+        for low in range(0, len(block), together):
+            some = block.take(np.arange(low, min(low + together, len(block))))
+            rows = setting.centred(some) * problem.units
+            weight, codes = setting.weight_of(some), some.codes
+            assert codes is not None
+            for at in range(0, len(rows), batch):
+                run = slice(at, at + batch)
+                yield rows[run], codes[run], weight[run]
+
+
+def _slope(problem: LinearProblem, V: Floats, rows: Floats, codes: Integers, weight: Floats) -> Floats:
+    """The gradient as a batch would have it: its losses averaged, and the whole penalty."""
+    logits, targets = rows @ V.T, problem.setting.targets
+    if len(V) == 1:
+        _, residual, _ = logistic_loss(logits[:, 0], targets[codes, 1])
+        residuals = residual[:, None]
+    else:
+        _, residuals, _ = softmax_loss(logits, targets, codes)
+    share = problem.n_rows / len(rows)
+    return np.asarray((share * weight[:, None] * residuals).T @ rows + problem.squares.reshape(V.shape) * V)
 
 
 @dataclass
@@ -70,6 +109,7 @@ class _Log:
     v: Floats
     tolerance: float
     bottom: float
+    diverged: bool = False
 
     def __post_init__(self) -> None:
         self.scale = diagonal_whitening(self.problem, self.v).out(np.ones(len(self.v)))
@@ -77,45 +117,25 @@ class _Log:
         self.record(self.v)
 
     def record(self, v: Floats) -> None:
-        self.v, self.objective = v, self.problem.slope(v)
-        self.history.append(self.objective.value)
-        self.gap = float(np.sum(np.square(self.scale * self.objective.gradient))) / 2
+        """Take the parameters after an epoch, unless they have run away."""
+        objective = self.problem.slope(v) if np.isfinite(v).all() else None
+        value = np.inf if objective is None else objective.value
+        if objective is None or (self.history and not value <= RUNAWAY * (1 + self.history[0])):
+            self.diverged = True
+            return
+        self.v, self.objective = v, objective
+        self.history.append(value)
+        self.gap = float(np.sum(np.square(self.scale * objective.gradient))) / 2
 
     def is_over(self, most_epochs: int) -> bool:
         reached = self.gap <= self.tolerance * abs(self.history[-1]) or self.history[-1] < self.bottom
-        return reached or len(self.history) > most_epochs
+        return reached or self.diverged or len(self.history) > most_epochs
 
     def solution(self) -> Solution:
         value = self.history[-1]
-        converged = bool(self.gap <= self.tolerance * abs(value) and not value < self.bottom)
-        return Solution(self.v, self.objective, converged, self.gap, tuple(self.history))
-
-
-def _through(
-    problem: LinearProblem, block: Block, v: Floats, rate: Floats, batch: int, random: np.random.Generator
-) -> Floats:
-    """The parameters after the batches of a block."""
-    order = random.permutation(len(block))
-    total = float(problem.setting.weight_of(block).sum())
-    for low in range(0, len(order), batch):
-        some = _rows_of(block, order[low : low + batch])
-        objective = _of_batch(problem, some, v, len(order) / len(some) / (total * problem.n_rows / len(order)))
-        v = v - rate * objective.gradient
-    return v
-
-
-def _of_batch(problem: LinearProblem, some: Block, v: Floats, share: float) -> Objective:
-    """The objective as a batch would have it: its losses averaged, and the whole penalty."""
-    setting = replace(problem.setting, class_weight=problem.setting.class_weight * share)
-    sums = linear.slope(some, problem.natural(v), setting)
-    gradient = (sums.gradient.reshape(problem.shape) * problem.units).reshape(-1)
-    return Objective(sums.value, gradient + problem.squares * v)
-
-
-def _rows_of(block: Block, kept: Integers) -> Block:
-    weight = None if block.weight is None else block.weight[kept]
-    assert block.codes is not None
-    return Block(block.X[kept], block.codes[kept], weight)
+        reached = self.gap <= self.tolerance * abs(value) and not value < self.bottom
+        converged = bool(reached and not self.diverged)
+        return Solution(self.v, self.objective, converged, self.gap, tuple(self.history), diverged=self.diverged)
 
 
 def _largest_curvature(problem: LinearProblem, scale: Floats) -> float:

@@ -248,6 +248,10 @@ def _evenly(probabilities: Floats) -> Integers:
 
 
 def _finite(value: float, block: Block) -> float:
-    if not np.isfinite(value):
+    """The value, unless rows make it NaN or infinite; parameters may make it infinite."""
+    if np.isfinite(value):
+        return value
+    X = block.X.data if issparse(block.X) else block.X
+    if not np.isfinite(X).all():
         raise block.non_finite()
-    return value
+    return np.inf

@@ -19,12 +19,17 @@ MOST_PRODUCTS = 500
 
 
 def matrix_free_newton(
-    problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float = -np.inf
+    problem: LinearProblem,
+    start: Floats,
+    tolerance: float,
+    most_iterations: int,
+    bottom: float = -np.inf,
+    most_products: int = MOST_PRODUCTS,
 ) -> Solution:
     """Minimise by Newton steps, each found by conjugate gradients in whitened coordinates.
 
     A step is solved for the more precisely the nearer it leads to the minimum, so that convergence is faster than
-    linear.
+    linear; ``most_products`` with the Hessian bound the work of each.
     """
     change = whitening(problem, start)
 
@@ -33,7 +38,7 @@ def matrix_free_newton(
         relative = np.linalg.norm(slopes) / np.sqrt(max(abs(objective.value), np.finfo(np.float64).tiny))
         size = len(slopes)
         hessian = LinearOperator((size, size), matvec=lambda u: change.back(problem.product(v, change.out(u))))
-        step, _ = cg(hessian, -slopes, rtol=min(0.3, float(relative)), maxiter=MOST_PRODUCTS)
+        step, _ = cg(hessian, -slopes, rtol=min(0.3, float(relative)), maxiter=most_products)
         return change.out(np.asarray(step))
 
     return newton(problem.slope, start, tolerance, most_iterations, bottom, step_of)

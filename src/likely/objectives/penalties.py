@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from likely._validation import check_fraction
+from likely._validation import check_fraction, check_penalty
 from likely.exceptions import InvalidParameterError
 
 __all__ = ["ElasticNet", "penalty_of"]
@@ -42,18 +40,17 @@ class ElasticNet:
         return regularization * self.l1_share, regularization * (1 - self.l1_share)
 
 
-_BY_NAME = {"l2": ElasticNet(0.0), "l1": ElasticNet(1.0), "none": ElasticNet(0.0)}
+_BY_NAME = {"l2": ElasticNet(0.0), "l1": ElasticNet(1.0), "none": ElasticNet(0.0), None: ElasticNet(0.0)}
 
 
-def penalty_of(value: Any, regularization: Any) -> tuple[float, float]:
+def penalty_of(value: Any, regularization: Any, whom: str = "LogisticRegression") -> tuple[float, float]:
     """Strengths of the L1 and L2 penalties that a name, or an ElasticNet, stands for."""
-    if not (isinstance(regularization, (int, float, np.number)) and 0 <= regularization < np.inf):
-        raise InvalidParameterError(f"regularization must be a finite number >= 0, but is {regularization!r}.")
-    penalty = _BY_NAME.get(value) if isinstance(value, str) else value
+    check_penalty("regularization", regularization, whom)
+    penalty = _BY_NAME.get(value) if value is None or isinstance(value, str) else value
     if not isinstance(penalty, ElasticNet):
         raise InvalidParameterError(f"penalty must be 'l2', 'l1', 'none' or an ElasticNet, but is {value!r}.")
-    if value == "none" and regularization > 0:
+    if value in (None, "none") and regularization > 0:
         raise InvalidParameterError(
-            f"penalty='none' leaves no use for regularization={regularization!r}. Set it to 0, or penalty='l2'."
+            f"penalty={value!r} leaves no use for regularization={regularization!r}. Set it to 0, or penalty='l2'."
         )
     return penalty.strengths(float(regularization))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,11 +11,11 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
-from likely.blocks import ArraySource, Block, Source
+from likely.blocks import Block
 from likely.objectives import presentation
 from likely.objectives.presentation import MISTAKES, PRESENTED, UPDATES
 
-__all__ = ["PerceptronWeights", "mistakes_of", "presented_blocks"]
+__all__ = ["PerceptronWeights", "mistakes_of"]
 
 FEW = 2**18
 """Products that Python forms in the time, some tenths of a second, that importing Numba takes at least."""
@@ -90,29 +90,6 @@ def mistakes_of(block: Block, candidates: Floats, n_passes: int) -> Floats:
     loops = _loops(block.X, n_candidates * n_vectors, n_passes)
     with np.errstate(all="ignore"):
         return np.asarray(loops.mistakes(*_access(block.X), *_answers(block), candidates))
-
-
-def presented_blocks(source: Source, random: np.random.RandomState | None) -> Iterator[Block]:
-    """The blocks of a source in order, or shuffled.
-
-    Rows in memory are shuffled all together; of other sources the blocks, and the rows of each.
-    """
-    if random is None:
-        yield from (source.block(index) for index in range(source.n_blocks))
-    elif isinstance(source, ArraySource):
-        for rows in np.array_split(random.permutation(source.X.shape[0]), source.n_blocks):
-            yield _taken(source, rows)
-    else:
-        for index in random.permutation(source.n_blocks):
-            block = source.block(int(index))
-            yield _taken(block, random.permutation(len(block)))
-
-
-def _taken(rows: Any, which: Integers) -> Block:
-    """Some rows of a block or of a source in memory."""
-    weight = None if rows.weight is None else rows.weight[which]
-    places = which if rows.positions is None else np.asarray(rows.positions)[which]
-    return Block(rows.X[which], rows.codes[which], weight, positions=places)
 
 
 def _access(X: Rows) -> tuple[Any, Floats, Any, Integers]:

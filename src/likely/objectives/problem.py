@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import issparse
 
 from likely._numerics import is_rounding
 from likely._typing import Floats
-from likely.blocks import Block, Source
+from likely.blocks import ArraySource, Block, Source
 from likely.objectives import linear
 from likely.objectives.linear import Setting
 from likely.objectives.sampling import Census, census, some_of_each_class
@@ -19,9 +18,9 @@ from likely.statistics.objective import Objective
 
 __all__ = ["LinearProblem"]
 
-SAMPLE_ROWS, SAMPLE_VALUES = 2**13, 2**21
-"""A start is sought on a sample of at least so many rows, of more where rows are short, if that is a small part of all:
-from there few passes over all rows are left."""
+SAMPLE_ROWS, SAMPLE_VALUES, MOST_SAMPLE_VALUES = 2**13, 2**21, 2**25
+"""A start is sought on a sample of about so many rows, of more where rows are short and of fewer where they are very
+wide, if that is a small part of all: from there few passes over all rows are left."""
 
 PLENTY = 64
 """Rows of the sample a column, from which on its Hessian is good enough for that of all rows."""
@@ -67,18 +66,16 @@ class LinearProblem:
     @classmethod
     def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
         """The problem of a source's rows, every class weighing its prior in all."""
-        d, n_classes = source.n_features, len(priors)
-        most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // d))
-        sample = some_of_each_class(source, counts.rows, max(1, most // n_classes))
-        centre, deviation = _frame(source, sample.X)
-        unit = np.divide(1.0, deviation, out=np.zeros(d), where=deviation > 0)
-        far = not issparse(sample.X) and bool((np.abs(centre) * unit > FAR).any())
-        setting = Setting(priors / counts.weights, np.eye(n_classes), centre, far)
-        shape = (1 if n_classes == 2 else n_classes, d + 1)
+        sample = _sample(source, counts)
+        centre, deviation = _frame(source, sample)
+        unit = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
+        far = not source.is_sparse and bool((np.abs(centre) * unit > FAR).any())
+        setting = Setting(priors / counts.weights, np.eye(len(priors)), centre, far)
+        shape = (1 if len(priors) == 2 else len(priors), source.n_features + 1)
         problem = cls(source, setting, unit, shape, l1, l2, counts, priors)
-        few = sample.reduce(census, n_classes)
-        if problem.n_rows < 4 * few.rows.sum():
+        if sample is None:
             return problem
+        few = sample.reduce(census, len(priors))
         setting = replace(setting, class_weight=priors / few.weights)
         return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few))
 
@@ -166,7 +163,7 @@ class LinearProblem:
 
     def column_curvatures(self, v: Floats) -> Floats:
         """The diagonal of the Hessian, flat; from a sample where there is one."""
-        problem = self if self.some is None or issparse(self.source.block(0).X) else self.some
+        problem = self if self.some is None or self.source.is_sparse else self.some
         sums = problem.source.reduce(linear.column_curvatures, self.natural(v), problem.setting)
         return np.asarray((sums * np.square(self.units)).reshape(-1) + self.squares)
 
@@ -179,12 +176,22 @@ class LinearProblem:
         return Objective(sums.value + float(self.squares @ np.square(v)) / 2, gradient + self.squares * v)
 
 
-def _frame(source: Source, some: object) -> tuple[Floats, Floats]:
-    """Centre and deviation of the columns: of a sample, or of all rows where the sample shows a column constant."""
-    if not issparse(some):
-        sample = _columns(Block(some))  # type: ignore[arg-type]
-        if not is_rounding(sample.variances(), sample.mean).any():
-            return sample.mean, np.sqrt(sample.variances())
+def _sample(source: Source, counts: Census) -> ArraySource | None:
+    """Some rows of each class, if there are many times as many in all."""
+    most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // source.n_features))
+    if not source.is_sparse:
+        most = min(most, max(1, MOST_SAMPLE_VALUES // source.n_features))
+    if counts.rows.sum() < 4 * most:
+        return None
+    return some_of_each_class(source, counts.rows, max(1, most // len(counts.rows)))
+
+
+def _frame(source: Source, sample: ArraySource | None) -> tuple[Floats, Floats]:
+    """Centre and deviation of the columns: of a sample, or of all rows if there is none or it shows one constant."""
+    if sample is not None and not source.is_sparse:
+        columns = sample.reduce(_columns)
+        if not is_rounding(columns.variances(), columns.mean).any():
+            return columns.mean, np.sqrt(columns.variances())
     columns = source.reduce(_columns)
     variances = columns.variances()
     return columns.mean, np.where(is_rounding(variances, columns.mean), 0.0, np.sqrt(variances))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from likely._typing import Floats, Integers, Rows
+from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Block, Source, block_rows
 
 __all__ = ["Census", "census", "some_of_each_class"]
@@ -55,41 +56,26 @@ def some_of_each_class(source: Source, rows: Integers, wanted: int) -> ArraySour
     rows : array of int of shape (n_classes,)
         How many there are.
     """
-    strides = np.maximum(1, rows // wanted)
-    taken: _Taken = source.reduce(_take, strides)
+    taken = source.reduce(_take, np.maximum(1, rows // wanted))
+    stack: Any = partial(vstack, format="csr") if issparse(taken[0].X) else np.concatenate
+    X = stack([part.X for part in taken])
+    weight = None if taken[0].weight is None else _joined(taken, "weight")
     return ArraySource(
-        taken.X,
-        taken.codes,
-        taken.weight,
+        X,
+        _joined(taken, "codes"),
+        weight,
         source.classes,
-        block_rows=block_rows(taken.X),
-        positions=taken.positions,
+        block_rows=block_rows(X),
+        positions=_joined(taken, "positions"),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """Rows taken from blocks; they add up by standing one after another."""
-
-    X: Rows
-    codes: Integers
-    weight: Floats | None
-    positions: Integers
-
-    def __add__(self, other: _Taken) -> _Taken:
-        weight = None if self.weight is None or other.weight is None else np.concatenate([self.weight, other.weight])
-        stack: Any = vstack if issparse(self.X) else np.concatenate
-        return _Taken(
-            stack([self.X, other.X]),
-            np.concatenate([self.codes, other.codes]),
-            weight,
-            np.concatenate([self.positions, other.positions]),
-        )
-
-
-def _take(block: Block, strides: Integers) -> _Taken:
+def _take(block: Block, strides: Integers) -> list[Block]:
+    """Some rows of each class of a block, in a list: lists add up by standing one after another."""
     codes: Any = block.codes
-    kept = np.sort(np.concatenate([np.flatnonzero(codes == k)[::stride] for k, stride in enumerate(strides.tolist())]))
-    where = range(len(block)) if block.positions is None else block.positions
-    positions = where.start + kept if isinstance(where, range) else np.asarray(where)[kept]
-    return _Taken(block.X[kept], codes[kept], None if block.weight is None else block.weight[kept], positions)
+    of_each = [np.flatnonzero(codes == k)[::stride] for k, stride in enumerate(strides.tolist())]
+    return [block.take(np.sort(np.concatenate(of_each)))]
+
+
+def _joined(parts: list[Block], name: str) -> Any:
+    return np.concatenate([getattr(part, name) for part in parts])

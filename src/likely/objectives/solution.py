@@ -31,6 +31,8 @@ class Solution:
     resting_step : array of shape (p,), or None
         The step that Newton's method wanted when nothing of the objective was left to gain that shows in eight digits:
         large where the objective is flat along some direction.
+    diverged : bool
+        Whether steps were so long that the objective rose out of bounds; the parameters are those before it did.
     """
 
     parameters: Floats
@@ -39,6 +41,7 @@ class Solution:
     gap: float
     history: tuple[float, ...]
     resting_step: Floats | None = None
+    diverged: bool = False
 
     @property
     def flat_step(self) -> Floats | None:

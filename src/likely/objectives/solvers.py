@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from likely._typing import Floats
-from likely._validation import check_option, is_count
+from likely._validation import is_count
 from likely.blocks import one_blas_thread
 from likely.exceptions import InvalidParameterError
 from likely.objectives.descent import batch_descent, gradient_descent
@@ -32,8 +32,11 @@ SAMPLE_TOLERANCE = 1e-4
 class Solver(ABC):
     """A way to minimise a problem."""
 
-    takes_l1: ClassVar[bool] = False
-    from_sample: ClassVar[bool] = True
+    takes_l1: bool = False
+    """Whether it can minimise absolute values."""
+
+    from_sample: bool = True
+    """Whether it starts from the minimum on a sample."""
 
     def solve(
         self, problem: LinearProblem, start: Floats | None, tolerance: float, most_iterations: int, bottom: float
@@ -55,21 +58,23 @@ class Solver(ABC):
         """Minimise from a start."""
 
 
-class _Newton(Solver):
-    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
-        return newton(problem.curvature, *args)
+@dataclass(frozen=True)
+class _By(Solver):
+    """A solver that is a function."""
+
+    function: Callable[[LinearProblem, Floats, float, int, float], Solution]
+    takes_l1: bool = False
+
+    def minimise(
+        self, problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float
+    ) -> Solution:
+        return self.function(problem, start, tolerance, most_iterations, bottom)
 
 
-class _QuasiNewton(Solver):
-    takes_l1 = True
-
-    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
-        return quasi_newton(problem, *args)
-
-
-class _MatrixFreeNewton(Solver):
-    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
-        return matrix_free_newton(problem, *args)
+def _by_hessians(
+    problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float
+) -> Solution:
+    return newton(problem.curvature, start, tolerance, most_iterations, bottom)
 
 
 class _Auto(Solver):
@@ -77,10 +82,13 @@ class _Auto(Solver):
 
     takes_l1 = True
 
-    def minimise(self, problem: LinearProblem, *args: Any) -> Solution:
+    def minimise(
+        self, problem: LinearProblem, start: Floats, tolerance: float, most_iterations: int, bottom: float
+    ) -> Solution:
         few = problem.n_parameters <= FEW_PARAMETERS and problem.n_rows * problem.n_parameters**2 <= FEW_PRODUCTS
         cheap = few and problem.some is None and problem.l1 == 0
-        return newton(problem.curvature, *args) if cheap else quasi_newton(problem, *args)
+        minimised = _by_hessians if cheap else quasi_newton
+        return minimised(problem, start, tolerance, most_iterations, bottom)
 
 
 @dataclass(frozen=True)
@@ -93,13 +101,19 @@ class GradientDescent(Solver):
     Parameters
     ----------
     batch : int, optional
-        Rows a step; all if not given (steepest descent), 1 for online descent. Batches take rows in a random order,
-        block by block.
+        Rows a step; all if not given (steepest descent), 1 for online descent. Batches take rows in a random order; of
+        sources elsewhere the blocks, and the rows of each.
     learning_rate : float, optional
-        Length of a step in units of the gradient; for batches the first, which falls with the root of the epoch. By
-        default as large as the curvature allows.
-    seed : int, default 0
-        Of the order of the rows.
+        What the gradient is multiplied by; for batches at first, falling with the root of the thousands of rows seen.
+        By default as large as the curvature allows.
+    random_state : int, RandomState or None, default 0
+        Where the orders of the rows come from.
+
+    Notes
+    -----
+    Parameters are first divided by the root of the curvature along each at the start (of standardised columns and the
+    penalty), in which units the objective is about as curved along one as along another; a step is minus the rate times
+    the gradient by these.
 
     Examples
     --------
@@ -112,9 +126,9 @@ class GradientDescent(Solver):
 
     batch: int | None = None
     learning_rate: float | None = None
-    seed: int = 0
+    random_state: Any = 0
 
-    from_sample: ClassVar[bool] = False
+    from_sample = False
 
     def __post_init__(self) -> None:
         if self.batch is not None and not is_count(self.batch, 1, 2**62):
@@ -132,26 +146,27 @@ class GradientDescent(Solver):
         goal = (tolerance, most_iterations, bottom, self.learning_rate)
         if self.batch is None:
             return gradient_descent(problem, start, *goal)
-        return batch_descent(problem, start, *goal, self.batch, self.seed)
+        return batch_descent(problem, start, *goal, self.batch, self.random_state)
 
 
-_BY_NAME: dict[str, Any] = {
-    "auto": _Auto,
-    "newton": _Newton,
-    "l-bfgs": _QuasiNewton,
-    "newton-cg": _MatrixFreeNewton,
-    "gradient-descent": GradientDescent,
-    "mini-batch": partial(GradientDescent, batch=64),
-    "online": partial(GradientDescent, batch=1),
+_BY_NAME: dict[str, Solver] = {
+    "auto": _Auto(),
+    "newton": _By(_by_hessians),
+    "l-bfgs": _By(quasi_newton, takes_l1=True),
+    "newton-cg": _By(matrix_free_newton),
+    "gradient-descent": GradientDescent(),
+    "mini-batch": GradientDescent(batch=64),
+    "online": GradientDescent(batch=1),
 }
 
 
 def solver_of(value: Any, l1: float) -> Solver:
     """The solver that a name stands for, or the solver itself, if it can take the penalty."""
+    if isinstance(value, str) and value in _BY_NAME:
+        value = _BY_NAME[value]
     if not isinstance(value, Solver):
-        check_option("solver", value, _BY_NAME)
-        value = _BY_NAME[value]()
+        names = ", ".join(map(repr, _BY_NAME))
+        raise InvalidParameterError(f"solver must be one of {names}, or GradientDescent(...), but is {value!r}.")
     if l1 > 0 and not value.takes_l1:
         raise InvalidParameterError("The L1 penalty has corners, which this solver cannot take. Use solver='auto'.")
-    solver: Solver = value
-    return solver
+    return value

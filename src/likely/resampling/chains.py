@@ -47,7 +47,7 @@ def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
     if not is_mappable(steps):
         strange = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
-            f"{type(strange).__name__} does not learn from moments, so this chain cannot be learned in "
+            f"{type(strange).__name__} does not learn from moments of a chain, so this chain cannot be learned in "
             "instalments. Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
         )
     return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
