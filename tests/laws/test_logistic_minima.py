@@ -168,7 +168,7 @@ def test_steepest_descent_goes_down_at_every_step_and_reaches_the_minimum(solver
 
 @pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("solver", ["mini-batch", "online", GradientDescent(batch=10, seed=3)], ids=str)
+@pytest.mark.parametrize("solver", ["mini-batch", "online", GradientDescent(batch=10, random_state=3)], ids=str)
 def test_descents_by_some_rows_come_near_the_minimum(solver, n_classes):
     X, y, w = draw(n_classes)
     best = LogisticRegression(1e-2).fit(X, y, w).objective_
@@ -184,7 +184,8 @@ def test_a_seed_fixes_the_order_in_which_some_rows_are_taken():
     X, y, _ = draw(3)
     with pytest.warns(UserWarning, match="stopped"):
         a, b, c = (
-            LogisticRegression(solver=GradientDescent(batch=5, seed=seed), max_iter=2).fit(X, y) for seed in (1, 1, 2)
+            LogisticRegression(solver=GradientDescent(batch=5, random_state=seed), max_iter=2).fit(X, y)
+            for seed in (1, 1, 2)
         )
 
     assert (a.coef_ == b.coef_).all()
@@ -306,6 +307,26 @@ def test_a_class_too_rare_to_be_separated_by_chance_is_found_in_a_sample(small_s
         _, by_weights, by_biases = slopes(fitted.coef_, fitted.intercept_, X, y, np.ones(100_000))
         assert_allclose(by_weights + 1e-6 * fitted.coef_, 0, atol=1e-8)
         assert_allclose(by_biases, 0, atol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_columns_that_a_sample_shows_otherwise_cost_few_steps(n_classes, penalty, request):
+    """As of pixels at the edge of images: 0 but in a few rows, of which a sample has one or none, then standardised."""
+    X, y, _ = draw(n_classes, n=4000, d=12)
+    seldom = np.zeros((4000, 12))
+    for j in range(12):
+        seldom[100 * j : 100 * j + 4 * j + 2, j] = np.abs(X[100 * j : 100 * j + 4 * j + 2, j])
+    rows = np.column_stack([X, seldom])
+    rows /= rows.std(axis=0)
+    model = LogisticRegression(1e-3, penalty, tolerance=1e-6)
+    plain = clone(model).fit(rows, y)
+    request.getfixturevalue("small_samples")
+
+    sampled = clone(model).fit(rows, y)
+
+    assert sampled.n_iter_ <= 2 * plain.n_iter_ + 100
+    assert_allclose(sampled.objective_, plain.objective_, rtol=2e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
