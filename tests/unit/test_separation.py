@@ -97,7 +97,7 @@ def test_the_small_data_are_of_every_kind():
 def test_separable_rows_are_told_with_a_certificate_and_a_remedy(solver, convert):
     X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
 
-    with pytest.warns(DegenerateDataWarning, match=r"linearly separable.*no maximum.*all rows.*Set regularization > 0"):
+    with pytest.warns(DegenerateDataWarning, match=r"all rows.*no maximum.*regularization > 0"):
         model = LogisticRegression(solver=solver).fit(convert(X), y)
 
     assert_certificate(model.separator_, X, y, 2)
@@ -107,7 +107,7 @@ def test_separable_rows_are_told_with_a_certificate_and_a_remedy(solver, convert
 def test_rows_on_the_boundary_are_told_as_such():
     X, y = [[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1]
 
-    with pytest.warns(DegenerateDataWarning, match=r"tells apart some rows and mistakes none"):
+    with pytest.warns(DegenerateDataWarning, match=r"tells some rows.*no maximum"):
         model = LogisticRegression().fit(X, y)
 
     assert_certificate(model.separator_, np.array(X), np.array(y), 2)
@@ -121,7 +121,7 @@ def test_separable_rows_are_trained_as_if_each_class_had_one_more_row_shown_as_e
     y = np.repeat(np.arange(n_classes), [6, 9, 4][:n_classes])
     X = rng.normal(size=(len(y), 2)) + 9 * np.eye(3, 2)[y]
 
-    with pytest.warns(DegenerateDataWarning, match="separable"):
+    with pytest.warns(DegenerateDataWarning, match="no maximum"):
         model = LogisticRegression(solver=solver, tolerance=1e-11).fit(X, y)
 
     counts = np.bincount(y)[:, None]
@@ -159,14 +159,14 @@ def test_units_and_origin_do_not_hide_it(unit, shift):
 def test_weights_and_priors_do_not_hide_it():
     X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
 
-    with pytest.warns(DegenerateDataWarning, match="separable"):
+    with pytest.warns(DegenerateDataWarning, match="no maximum"):
         LogisticRegression(prior=0.01).fit(X, y, sample_weight=[1e-3, 1, 1, 1e3])
 
 
 def test_more_columns_than_rows_are_always_separable(rng):
     X, y = rng.normal(size=(20, 40)), np.arange(20) % 2
 
-    with pytest.warns(DegenerateDataWarning, match="separable"):
+    with pytest.warns(DegenerateDataWarning, match="no maximum"):
         model = LogisticRegression().fit(X, y)
 
     assert_certificate(model.separator_, X, y, 2)
