@@ -278,7 +278,7 @@ def test_weights_under_absolute_values_are_the_same_from_any_start_for_an_even_n
 
     sampled = LogisticRegression(1e-2, "l1", tolerance=1e-11).fit(X, y, w)
 
-    assert_allclose(sampled.log_likelihood(X), plain.log_likelihood(X), atol=1e-4)
+    assert_allclose(sampled.log_likelihood(X), plain.log_likelihood(X), atol=1e-3)
     assert_allclose(sampled.coef_, plain.coef_, atol=1e-4)
 
 

@@ -175,7 +175,7 @@ def test_centres_that_do_not_fit_are_refused(data):
     X, _ = data
     with pytest.raises(InvalidDataError, match="one column for each of the 3 features of X, but have 2"):
         RadialFeatures(centers=[[0.0, 0.0]], width=1.0).fit(X)
-    with pytest.raises(ValueError, match="centres contains NaN"):
+    with pytest.raises(ValueError, match="centers contains NaN"):
         RadialFeatures(centers=[[0.0, np.nan, 0.0]], width=1.0).fit(X)
     with pytest.raises(InvalidParameterError, match="there is only one"):
         RadialFeatures(1).fit(X)

@@ -231,7 +231,7 @@ def test_instalments_must_have_the_same_targets():
         lambda model: model.coef_standard_errors(),
         lambda model: model.coef_intervals(),
         lambda model: model.predict_interval(X),
-        lambda model: model.unbiased_residual_variance_,
+        lambda model: model.intercept_interval(),
     ],
 )
 def test_with_a_penalty_there_are_no_intervals(ask):
@@ -292,3 +292,15 @@ def test_targets_may_come_as_columns_of_a_frame(library):
 
     assert_allclose(model.coef_, LinearRegression().fit(X, Y).coef_)
     assert_array_equal(model.feature_names_in_, ["a", "b"])
+
+
+def test_a_penalised_regression_has_no_unbiased_variance():
+    assert not hasattr(LinearRegression(regularization=0.1).fit(X, Y), "unbiased_residual_variance_")
+
+
+def test_the_interval_of_the_intercept_is_that_of_the_prediction_at_the_origin():
+    model = LinearRegression().fit(X, Y)
+
+    at_origin = model.predict_interval(np.zeros((1, X.shape[1])), confidence=0.9)
+
+    assert_allclose(model.intercept_interval(confidence=0.9), at_origin[0])

@@ -35,13 +35,17 @@ def many(rng):
 
 @pytest.mark.parametrize("value", [-1.0, -1e-300, np.nan, np.inf, "strong", None, [1.0]])
 def test_regularization_must_be_a_number_that_is_not_negative(value):
-    with pytest.raises(InvalidParameterError, match=r"regularization must be a finite number >= 0, but is"):
+    with pytest.raises(
+        InvalidParameterError, match=r"regularization of LogisticRegression must be a finite number >= 0, but is"
+    ):
         LogisticRegression(value).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match=r"regularization must be a finite number >= 0, but is"):
+    with pytest.raises(
+        InvalidParameterError, match=r"regularization of LogisticRegression must be a finite number >= 0, but is"
+    ):
         LogisticRegression().path(X, Y, [0.1, value])
 
 
-@pytest.mark.parametrize("value", ["L2", "ridge", None, 1.0, ElasticNet])
+@pytest.mark.parametrize("value", ["L2", "ridge", 1.0, ElasticNet])
 def test_an_unknown_penalty_is_told_which_there_are(value):
     with pytest.raises(InvalidParameterError, match=r"penalty must be 'l2', 'l1', 'none' or an ElasticNet, but is"):
         LogisticRegression(penalty=value).fit(X, Y)
@@ -238,7 +242,7 @@ def test_columns_of_extreme_units_that_can_be_squared_or_not_never_give_nan(fact
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "mini-batch"])
 def test_a_solver_stopped_by_its_limit_says_how_far_it_got(solver):
-    with pytest.warns(NotConvergedWarning, match=r"stopped after 1 steps with the objective at 0\.\d+.*Raise max_iter"):
+    with pytest.warns(NotConvergedWarning, match=r"stopped after 1 step with the objective at 0\.\d+.*Raise max_iter"):
         fitted = LogisticRegression(1e-3, solver=solver, max_iter=1, tolerance=1e-12).fit(X, Y)
 
     assert (fitted.n_iter_, fitted.converged_, len(fitted.loss_history_)) == (1, False, 2)

@@ -239,14 +239,15 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
 
     def _keep(self, problem: LinearProblem, solution: Solution) -> None:
         theta = problem.natural(solution.parameters)
+        history, before = np.array(solution.history), _penalty(problem, theta)
         if len(theta) > 1:
-            theta = theta - _common_shift(theta, problem.l1 > 0)
+            theta = theta - _common_shift(theta, problem.l1, problem.l2)
+            history[-1] += _penalty(problem, theta) - before
         self.coef_, centred = theta[:, :-1].copy(), theta[:, -1].copy()
         centre = problem.setting.centre
         self.intercept_ = centred - self.coef_ @ centre
         self._far = (centre, centred) if problem.setting.is_far else None
-        self.objective_ = solution.history[-1]
-        self.loss_history_ = np.array(solution.history)
+        self.objective_, self.loss_history_ = float(history[-1]), history
         self.n_iter_, self.converged_, self.gap_ = solution.n_iter, solution.converged, solution.gap
 
     @property
@@ -289,11 +290,21 @@ def _check_classes(classes: Labels, rows: Integers) -> None:
         raise DegenerateDataError(f"Class {classes.tolist()[int(rows.argmin())]!r} has no rows to learn from.")
 
 
-def _common_shift(theta: Floats, is_l1: bool) -> Floats:
-    """What all classes have in common, which changes no posterior; of weights only the L1 penalty has a say in it."""
+def _penalty(problem: LinearProblem, theta: Floats) -> float:
+    W = theta[:, :-1]
+    return float(problem.l1 * np.abs(W).sum() + problem.l2 / 2 * np.square(W).sum())
+
+
+def _common_shift(theta: Floats, l1: float, l2: float) -> Floats:
+    """What all classes have in common, which changes no posterior: the mean of the biases, and of the weights.
+
+    The L1 penalty determines it, with an L2 penalty beside it or for an odd number of classes. For an even number any
+    shift between the two middle weights costs the same, and the lower of them is made 0.
+    """
     shift: Floats = theta.mean(axis=0)
-    if is_l1:
-        shift[:-1] = 0.0
+    if l1 > 0:
+        free = l2 == 0 and len(theta) % 2 == 0
+        shift[:-1] = np.sort(theta[:, :-1], axis=0)[len(theta) // 2 - 1] if free else 0.0
     return shift
 
 

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from likely._numerics import dense, scratch
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block, for_each
-from likely.objectives.losses import logistic_loss, softmax_loss
+from likely.objectives.losses import complements, logistic_loss, softmax_loss
 from likely.objectives.margins import Margins
 from likely.statistics.objective import Objective
 
@@ -219,7 +219,7 @@ def _spread(block: Block, theta: Floats, setting: Setting) -> Floats:
     _, _, posteriors = _losses(logits(_rows(block, setting), theta, setting), block, setting)
     if posteriors.ndim == 1:
         return (posteriors * weight)[None]
-    return np.ascontiguousarray((posteriors * (1 - posteriors) * weight[:, None]).T)
+    return np.ascontiguousarray((posteriors * complements(posteriors) * weight[:, None]).T)
 
 
 def _binary_hessian(rows: Floats, slopes: Floats, weight: Floats) -> Floats:
@@ -228,15 +228,15 @@ def _binary_hessian(rows: Floats, slopes: Floats, weight: Floats) -> Floats:
 
 
 def _softmax_hessian(rows: Floats, posteriors: Floats, weight: Floats) -> Floats:
-    """Σ w (diag P − P P') ⊗ x x', by one product for the second term and one for the blocks of the first."""
+    """Σ w (diag P − P P') ⊗ x x': one product for all pairs of classes, and one for the blocks of the diagonal."""
     (n, q), K = rows.shape, posteriors.shape[1]
-    spread = (posteriors[:, :, None] * rows[:, None, :]).reshape(n, K * q)
-    spread *= np.sqrt(weight)[:, None]
-    hessian = -(spread.T @ spread)
-    spread *= np.sqrt(weight)[:, None]
-    first = (rows.T @ spread).reshape(q, K, q)
+    spread = (posteriors * np.sqrt(weight)[:, None])[:, :, None] * rows[:, None, :]
+    hessian = -(spread.reshape(n, K * q).T @ spread.reshape(n, K * q))
+    # P − P² would cancel where P is near 1.
+    own = (posteriors * complements(posteriors) * weight[:, None])[:, :, None] * rows[:, None, :]
+    blocks = (rows.T @ own.reshape(n, K * q)).reshape(q, K, q)
     for k in range(K):
-        hessian[k * q : (k + 1) * q, k * q : (k + 1) * q] += first[:, k]
+        hessian[k * q : (k + 1) * q, k * q : (k + 1) * q] = blocks[:, k]
     return np.asarray(hessian)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely._typing import Floats, Integers
 
-__all__ = ["logistic_loss", "softmax_loss"]
+__all__ = ["complements", "logistic_loss", "softmax_loss"]
 
 
 def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats]:
@@ -62,3 +62,12 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
     residuals[rows, codes] = 0.0
     residuals[rows, codes] = -residuals.sum(axis=1)
     return loss, residuals, posteriors
+
+
+def complements(posteriors: Floats) -> Floats:
+    """1 − P, for the largest posterior of each row as the sum of the others, which does not cancel."""
+    rest, others = 1 - posteriors, posteriors.copy()
+    largest = np.arange(len(posteriors)), posteriors.argmax(axis=1)
+    others[largest] = 0.0
+    rest[largest] = others.sum(axis=1)
+    return rest

@@ -63,7 +63,7 @@ def _step(objective: Objective) -> Floats:
 
     Scaled to a unit diagonal, so that parameters of any units are judged alike.
     """
-    diagonal = np.sqrt(objective.curvature.diagonal())
+    diagonal = np.sqrt(np.maximum(objective.curvature.diagonal(), 0.0))
     scale = np.divide(1.0, diagonal, out=np.zeros(len(diagonal)), where=diagonal > 0)
     values, vectors = eigh(objective.curvature * scale[:, None] * scale)
     curved = values > 1e-12 * values[-1]

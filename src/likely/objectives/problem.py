@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ wide, if that is a small part of all: from there few passes over all rows are le
 
 PLENTY = 64
 """Rows of the sample a column, from which on its Hessian is good enough for that of all rows."""
+
+LEAST_CURVATURE = 1e-2
+"""Least curvature along a column that solvers are told of, beside that of a column of unit variance."""
 
 FAR = 1e3
 """Standard deviations from zero to the centre, from which on the centre is taken off every row."""
@@ -62,6 +66,7 @@ class LinearProblem:
     counts: Census
     priors: Floats
     some: LinearProblem | None = None
+    _last: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     @classmethod
     def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
@@ -130,9 +135,15 @@ class LinearProblem:
         return np.asarray(v.reshape(self.shape) * self.units)
 
     def slope(self, v: Floats) -> Objective:
-        """Value and gradient of all but the absolute values."""
-        sums = self.source.reduce(linear.slope, self.natural(v), self.setting)
-        return self._standardised(v, sums)
+        """Value and gradient of all but the absolute values; kept for the array last asked about."""
+        if self._last[0] is not v:
+            sums = self.source.reduce(linear.slope, self.natural(v), self.setting)
+            self._last[:] = [v, self._standardised(v, sums)]
+        return self._last[1]  # type: ignore[no-any-return]
+
+    def value(self, v: Floats) -> float:
+        """The whole objective."""
+        return self.slope(v).value + self.absolute_penalty(v)
 
     def curvature(self, v: Floats) -> Objective:
         """Value, gradient and Hessian of all but the absolute values."""
@@ -154,18 +165,25 @@ class LinearProblem:
         if self.some is not None and self.some.n_rows >= PLENTY * self.shape[1]:
             problem = self.some
         few = problem.some or problem
-        spacing = few.source.reduce(linear.total_spread, theta, few.setting) / rows
-        blocks = problem.source.reduce(linear.draw, theta, problem.setting, spacing).curvatures()
+        spread = few.source.reduce(linear.total_spread, theta, few.setting)
+        blocks = problem.source.reduce(linear.draw, theta, problem.setting, spread / rows).curvatures()
         blocks *= self.units[:, None] * self.units
         diagonal = np.arange(self.shape[1])
-        blocks[:, diagonal, diagonal] += self.squares.reshape(self.shape)
+        blocks[:, diagonal, diagonal] = self._floored(blocks[:, diagonal, diagonal], spread)
         return blocks
 
     def column_curvatures(self, v: Floats) -> Floats:
-        """The diagonal of the Hessian, flat; from a sample where there is one."""
-        problem = self if self.some is None or self.source.is_sparse else self.some
-        sums = problem.source.reduce(linear.column_curvatures, self.natural(v), problem.setting)
-        return np.asarray((sums * np.square(self.units)).reshape(-1) + self.squares)
+        """The diagonal of the Hessian, flat."""
+        sums = self.source.reduce(linear.column_curvatures, self.natural(v), self.setting) * np.square(self.units)
+        return self._floored(sums, sums[:, -1]).reshape(-1)
+
+    def _floored(self, diagonal: Floats, spread: Floats) -> Floats:
+        """The diagonal of the Hessian, at least a share of what standardised columns have on the whole.
+
+        So a column that varies only in rows that were not drawn, or are told apart well, does not seem flat.
+        """
+        floor = np.where(self.units > 0, LEAST_CURVATURE * spread[:, None], 0.0)
+        return np.maximum(diagonal, floor) + self.squares.reshape(self.shape)
 
     def absolute_penalty(self, v: Floats) -> float:
         """What the absolute values cost."""

@@ -44,12 +44,17 @@ class Solver(ABC):
         """Minimise from a start; if there is none, from the minimum on a sample where there are many rows."""
         with one_blas_thread():
             if start is None:
-                start = problem.start()
-                if problem.some is not None and self.from_sample:
-                    few = problem.some
-                    lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
-                    start = self.minimise(few, start, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
+                start = self._start(problem, most_iterations, bottom) if self.from_sample else problem.start()
             return self.minimise(problem, start, tolerance, most_iterations, bottom)
+
+    def _start(self, problem: LinearProblem, most_iterations: int, bottom: float) -> Floats:
+        """The minimum on a sample, if that is better than nothing: a sample may be separable where all rows are not."""
+        nothing, few = problem.start(), problem.some
+        if few is None:
+            return nothing
+        lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
+        found = self.minimise(few, nothing, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
+        return found if problem.value(found) < problem.value(nothing) else nothing
 
     @abstractmethod
     def minimise(
