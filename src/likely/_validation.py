@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from likely._typing import Floats, Integers, Labels, Rows
-from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
 __all__ = [
     "check_confidence",
@@ -26,6 +26,7 @@ __all__ = [
     "check_scores",
     "check_targets",
     "check_training",
+    "check_two",
     "check_weight",
     "encode_labels",
 ]
@@ -156,6 +157,13 @@ def check_labels(whom: str, y: Any) -> Labels:
         labels = _of_one_type(values)
     check_classification_targets(labels)
     return labels
+
+
+def check_two(whom: str, classes: Labels, remedy: str = "") -> None:
+    """Refuse to tell one class from nothing."""
+    if len(classes) < 2:
+        said = f"{whom} needs at least two classes, but y has only one class: {classes.tolist()[0]!r}."
+        raise DegenerateDataError(f"{said} {remedy}".rstrip())
 
 
 def check_targets(whom: str, y: Any) -> Floats:

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Integers, Labels
-from likely._validation import check_labels, check_training, encode_labels
-from likely.blocks.arrays import ArraySource
+from likely._validation import check_labels, encode_labels
 from likely.blocks.source import Source
+from likely.blocks.source_learner import SourceLearner, all_or_nothing
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
     InvalidDataError,
     NotEnoughDataError,
-    SourceError,
 )
 
-__all__ = ["AdditiveLearner", "all_or_nothing"]
+__all__ = ["AdditiveLearner"]
 
 
-class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators whose parameters follow from one sum over the rows.
+class AdditiveLearner(SourceLearner):
+    """Base of the estimators whose parameters follow from one sum over the rows, kept by class where labels are needed.
 
     A subclass says which statistic it needs (``_statistic``: a function of a block and its arguments) and how
     parameters follow from it (``_estimate``). Learning in instalments keeps the sum and estimates when the model is
     next used, so instalments give what one fit of all the rows gives, and one too small to estimate from is no error
     until the model is used.
     """
-
-    by_class: ClassVar[bool] = False
-    """Whether the statistic is kept apart by class, so that labels are needed."""
 
     classes_: Labels
 
@@ -44,43 +38,6 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
 
     def _estimate(self, statistics: Any) -> Any:
         raise NotImplementedError
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory; an error leaves the model as it was.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, n_features)
-        y : array of labels of shape (n,), where the estimator learns from classes
-        sample_weight : array of shape (n,), optional
-            Frequencies.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            self._learn(self._source(X, y, sample_weight, True, encode_labels))
-        return self
-
-    def _source(
-        self, X: Any, y: Any, sample_weight: Any, first: bool, encode: Callable[[Labels], tuple[Labels, Integers]]
-    ) -> ArraySource:
-        """Checked rows as a source; ``encode`` gives the classes, and each label's position among them."""
-        rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
-        classes, codes = (None, None) if labels is None else encode(labels)
-        return ArraySource(rows, codes, weight, classes, positions=kept)
-
-    def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
-        if self.by_class and source.classes is None:
-            raise SourceError(
-                f"{self._name()} learns from classes, but the source has none. Give it codes and classes."
-            )
-        with all_or_nothing(self):
-            self.__dict__.pop("feature_names_in_", None)
-            self._learn(source)
-        return self
 
     def _learn(self, source: Source) -> None:
         of, args = self._statistic()
@@ -135,9 +92,6 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
                 f"Options of {self._name()} were changed after it learned; it must be fitted anew."
             )
 
-    def _name(self) -> str:
-        return type(self).__name__
-
     def _encoded(self, labels: Labels, classes: Any) -> tuple[Labels, Integers]:
         """``classes_``, to which new labels are added unless all were announced, and each label's position there."""
         found, codes = encode_labels(labels)
@@ -171,19 +125,6 @@ class AdditiveLearner(BaseEstimator):  # type: ignore[misc]
             except DegenerateDataError as error:
                 raise NotEnoughDataError(str(error)) from None
         return self._parameters
-
-
-@contextmanager
-def all_or_nothing(*estimators: Any) -> Iterator[None]:
-    """Whatever goes wrong inside, the estimators are afterwards as they were before."""
-    before = [estimator.__dict__.copy() for estimator in estimators]
-    try:
-        yield
-    except BaseException:
-        for estimator, state in zip(estimators, before, strict=True):
-            estimator.__dict__.clear()
-            estimator.__dict__.update(state)
-        raise
 
 
 def _kind(labels: Labels) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Labels
+from likely._validation import check_two
 from likely.blocks import Block
 from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
@@ -54,9 +55,7 @@ def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: 
         raise DegenerateDataError(
             f"Class {absent[0]!r} has no rows yet, so nothing is known of it. Learn from some first."
         )
-    if len(labels) < 2:
-        said = f"{whom} needs at least two classes, but y has only one class: {labels[0]!r}."
-        raise DegenerateDataError(f"{said} {remedy}".rstrip())
+    check_two(whom, classes, remedy)
 
 
 def checked_total(statistics: ByClass[Any]) -> Any:

@@ -196,7 +196,6 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
         return tags
 
 

@@ -85,8 +85,6 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.keeps_missing
-        tags.input_tags.sparse = True
-        tags.target_tags.required = self.by_class
         return tags
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from likely._numerics import dense
 from likely._typing import Floats
-from likely._validation import check_rows, check_training
-from likely.blocks import ArraySource, Block, Source, all_or_nothing, for_each
+from likely._validation import check_rows
+from likely.blocks import ArraySource, Block, Source, SourceLearner, for_each
 
 __all__ = ["Expansion", "finite"]
 
@@ -21,7 +21,7 @@ ROWS, LEAST_ROWS, VALUES = 2**10, 2**5, 2**19
 half as long again as those of 4 MB, since threads then wait for each other; longer ones gain nothing."""
 
 
-class Expansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
     """A map of rows to longer rows, such that a linear model of the outputs is a curved one of the inputs.
 
     A subclass says how many outputs it will have (``expands_to``), learns what it must from a source (``_learn``), and
@@ -40,38 +40,11 @@ class Expansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Write the outputs of dense rows, and say whether rows and outputs are finite."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory; an error leaves the step as it was.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, n_features)
-        y : ignored
-        sample_weight : array of shape (n,), optional
-            Frequencies.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            self._learn(self._checked(X, sample_weight, first=True))
-        return self
-
-    def _checked(self, X: Any, sample_weight: Any, first: bool) -> ArraySource:
+    def _source(self, X: Any, y: Any, sample_weight: Any, first: bool = True, encode: Any = None) -> ArraySource:
         """Rows to learn from as a source, all of them finite."""
-        rows, _, weight, kept = check_training(self, type(self).__name__, X, None, sample_weight, first, False)
-        source = ArraySource(rows, weight=weight, positions=kept)
+        source = super()._source(X, None, sample_weight, first)
         source.reduce(finite)
         return source
-
-    def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are; an error leaves the step as it was."""
-        with all_or_nothing(self):
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = source.n_features
-            self._learn(source)
-        return self
 
     def transform(self, X: Any) -> Floats:
         """Expand rows; the result is dense, of shape (n, n_outputs). Sparse rows are made dense a block at a time."""
@@ -91,11 +64,6 @@ class Expansion(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _n_features_out(self) -> int:
         return self.expands_to(self.n_features_in_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def finite(block: Block) -> int:

@@ -67,7 +67,7 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Check one more instalment of rows; there is nothing to learn from it."""
         with all_or_nothing(self):
-            self._checked(X, sample_weight, first=not hasattr(self, "n_features_in_"))
+            self._source(X, y, sample_weight, first=not hasattr(self, "n_features_in_"))
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Labels:

@@ -130,11 +130,6 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         # The covariance within the classes, floored where it must be, is the identity in the discriminants' units.
         return _Line(lda, Gaussians(means, FullCovariances.of(np.eye(means.shape[1])[None])))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 @dataclass(frozen=True, eq=False)
 class _Line:

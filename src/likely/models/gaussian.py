@@ -127,7 +127,6 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
         return tags
 
 

@@ -100,8 +100,3 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
         means = np.stack([part.mean for part in statistics.parts.values()])
         cross = weights * (means - total.mean).T
         return solve_least_squares(total, cross, weights / total.weight, self.regularization, type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

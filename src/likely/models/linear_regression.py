@@ -195,7 +195,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     def _number(self, values: Floats) -> Any:
         return values if self._has_columns else float(values[0])
 
-    def _source(self, X: Any, y: Any, sample_weight: Any, first: bool, encode: Any) -> ArraySource:
+    def _source(self, X: Any, y: Any, sample_weight: Any, first: bool = True, encode: Any = None) -> ArraySource:
         rows, y, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, True, regression=True)
         if first:
             self._had_columns = y.ndim == 2
@@ -224,7 +224,6 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
 

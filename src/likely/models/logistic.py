@@ -7,18 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_expit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from likely._numerics import log, log_normalized
-from likely._typing import Floats, Integers, Labels, Rows
-from likely._validation import check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Source, all_or_nothing, block_rows
+from likely._typing import Floats, Rows
+from likely._validation import check_two, is_count
+from likely.blocks import Source, SourceLearner, block_rows
 from likely.decisions import training_priors
 from likely.exceptions import (
     DegenerateDataError,
     InvalidParameterError,
-    SourceError,
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
@@ -34,7 +33,7 @@ _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
 
 
-class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
+class LogisticRegression(EvidenceClassifier, SourceLearner):
     """Linear log odds of the classes, fitted to their labels.
 
     It assumes that the log-likelihood ratios of the classes are linear in x (put :class:`likely.QuadraticFeatures` or
@@ -105,6 +104,8 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
     ((1, 30), 0.108, array([31.56, 11.95]))
     """
 
+    by_class = True
+
     def __init__(
         self,
         regularization: float = 0.0,
@@ -122,32 +123,6 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         self.tolerance = tolerance
         self.max_iter = max_iter
         self.priors = priors
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory; an error leaves the model as it was.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, n_features)
-        y : array of labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            Frequencies.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            self._check_options()
-            self._learn(self._problem(self._source(X, y, sample_weight)))
-        return self
-
-    def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are; an error leaves the model as it was."""
-        with all_or_nothing(self):
-            self._check_options()
-            self._learn(self._problem(self._opened(source)))
-        return self
 
     def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
         """Fitted copies of the model for several strengths of the penalty, in the order given.
@@ -186,23 +161,15 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         start: Floats | None = None
         for model in sorted(models, key=lambda model: -model.regularization):
             model.__dict__.update({name: value for name, value in vars(self).items() if name in _SHARED})
-            start = model._learn(problem.penalised(*penalty_of(model.penalty, model.regularization)), start)
+            start = model._solve(problem.penalised(*penalty_of(model.penalty, model.regularization)), start)
         return models
 
-    def _source(self, X: Any, y: Any, sample_weight: Any) -> ArraySource:
-        rows, labels, weight, kept = check_training(self, "LogisticRegression", X, y, sample_weight, True, True)
-        assert labels is not None
-        classes, codes = encode_labels(labels)
-        return ArraySource(rows, codes, weight, classes, block_rows=block_rows(rows), positions=kept)
+    def _block_rows(self, X: Rows) -> int:
+        return block_rows(X)
 
-    def _opened(self, source: Source) -> Source:
-        if source.classes is None:
-            raise SourceError(
-                "LogisticRegression learns from classes, but the source has none. Give it codes and classes."
-            )
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = source.n_features
-        return source
+    def _learn(self, source: Source) -> None:
+        self._check_options()
+        self._solve(self._problem(source))
 
     def _problem(self, source: Source) -> LinearProblem:
         """The objective of a source's rows; who calls has checked the options."""
@@ -211,13 +178,16 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
         if self.priors is not None:
             self._application()  # refuses priors that do not fit the classes
         counts = source.reduce(census, len(source.classes))
-        _check_classes(source.classes, counts.rows)
+        check_two("LogisticRegression", source.classes)
+        if not counts.rows.all():
+            absent = source.classes.tolist()[int(counts.rows.argmin())]
+            raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
         priors = counts.weights / counts.weights.sum()
         if self.prior is not None:
             priors = training_priors("LogisticRegression", self.prior, source.classes)
         return LinearProblem.of(source, counts, priors, *penalty_of(self.penalty, self.regularization))
 
-    def _learn(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
+    def _solve(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
         """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
         solution = self._minimised(problem, start)
         self._priors = problem.priors
@@ -274,20 +244,6 @@ class LogisticRegression(EvidenceClassifier, BaseEstimator):  # type: ignore[mis
             raise InvalidParameterError(
                 f"max_iter of LogisticRegression must be a whole number from 1 on, but is {self.max_iter!r}."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _check_classes(classes: Labels, rows: Integers) -> None:
-    if len(classes) < 2:
-        raise DegenerateDataError(
-            f"LogisticRegression needs at least two classes, but y has only one class: {classes.tolist()[0]!r}."
-        )
-    if not rows.all():
-        raise DegenerateDataError(f"Class {classes.tolist()[int(rows.argmin())]!r} has no rows to learn from.")
 
 
 def _penalty(problem: LinearProblem, theta: Floats) -> float:

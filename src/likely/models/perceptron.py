@@ -6,19 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
-from likely._validation import check_labels, check_option, check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Source, all_or_nothing, presented_blocks
+from likely._validation import check_labels, check_option, check_two, encode_labels, is_count
+from likely.blocks import Source, SourceLearner, all_or_nothing, presented_blocks
 from likely.exceptions import (
-    DegenerateDataError,
     IncompatiblePartsError,
     InvalidDataError,
     InvalidParameterError,
-    SourceError,
     warn_of_no_convergence,
 )
 from likely.models.base import ScoreClassifier
@@ -30,11 +27,13 @@ __all__ = ["Perceptron"]
 ROWS, VALUES = 2**14, 2**20
 """Most rows and most values of a block of dense rows, which is widened to double precision at a time."""
 
+_ANNOUNCE = "Announce all classes in the first partial_fit if the others are still to come."
+
 CANDIDATES = 8
 """Weights of an epoch that a pocket judges besides the last ones: those right the longest."""
 
 
-class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
+class Perceptron(ScoreClassifier, SourceLearner):
     """A linear boundary found by going through the rows, in order, and learning from each mistake.
 
     It assumes only that the classes can be separated by a line (a plane, …); if so it ends after finitely many updates
@@ -113,6 +112,8 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
     array([ 1., -2.])
     """
 
+    by_class = True
+
     def __init__(
         self, keep: str = "average", max_epochs: int = 100, shuffle: bool = False, random_state: Any = None
     ) -> None:
@@ -121,7 +122,7 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows in memory, in their order; an error leaves the model as it was.
 
         Parameters
@@ -135,26 +136,13 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        with all_or_nothing(self):
-            rows, labels, weight, kept = check_training(self, "Perceptron", X, y, sample_weight, True, True)
-            assert labels is not None
-            classes, codes = encode_labels(labels)
-            self._learn(_in_order(rows, codes, weight, classes, kept))
+        super().fit(X, y, sample_weight)
         self._warn_unless_converged()
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, block by block in order; an error leaves the model as it was.
-
-        The order is the source's: an :class:`likely.ArraySource` of many features has its rows by class unless
-        ``block_rows`` is given, and then ``shuffle=True`` helps.
-        """
-        if source.classes is None:
-            raise SourceError("Perceptron learns from classes, but the source has none. Give it codes and classes.")
-        with all_or_nothing(self):
-            self.__dict__.pop("feature_names_in_", None)
-            self.n_features_in_ = source.n_features
-            self._learn(source)
+        """Learn from the rows of a source, block by block in order; an error leaves the model as it was."""
+        super().fit_source(source)
         self._warn_unless_converged()
         return self
 
@@ -177,19 +165,22 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             self._check_options()
             first = not hasattr(self, "_weights")
-            rows, labels, weight, kept = check_training(self, "Perceptron", X, y, sample_weight, first, True)
-            assert labels is not None
-            codes = self._codes_of(labels, classes, first)
-            weights = PerceptronWeights.zero(len(self.classes_), rows.shape[1]) if first else self._weights.copy()
-            source = _in_order(rows, codes, weight, self.classes_, kept)
+            source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes, first))
+            weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
             missed = weights.learn(presented_blocks(source, self._random()))
             self._settle(weights, [missed] if first else [*self.mistakes_, missed])
         return self
 
+    def _block_rows(self, X: Rows) -> int:
+        """Blocks that keep the order of the rows; sparse ones, which are never widened, in one."""
+        n, d = X.shape
+        return int(n if issparse(X) else max(1, min(ROWS, VALUES // max(d, 1))))
+
     def _learn(self, source: Source) -> None:
         self._check_options()
         assert source.classes is not None
-        self.classes_ = _at_least_two(source.classes)
+        check_two("Perceptron", source.classes, _ANNOUNCE)
+        self.classes_ = source.classes
         n_candidates = CANDIDATES if self.keep == "pocket" else 0
         weights = PerceptronWeights.zero(len(source.classes), source.n_features, n_candidates)
         random, missed = self._random(), list[float]()
@@ -235,12 +226,13 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
             "max_epochs, and see that columns are of like scale."
         )
 
-    def _codes_of(self, labels: Labels, classes: Any, first: bool) -> Integers:
-        """Positions of the labels in ``classes_``, which the first instalment settles."""
+    def _encoded(self, labels: Labels, classes: Any, first: bool) -> tuple[Labels, Integers]:
+        """``classes_``, which the first instalment settles, and the positions of the labels among them."""
         found, codes = encode_labels(labels)
         if first:
             named = found if classes is None else check_labels("classes", list(classes))
-            self.classes_ = _at_least_two(np.unique(named))
+            self.classes_ = np.unique(named)
+            check_two("Perceptron", self.classes_, _ANNOUNCE)
         elif classes is not None and np.unique(classes).tolist() != self.classes_.tolist():
             raise IncompatiblePartsError(
                 f"Perceptron learns the classes {self.classes_.tolist()}, but {list(classes)} were announced now."
@@ -251,7 +243,7 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
                 f"The label {strangers[0]!r} is not among the announced classes {self.classes_.tolist()}. "
                 "Announce all classes in the first partial_fit."
             )
-        return np.searchsorted(self.classes_, found)[codes]
+        return self.classes_, np.searchsorted(self.classes_, found)[codes]
 
     def _scores(self, X: Rows) -> Floats:
         scores = linear_scores(X, self.coef_, self.intercept_)
@@ -264,24 +256,3 @@ class Perceptron(ScoreClassifier, BaseEstimator):  # type: ignore[misc]
                 "instalments do not keep. Use keep='average' or 'last', or fit all rows at once."
             )
         return super().__getattr__(name)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _in_order(rows: Rows, codes: Integers, weight: Any, classes: Labels, kept: Integers | None) -> ArraySource:
-    """A source that keeps the order of the rows; sparse ones, which are never widened, in one block."""
-    n, d = rows.shape
-    most = n if issparse(rows) else max(1, min(ROWS, VALUES // max(d, 1)))
-    return ArraySource(rows, codes, weight, classes, block_rows=most, positions=kept)
-
-
-def _at_least_two(classes: Labels) -> Labels:
-    if len(classes) < 2:
-        raise DegenerateDataError(
-            f"Perceptron needs at least two classes, but y has only one class: {classes.tolist()[0]!r}. "
-            "Announce all classes in the first partial_fit if the others are still to come."
-        )
-    return classes
