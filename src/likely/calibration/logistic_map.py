@@ -13,7 +13,7 @@ from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
 from likely.exceptions import warn_of_degenerate_data
 from likely.objectives import Solution, census, logistic_loss, newton, softmax_loss
-from likely.objectives.margins import Margins, softened_targets
+from likely.objectives.margins import LONG, Margins, softened_targets
 from likely.objectives.sampling import some_of_each_class
 from likely.statistics.objective import Objective
 
@@ -91,8 +91,11 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
 
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
     """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
-    step = fitted.flat_step
-    return step is not None and source.reduce(_margins, step, n_classes).harm_none
+    step = fitted.late_step
+    if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
+        return False
+    margins = source.reduce(_margins, step, n_classes)
+    return bool(margins.harm_none and margins.largest >= LONG)
 
 
 def _margins(block: Block, direction: Floats, n_classes: int) -> Margins:

@@ -197,7 +197,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
             problem = problem.softened(softened_targets(problem.counts.weights))
             solution = self._minimised(problem, None)
         if not solution.converged:
-            warn_of_no_convergence(_stopped(solution))
+            warn_of_no_convergence(_stopped(solution, self.max_iter))
         self._keep(problem, solution)
         return solution.parameters
 
@@ -274,17 +274,17 @@ def _no_maximum(separator: Separator) -> str:
     )
 
 
-def _stopped(solution: Solution) -> str:
+def _stopped(solution: Solution, most: int) -> str:
     value, steps = solution.history[-1], solution.n_iter
-    after = f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)}"
-    if solution.diverged:
-        return (
-            f"{after}, because the objective then rose far above the {solution.history[0]:.6g} it started from: the "
-            f"learning rate is too large. The weights before that are kept, with the objective at {value:.6g}. Lower "
-            "learning_rate, or leave it out."
-        )
-    return (
-        f"{after} with the objective at {value:.6g}, by its gradient about {solution.gap / abs(value):.1e} of that "
-        "above its minimum. The weights found so far are kept. Raise max_iter, use solver='auto', or raise tolerance "
-        "if that is near enough."
+    said = (
+        f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at {value:.6g}, by its "
+        f"gradient about {solution.gap / abs(value):.1e} of that above its minimum. The weights found so far are kept. "
     )
+    if solution.diverged:
+        return said + "Its steps then led far upwards: lower learning_rate, or leave it out."
+    if steps < most:
+        return (
+            said
+            + "Rounding let no step lead lower: columns may nearly depend on each other, or tolerance is too small."
+        )
+    return said + "Raise max_iter, use solver='auto', or raise tolerance if that is near enough."

@@ -162,7 +162,7 @@ def column_curvatures(block: Block, theta: Floats, setting: Setting) -> Floats:
     with np.errstate(all="ignore"):
         D = _spread(block, theta, setting)
         rows = _rows(block, setting)
-        squares = rows.power(2) if issparse(rows) else np.square(rows)
+        squares = rows.astype(np.float64).power(2) if issparse(rows) else np.square(rows)
         second = np.asarray(D @ squares)
         if not setting.is_far:
             second += setting.centre * (setting.centre * D.sum(axis=1, keepdims=True) - 2 * np.asarray(D @ rows))
@@ -242,6 +242,8 @@ def _softmax_hessian(rows: Floats, posteriors: Floats, weight: Floats) -> Floats
 
 def _evenly(probabilities: Floats) -> Integers:
     """Positions at which the running sum of the probabilities passes ½, 1 ½ and so on."""
+    if not len(probabilities):
+        return np.empty(0, dtype=np.intp)
     running = np.cumsum(probabilities)
     kept = np.searchsorted(running, np.arange(int(running[-1] + 0.5)) + 0.5)
     return np.minimum(kept, len(running) - 1)

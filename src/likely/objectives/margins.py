@@ -8,7 +8,11 @@ import numpy as np
 
 from likely._typing import Floats, Integers
 
-__all__ = ["Margins", "softened_targets"]
+__all__ = ["LONG", "Margins", "softened_targets"]
+
+LONG = 0.3
+"""Margin of a step of Newton's method that is not short: where the loss of a row is all that is left to gain, and could
+be gained for ever, the step adds 1 to its logit."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Margins:
     @classmethod
     def of(cls, logits: Floats, codes: Integers) -> Margins:
         """The margins of rows whose logits have shape (n,), for two classes, or (n, n_classes); overwrites these."""
+        if not len(codes):
+            return cls(np.inf, -np.inf)
         if logits.ndim == 1:
             favours = (2 * codes - 1) * logits
         else:
@@ -43,7 +49,12 @@ class Margins:
     @property
     def harm_none(self) -> bool:
         """Whether some row is favoured and none is harmed, but for rounding."""
-        return bool(self.least >= -1e-3 * self.most and self.most > 0)
+        return bool(self.least >= -1e-9 * self.most and self.most > 0)
+
+    @property
+    def largest(self) -> float:
+        """The largest of all margins, for or against the truth."""
+        return max(abs(self.least), abs(self.most))
 
 
 def softened_targets(weights: Floats) -> Floats:

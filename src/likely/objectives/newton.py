@@ -13,6 +13,13 @@ from likely.statistics.objective import Objective
 
 __all__ = ["newton"]
 
+FINEST, ROUNDING = 1e-20, 1e-9
+"""Relative gaps: finer ones are not asked for, and below the other rounding may end a descent."""
+
+LATE = 1e-11
+"""Relative gap at which the step that is left is kept: there those along flat directions are told from the others,
+which have become short."""
+
 
 def newton(
     evaluate: Callable[[Floats], Objective],
@@ -38,37 +45,42 @@ def newton(
     step_of : function of the parameters and the objective there, optional
         The step, where the curvature is not at hand.
     """
-    parameters, objective, resting, converged = start, evaluate(start), None, False
-    history, gap = [objective.value], np.inf
+    parameters, objective, converged = start, evaluate(start), False
+    history, late = [objective.value], None
+    tolerance = max(tolerance, FINEST)
     while True:
-        step = _step(objective) if step_of is None else step_of(parameters, objective)
+        step, unseen = _step(objective) if step_of is None else (step_of(parameters, objective), 0.0)
         gap = -float(objective.gradient @ step) / 2
-        if resting is None and gap <= 1e-8 * abs(objective.value):
-            resting = step  # later ones lose flat directions to rounding
-        converged = bool(gap <= tolerance * abs(objective.value))
-        if converged or objective.value < bottom or len(history) > most_iterations:
+        if late is None and gap <= LATE * abs(objective.value):
+            late = step  # later ones lose flat directions to rounding
+        converged = bool(gap + unseen <= tolerance * abs(objective.value))
+        at_rest = gap <= tolerance * abs(objective.value)
+        if at_rest or objective.value < bottom or len(history) > most_iterations:
             break
         found = _descend(evaluate, parameters, objective, step)
         if found is None:  # no digit is left to gain
-            converged = bool(gap <= 1e-9 * abs(objective.value))
+            converged = bool(gap + unseen <= ROUNDING * abs(objective.value))
             break
         parameters, objective = found
         history.append(objective.value)
     converged = converged and not objective.value < bottom
-    return Solution(parameters, objective, converged, gap, tuple(history), step if resting is None else resting)
+    return Solution(parameters, objective, converged, gap + unseen, tuple(history), step if late is None else late)
 
 
-def _step(objective: Objective) -> Floats:
-    """The Newton step, within the directions in which the objective is curved at all.
+def _step(objective: Objective) -> tuple[Floats, float]:
+    """The Newton step within the directions whose curvature rounding leaves any digit, and what the others might gain.
 
-    Scaled to a unit diagonal, so that parameters of any units are judged alike.
+    Scaled to a unit diagonal, so that parameters of any units are judged alike. Along a direction left out the slope is
+    rounding too, unless columns depend on each other so nearly that only rows, and not their squares, tell them apart.
     """
     diagonal = np.sqrt(np.maximum(objective.curvature.diagonal(), 0.0))
     scale = np.divide(1.0, diagonal, out=np.zeros(len(diagonal)), where=diagonal > 0)
     values, vectors = eigh(objective.curvature * scale[:, None] * scale)
-    curved = values > 1e-12 * values[-1]
-    along = (vectors[:, curved].T @ (scale * objective.gradient)) / values[curved]
-    return np.asarray(-scale * (vectors[:, curved] @ along))
+    least = 8 * len(values) * np.finfo(np.float64).eps * max(values[-1], np.finfo(np.float64).tiny)
+    slopes = vectors.T @ (scale * objective.gradient)
+    curved = values > least
+    unseen = float(np.square(slopes[~curved]).sum()) / least / 2
+    return np.asarray(-scale * (vectors[:, curved] @ (slopes[curved] / values[curved]))), unseen
 
 
 def _descend(

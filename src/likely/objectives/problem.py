@@ -11,6 +11,7 @@ import numpy as np
 from likely._numerics import is_rounding
 from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source
+from likely.exceptions import InvalidDataError
 from likely.objectives import linear
 from likely.objectives.linear import Setting
 from likely.objectives.sampling import Census, census, some_of_each_class
@@ -82,7 +83,10 @@ class LinearProblem:
             return problem
         few = sample.reduce(census, len(priors))
         setting = replace(setting, class_weight=priors / few.weights)
-        return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few))
+        # A column that the sample shows constant is left out of it.
+        columns = sample.reduce(_columns)
+        seen = np.where(is_rounding(columns.variances(), columns.mean), 0.0, unit)
+        return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few, unit=seen))
 
     @property
     def n_rows(self) -> int:
@@ -212,12 +216,17 @@ def _frame(source: Source, sample: ArraySource | None) -> tuple[Floats, Floats]:
             return columns.mean, np.sqrt(columns.variances())
     columns = source.reduce(_columns)
     variances = columns.variances()
+    tiny = np.flatnonzero((variances > 0) & (variances < 1e-280))
+    if len(tiny):
+        raise InvalidDataError(
+            f"Column {tiny[0]} varies by {np.sqrt(variances[tiny[0]]):.1e}, too little to be squared. Rescale it."
+        )
     return columns.mean, np.where(is_rounding(variances, columns.mean), 0.0, np.sqrt(variances))
 
 
 def _columns(block: Block) -> DiagonalMoments:
     with np.errstate(all="ignore"):
-        columns = DiagonalMoments.of(block.X)
+        columns = DiagonalMoments.of(block.X, block.weight)
     if not columns.is_finite() or (columns.column_weights < columns.weight).any():
         raise block.non_finite()
     return columns

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likely._typing import Floats
+from likely.objectives.newton import FINEST, ROUNDING
 from likely.objectives.problem import LinearProblem
 from likely.objectives.solution import Solution
-from likely.objectives.whitening import Whitening, diagonal_whitening, whitening
+from likely.objectives.whitening import Whitening, diagonal_whitening, estimated_gap, whitening
 from likely.statistics.objective import Objective
 
 __all__ = ["quasi_newton"]
@@ -21,9 +22,6 @@ ROUNDS = (12, 100, 200)
 
 MEMORY = 20
 """Pairs of steps and changes of slope that are kept."""
-
-ROUNDING = 1e-11
-"""Relative gap, as read off the gradient, below which rounding may end a descent."""
 
 
 def quasi_newton(
@@ -41,6 +39,8 @@ def quasi_newton(
         if not _round(descent, min(steps, most_iterations + 1 - len(descent.history))):
             break
         round_ += 1
+    if problem.l1 > 0:  # with what the columns have to do with each other
+        descent.gap = estimated_gap(problem, descent.v, descent.objective.gradient)
     return descent.solution()
 
 
@@ -112,9 +112,11 @@ class _Descent:
     tolerance: float
     bottom: float
     gap: float = np.inf
+    goal: float = 0.0
     history: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.goal = self.tolerance
         self.objective = self.problem.slope(self.v)
         self.history.append(self.value_of(self.v, self.objective))
 
@@ -128,7 +130,7 @@ class _Descent:
 
     def solution(self) -> Solution:
         value = self.history[-1]
-        converged = self.gap <= max(self.tolerance, ROUNDING) * abs(value) and not value < self.bottom
+        converged = self.gap <= max(self.goal, ROUNDING) * abs(value) and not value < self.bottom
         return Solution(self.v, self.objective, bool(converged), self.gap, tuple(self.history))
 
 
@@ -170,14 +172,33 @@ def _round(descent: _Descent, steps: int) -> bool:
     if descent.is_over():
         return False
 
-    def after_step(intermediate_result: Any) -> None:
+    def after_step(intermediate_result: Any) -> None:  # by this name SciPy gives the value too
         trial.accept(intermediate_result)
 
     taken = len(descent.history)
     options: Any = {"maxiter": steps, "maxfun": 20 * steps, "ftol": 0.0, "gtol": 0.0, "maxcor": MEMORY}
     bounds = trial.coordinates.bounds
     minimize(trial, trial.start, jac=True, method="L-BFGS-B", bounds=bounds, callback=after_step, options=options)
-    return not descent.is_over() and len(descent.history) > taken
+    progress = len(descent.history) > taken
+    if not descent.is_over() or descent.history[-1] < descent.bottom:
+        return progress and not descent.is_over()
+    return progress and _looks_again(descent, descent.history[taken - 1])
+
+
+def _looks_again(descent: _Descent, before: float) -> bool:
+    """Whether the end that coordinates chosen before showed must be looked at from here.
+
+    If the objective has fallen much since, the curvature has too. And coordinates scaled column by column do not know
+    how columns hang together: if what they hide is too much, the gap they show must become so much smaller.
+    """
+    problem, value = descent.problem, descent.history[-1]
+    if problem.l1 == 0:
+        return value < before / 2
+    gap = estimated_gap(problem, descent.v, descent.objective.gradient)
+    if gap <= descent.goal * abs(value):
+        return False
+    descent.tolerance *= 0.3 * descent.goal * abs(value) / gap
+    return descent.tolerance > FINEST
 
 
 def _coordinates(problem: LinearProblem, base: Floats) -> _Coordinates:

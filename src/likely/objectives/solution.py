@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from likely._typing import Floats
 from likely.statistics.objective import Objective
 
@@ -28,9 +26,8 @@ class Solution:
         gradient, measured by the inverse of the curvature.
     history : tuple of float
         Values of the objective at the start and after every step (for descents: every epoch).
-    resting_step : array of shape (p,), or None
-        The step that Newton's method wanted when nothing of the objective was left to gain that shows in eight digits:
-        large where the objective is flat along some direction.
+    late_step : array of shape (p,), or None
+        The step that Newton's method still wanted when nothing was left to gain that shows in eleven digits.
     diverged : bool
         Whether steps were so long that the objective rose out of bounds; the parameters are those before it did.
     """
@@ -40,16 +37,8 @@ class Solution:
     converged: bool
     gap: float
     history: tuple[float, ...]
-    resting_step: Floats | None = None
+    late_step: Floats | None = None
     diverged: bool = False
-
-    @property
-    def flat_step(self) -> Floats | None:
-        """The resting step, if it is so large that the objective must be flat along it."""
-        step = self.resting_step
-        if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(self.parameters).max()):
-            return None
-        return step
 
     @property
     def n_iter(self) -> int:

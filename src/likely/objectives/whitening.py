@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 from likely.objectives.problem import LinearProblem
 
-__all__ = ["Whitening", "diagonal_whitening", "whitening"]
+__all__ = ["Whitening", "diagonal_whitening", "estimated_gap", "whitening"]
 
 PER_COLUMN = 4
 """Rows a column that the blocks of a Hessian are estimated from, where there are many."""
@@ -65,11 +65,9 @@ def whitening(problem: LinearProblem, v: Floats) -> Whitening:
     Blocks of 4 rows a column, drawn by their weight in the Hessian, serve as well as those of all rows: on MNIST a
     relative gap of 1e-6 is reached in 46 passes, with blocks of 10 % of all rows drawn evenly in 150.
     """
-    n_blocks, q = problem.shape
-    if n_blocks * q**2 > MOST_VALUES or problem.n_rows < q:
+    blocks = _blocks(problem, v)
+    if blocks is None:
         return diagonal_whitening(problem, v)
-    rows = max(PER_COLUMN * q, min(2**15, 2**31 // (n_blocks * q**2)))
-    blocks = problem.class_curvatures(v, rows)
     scale = _inverse_root(np.diagonal(blocks, axis1=1, axis2=2))
     blocks *= scale[:, :, None] * scale[:, None, :]
     return _ByBlocks(np.stack([_factor(block) for block in blocks]), scale)
@@ -78,6 +76,39 @@ def whitening(problem: LinearProblem, v: Floats) -> Whitening:
 def diagonal_whitening(problem: LinearProblem, v: Floats) -> Whitening:
     """By the diagonal of the Hessian at a point."""
     return _ByColumns(_inverse_root(problem.column_curvatures(v)))
+
+
+def estimated_gap(problem: LinearProblem, v: Floats, gradient: Floats) -> float:
+    """How far an objective is above its minimum: half the squared norm of its slopes, by the inverse of the curvature.
+
+    Only the slopes count that parameters can follow: at 0 those that outweigh the penalty on absolute values.
+    """
+    slopes = np.where(
+        v != 0,
+        gradient + problem.absolutes * np.sign(v),
+        np.sign(gradient) * np.maximum(np.abs(gradient) - problem.absolutes, 0.0),
+    )
+    blocks = _blocks(problem, v)
+    if blocks is None:
+        return float(np.sum(np.square(diagonal_whitening(problem, v).back(slopes)))) / 2
+    pairs = zip(blocks, slopes.reshape(problem.shape), strict=True)
+    return sum(_gap_of_block(block, part, np.flatnonzero(part)) for block, part in pairs)
+
+
+def _gap_of_block(block: Floats, slopes: Floats, free: Integers) -> float:
+    if not len(free):
+        return 0.0
+    block, scale = block[np.ix_(free, free)], _inverse_root(block.diagonal()[free])
+    white = solve_triangular(_factor(block * scale[:, None] * scale), scale * slopes[free], lower=True)
+    return float(white @ white) / 2
+
+
+def _blocks(problem: LinearProblem, v: Floats) -> Floats | None:
+    """The diagonal blocks of the Hessian, if they are not too large."""
+    n_blocks, q = problem.shape
+    if n_blocks * q**2 > MOST_VALUES or problem.n_rows < q:
+        return None
+    return problem.class_curvatures(v, max(PER_COLUMN * q, min(2**15, 2**31 // (n_blocks * q**2))))
 
 
 def _inverse_root(diagonal: Floats) -> Floats:
