@@ -196,3 +196,14 @@ def test_any_cutting_of_the_rows_gives_the_same_sums(n_classes):
         assert_allclose(a.value, b.value, rtol=1e-12)
         assert_allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
         assert_allclose(a.curvature, b.curvature, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_value_at_the_start_is_known_without_looking_at_rows(n_classes, rng):
+    codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=50)])
+    source = ArraySource(rng.normal(size=(len(codes), 3)), codes, None, np.arange(n_classes))
+    priors = rng.dirichlet(np.ones(n_classes))
+    targets = 0.9 * np.eye(n_classes) + 0.1 / n_classes
+    problem = LinearProblem.of(source, source.reduce(census, n_classes), priors, 0.0, 0.1).softened(targets)
+
+    assert_allclose(problem.value_at_start, problem.value(problem.start()))

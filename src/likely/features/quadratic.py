@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 
 from likely._typing import Floats, Integers, Labels
-from likely.blocks import all_or_nothing
+from likely.blocks import Source, all_or_nothing
+from likely.exceptions import InvalidParameterError
 from likely.features.expansion import Expansion
 
 __all__ = ["QuadraticFeatures"]
@@ -63,6 +64,10 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
     def expands_to(self, n_features: int) -> int:
         """Number of outputs for so many features: d(d + 1)/2 + d, and one more for the kernel."""
         return n_features * (n_features + 3) // 2 + bool(self.kernel)
+
+    def _learn(self, source: Source) -> None:
+        if not isinstance(self.kernel, (bool, np.bool_)):
+            raise InvalidParameterError(f"kernel of QuadraticFeatures must be True or False, but is {self.kernel!r}.")
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Check one more instalment of rows; there is nothing to learn from it."""

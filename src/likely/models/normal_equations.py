@@ -99,10 +99,13 @@ def solve_least_squares(
     """
     d, variances = inputs.n_features, inputs.variances()
     varying = np.flatnonzero(~is_rounding(variances, np.sqrt(inputs.mean**2 + variances)))
-    white = _whitener(inputs.covariance()[np.ix_(varying, varying)] + regularization * np.eye(len(varying)))
+    C = inputs.covariance()[np.ix_(varying, varying)]
+    white = _whitener(C + regularization * np.eye(len(varying)))
+    if regularization > 0 and white.shape[1] < len(varying):  # a penalty too small to be seen beside the covariance
+        white = _ridge_whitener(C, regularization)
     U = np.zeros((d, white.shape[1]))
     U[varying] = white
-    if white.shape[1] < (len(varying) if regularization else d):
+    if white.shape[1] < d and not regularization:
         _warn(whom, inputs, white.shape[1], np.setdiff1d(np.arange(d), varying))
     W = U @ (U.T @ (cross / inputs.weight))
     return LinearFit(LinearMap(inputs.mean, W), target_mean, U)
@@ -120,6 +123,13 @@ def _whitener(A: Floats) -> Floats:
     values, vectors = eigh(R)
     kept = values > max(CUT, len(R) * np.finfo(np.float64).eps)
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
+
+
+def _ridge_whitener(C: Floats, regularization: float) -> Floats:
+    """U with U U' the inverse of C + λI on the directions that vary, for the smallest weights in the user's units."""
+    values, vectors = eigh(C)
+    kept = values > len(C) * np.finfo(np.float64).eps * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + regularization))
 
 
 def _warn(whom: str, inputs: Moments, rank: int, constant: Integers) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_option, check_two, encode_labels, is_count
-from likely.blocks import Source, SourceLearner, all_or_nothing, presented_blocks
+from likely.blocks import Block, Source, SourceLearner, all_or_nothing, presented_blocks
 from likely.exceptions import (
     IncompatiblePartsError,
     InvalidDataError,
@@ -28,6 +28,9 @@ ROWS, VALUES = 2**14, 2**20
 """Most rows and most values of a block of dense rows, which is widened to double precision at a time."""
 
 _ANNOUNCE = "Announce all classes in the first partial_fit if the others are still to come."
+
+MOST_WEIGHT = 1e9
+"""Of a row, in one pass."""
 
 CANDIDATES = 8
 """Weights of an epoch that a pocket judges besides the last ones: those right the longest."""
@@ -181,6 +184,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         assert source.classes is not None
         check_two("Perceptron", source.classes, _ANNOUNCE)
         self.classes_ = source.classes
+        source.reduce(_check_presentations)
         n_candidates = CANDIDATES if self.keep == "pocket" else 0
         weights = PerceptronWeights.zero(len(source.classes), source.n_features, n_candidates)
         random, missed = self._random(), list[float]()
@@ -256,3 +260,13 @@ class Perceptron(ScoreClassifier, SourceLearner):
                 "instalments do not keep. Use keep='average' or 'last', or fit all rows at once."
             )
         return super().__getattr__(name)
+
+
+def _check_presentations(block: Block) -> int:
+    """Refuse weights by which a row would be presented without end."""
+    if block.weight is not None and len(block) and block.weight.max() > MOST_WEIGHT:
+        raise InvalidDataError(
+            f"Perceptron presents a row as often as its weight says, at most {MOST_WEIGHT:.0e} times, but a row weighs "
+            f"{block.weight.max():.3g}. Scale the weights down."
+        )
+    return len(block)

@@ -68,7 +68,8 @@ def batch_descent(
         steps = (log.scale**2).reshape(problem.shape)
         for rows, targets, weight in _batches(problem, batch, random):
             seen += len(rows)
-            V = V - rate / np.sqrt(1 + seen / 1000) * steps * _slope(problem, V, rows, targets, weight)
+            with np.errstate(all="ignore"):  # of steps that are too long, the log will tell
+                V = V - rate / np.sqrt(1 + seen / 1000) * steps * _slope(problem, V, rows, targets, weight)
         log.record(V.reshape(-1))
     return log.solution()
 
@@ -118,7 +119,8 @@ class _Log:
 
     def record(self, v: Floats) -> None:
         """Take the parameters after an epoch, unless they have run away."""
-        objective = self.problem.slope(v) if np.isfinite(v).all() else None
+        with np.errstate(all="ignore"):
+            objective = self.problem.slope(v) if np.isfinite(v).all() else None
         value = np.inf if objective is None else objective.value
         if objective is None or (self.history and not value <= RUNAWAY * (1 + self.history[0])):
             self.diverged = True

@@ -105,6 +105,11 @@ class LinearProblem:
         v[:, -1] = logs[1] - logs[0] if len(v) == 1 else logs - logs.mean()
         return v.reshape(-1)
 
+    @property
+    def value_at_start(self) -> float:
+        """The objective there: the cross-entropy of the targets and the priors."""
+        return -float(self.priors @ (self.setting.targets @ np.log(self.priors)))
+
     def penalised(self, l1: float, l2: float) -> LinearProblem:
         """The same problem with other penalties."""
         some = None if self.some is None else self.some.penalised(l1, l2)

@@ -54,7 +54,7 @@ class Solver(ABC):
             return nothing
         lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
         found = self.minimise(few, nothing, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
-        return found if problem.value(found) < problem.value(nothing) else nothing
+        return found if problem.value(found) < problem.value_at_start else nothing
 
     @abstractmethod
     def minimise(

@@ -80,6 +80,8 @@ class JointMoments:
         """
         X = dense(X)
         n, m = len(X), targets.shape[1]
+        if not n:
+            return cls.zero(X.shape[1], m)
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
         # Targets about their mean, so that one product gives the sums of the rows, and theirs with the targets.
@@ -87,6 +89,9 @@ class JointMoments:
         beside[:, 0] = w
         target_mean = np.asarray(w @ targets / total)
         np.subtract(targets, target_mean, out=beside[:, 1:])
+        left = w @ beside[:, 1:] / total  # the rounding of the mean, which targets far from zero magnify
+        beside[:, 1:] -= left
+        target_mean = target_mean + left
         sums = X.T @ beside
         mean = np.concatenate([sums[:, 0] / total, target_mean])
         inputs = scatter_about_zero(X, mean[:-m]) if weight is None else None
