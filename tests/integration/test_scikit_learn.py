@@ -45,9 +45,6 @@ def expected_failures(estimator):
     if isinstance(estimator, likely.Perceptron):
         reason = "the check puts the weighted rows in another order, on which a perceptron depends"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    if isinstance(estimator, likely.LogisticRegression) and (estimator.penalty == "l1" or estimator.solver == "l-bfgs"):
-        reason = "the check compares to 1e-7, but two fits agree to about the root of their tolerance, 1e-8"
-        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if not isinstance(estimator, likely.Pipeline):
         return {}
     reason = "a pipeline's steps are parameters, and scikit-learn's pipeline fits them in place"

@@ -224,11 +224,11 @@ def test_infinite_training_scores_are_named(value):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: AffineCalibrator(1.0).fit(S, Y), InvalidParameterError, "prior must lie between 0 and 1, but is 1.0"),
+        (lambda: AffineCalibrator(1.0).fit(S, Y), InvalidParameterError, "between 0 and 1, both left out, but is 1.0"),
         (lambda: AffineCalibrator([0.5, 0.6]).fit(S, Y), InvalidParameterError, "sum to 1, but are [0.5, 0.6]"),
         (lambda: AffineCalibrator([0.0, 1.0]).fit(S, Y), InvalidParameterError, "needs a prior > 0 for every class"),
         (lambda: AffineCalibrator(0.5).fit(S3, Y3), InvalidParameterError, "A single prior is for two classes"),
-        (lambda: AffineCalibrator({0: 0.5, 9: 0.5}).fit(S, Y), InvalidDataError, "names the class 9"),
+        (lambda: AffineCalibrator({0: 0.5, 9: 0.5}).fit(S, Y), InvalidParameterError, "names the class 9"),
         (lambda: AffineCalibrator().fit(S3, Y), InvalidDataError, "y holds 2 classes, but the scores are of 3"),
         (
             lambda: AffineCalibrator().fit(S, Y).transform(S3),

@@ -141,9 +141,10 @@ class _Trial:
         self.descent, self.coordinates = descent, _coordinates(descent.problem, descent.v)
         self.v, self.objective = descent.v, descent.objective
         slopes = self.coordinates.slopes(descent.objective.gradient)
-        # SciPy's first step has length 1: in this unit, that of the whitened gradient.
+        # Without bounds SciPy's first step has length 1: in this unit, that of the whitened gradient.
         norm = self.coordinates.norm(self.coordinates.start, slopes)
-        self.unit, descent.gap = norm or 1.0, norm**2 / 2
+        self.unit = norm if norm > 0 and self.coordinates.bounds is None else 1.0
+        descent.gap = norm**2 / 2
         self.start = self.coordinates.start / self.unit
         self.first: Any = descent.history[-1], slopes * self.unit
 
