@@ -198,7 +198,7 @@ def _looks_again(descent: _Descent, before: float) -> bool:
     gap = estimated_gap(problem, descent.v, descent.objective.gradient)
     if gap <= descent.goal * abs(value):
         return False
-    descent.tolerance *= 0.3 * descent.goal * abs(value) / gap
+    descent.tolerance *= max(0.03, 0.3 * descent.goal * abs(value) / gap)
     return descent.tolerance > FINEST
 
 

@@ -25,8 +25,8 @@ __all__ = ["GradientDescent", "Solver", "solver_of"]
 FEW_PARAMETERS, FEW_PRODUCTS = 512, 2**31
 """Hessians of so many parameters, that take so many multiplications a pass, are formed and solved: Newton."""
 
-SAMPLE_TOLERANCE = 1e-4
-"""How precisely a start is sought on a sample, whose own minimum is about as far from that of all rows."""
+SAMPLE_TOLERANCE, SAMPLE_STEPS = 1e-4, 100
+"""How precisely, and by how many steps at most, a start is sought on a sample: its minimum is not that of all rows."""
 
 
 class Solver(ABC):
@@ -44,16 +44,16 @@ class Solver(ABC):
         """Minimise from a start; if there is none, from the minimum on a sample where there are many rows."""
         with one_blas_thread():
             if start is None:
-                start = self._start(problem, most_iterations, bottom) if self.from_sample else problem.start()
+                start = self._start(problem, tolerance, bottom) if self.from_sample else problem.start()
             return self.minimise(problem, start, tolerance, most_iterations, bottom)
 
-    def _start(self, problem: LinearProblem, most_iterations: int, bottom: float) -> Floats:
+    def _start(self, problem: LinearProblem, tolerance: float, bottom: float) -> Floats:
         """The minimum on a sample, if that is better than nothing: a sample may be separable where all rows are not."""
         nothing, few = problem.start(), problem.some
         if few is None:
             return nothing
         lowest = few.lowest_mixed_value if np.isfinite(bottom) else -np.inf
-        found = self.minimise(few, nothing, SAMPLE_TOLERANCE, most_iterations, lowest).parameters
+        found = self.minimise(few, nothing, max(tolerance, SAMPLE_TOLERANCE), SAMPLE_STEPS, lowest).parameters
         return found if problem.value(found) < problem.value_at_start else nothing
 
     @abstractmethod
