@@ -23,6 +23,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/least_squares.py
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/logistic.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

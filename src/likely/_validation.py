@@ -90,7 +90,9 @@ def check_weight(sample_weight: Any, n: int) -> Floats | None:
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise InvalidDataError(f"Weights are frequencies, finite and >= 0, but row {bad[0]} has {weight[bad[0]]}.")
-    if not np.isfinite(weight.sum()):
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
         raise InvalidDataError(
             f"Weights are too large to be summed: the largest is {weight.max():.3g}. Scale them down."
         )

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -18,9 +20,10 @@ def test_the_demo_prints_a_table_of_the_gaussian_family():
     assert "cost" in done.stdout
 
 
-def test_the_mnist_example_says_what_it_misses(tmp_path):
+@pytest.mark.parametrize("name", ["mnist_gaussians.py", "mnist_logistic.py"])
+def test_the_mnist_examples_say_what_they_miss(name, tmp_path):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "mnist_gaussians.py"],
+        [sys.executable, EXAMPLES / name],
         capture_output=True,
         text=True,
         check=False,

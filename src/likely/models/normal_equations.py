@@ -68,8 +68,8 @@ class LinearFit:
 
 
 def short_blocks(width: int) -> int:
-    """Rows of blocks that are read twice in a row, for their means and for their scatter: a second-level cache full."""
-    return max(1, min(2**12, 2**20 // max(width, 1)))
+    """Rows of blocks that are read twice in a row, for their means and for their scatter: what nearby caches hold."""
+    return max(1, min(2**13, 2**20 // max(width, 1)))
 
 
 def solve_least_squares(
