@@ -24,12 +24,6 @@ SAMPLE_ROWS, SAMPLE_VALUES, MOST_SAMPLE_VALUES = 2**13, 2**21, 2**25
 """A start is sought on a sample of about so many rows, of more where rows are short and of fewer where they are very
 wide, if that is a small part of all: from there few passes over all rows are left."""
 
-PLENTY = 64
-"""Rows of the sample a column, from which on its Hessian is good enough for that of all rows."""
-
-LEAST_CURVATURE = 1e-2
-"""Least curvature along a column that solvers are told of, beside that of a column of unit variance."""
-
 FAR = 1e3
 """Standard deviations from zero to the centre, from which on the centre is taken off every row."""
 
@@ -167,32 +161,6 @@ class LinearProblem:
         """The Hessian times a direction."""
         sums = self.source.reduce(linear.product, self.natural(v), self.natural(direction), self.setting)
         return np.asarray((sums * self.units).reshape(-1) + self.squares * direction)
-
-    def class_curvatures(self, v: Floats, rows: int) -> Floats:
-        """Blocks of the Hessian on its diagonal, estimated from about so many rows each, or from all of fewer."""
-        theta, problem = self.natural(v), self
-        if self.some is not None and self.some.n_rows >= PLENTY * self.shape[1]:
-            problem = self.some
-        few = problem.some or problem
-        spread = few.source.reduce(linear.total_spread, theta, few.setting)
-        blocks = problem.source.reduce(linear.draw, theta, problem.setting, spread / rows).curvatures()
-        blocks *= self.units[:, None] * self.units
-        diagonal = np.arange(self.shape[1])
-        blocks[:, diagonal, diagonal] = self._floored(blocks[:, diagonal, diagonal], spread)
-        return blocks
-
-    def column_curvatures(self, v: Floats) -> Floats:
-        """The diagonal of the Hessian, flat."""
-        sums = self.source.reduce(linear.column_curvatures, self.natural(v), self.setting) * np.square(self.units)
-        return self._floored(sums, sums[:, -1]).reshape(-1)
-
-    def _floored(self, diagonal: Floats, spread: Floats) -> Floats:
-        """The diagonal of the Hessian, at least a share of what standardised columns have on the whole.
-
-        So a column that varies only in rows that were not drawn, or are told apart well, does not seem flat.
-        """
-        floor = np.where(self.units > 0, LEAST_CURVATURE * spread[:, None], 0.0)
-        return np.maximum(diagonal, floor) + self.squares.reshape(self.shape)
 
     def absolute_penalty(self, v: Floats) -> float:
         """What the absolute values cost."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from likely._typing import Floats, Integers
+from likely.objectives.curvatures import class_curvatures, column_curvatures
 from likely.objectives.problem import LinearProblem
 
 __all__ = ["Whitening", "diagonal_whitening", "estimated_gap", "whitening"]
@@ -75,7 +76,7 @@ def whitening(problem: LinearProblem, v: Floats) -> Whitening:
 
 def diagonal_whitening(problem: LinearProblem, v: Floats) -> Whitening:
     """By the diagonal of the Hessian at a point."""
-    return _ByColumns(_inverse_root(problem.column_curvatures(v)))
+    return _ByColumns(_inverse_root(column_curvatures(problem, v)))
 
 
 def estimated_gap(problem: LinearProblem, v: Floats, gradient: Floats) -> float:
@@ -108,7 +109,7 @@ def _blocks(problem: LinearProblem, v: Floats) -> Floats | None:
     n_blocks, q = problem.shape
     if n_blocks * q**2 > MOST_VALUES or problem.n_rows < q:
         return None
-    return problem.class_curvatures(v, max(PER_COLUMN * q, min(2**15, 2**31 // (n_blocks * q**2))))
+    return class_curvatures(problem, v, max(PER_COLUMN * q, min(2**15, 2**31 // (n_blocks * q**2))))
 
 
 def _inverse_root(diagonal: Floats) -> Floats:
