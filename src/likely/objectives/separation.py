@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from likely._typing import Floats
-from likely.blocks import Block
+from likely.blocks import Block, one_blas_thread
 from likely.objectives import linear
 from likely.objectives.linear import Setting
 from likely.objectives.margins import LONG, Margins
@@ -99,9 +99,10 @@ def _constraints(block: Block, setting: Setting, units: Floats, n_blocks: int) -
 
 
 def _newton(problem: LinearProblem, start: Floats, lowest: float) -> Solution:
-    if problem.n_parameters <= FEW_PARAMETERS:
-        return newton(problem.curvature, start, LATE, bottom=lowest)
-    return matrix_free_newton(problem, start, LATE, MOST_STEPS, lowest, most_products=100)
+    with one_blas_thread():
+        if problem.n_parameters <= FEW_PARAMETERS:
+            return newton(problem.curvature, start, LATE, bottom=lowest)
+        return matrix_free_newton(problem, start, LATE, MOST_STEPS, lowest, most_products=100)
 
 
 def _margins(problem: LinearProblem, v: Floats) -> Margins:
