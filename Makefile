@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test check bench clean
 
 demo: .venv/installed
-	$(BIN)/python examples/gaussian_family.py
+	$(BIN)/python examples/tumour_models.py
 
 test: check
 	$(BIN)/pytest -n 2 tests

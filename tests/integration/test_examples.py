@@ -10,13 +10,14 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_the_demo_prints_a_table_of_the_gaussian_family():
+def test_the_demo_prints_a_table_of_the_models():
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "gaussian_family.py"], capture_output=True, text=True, check=False
+        [sys.executable, EXAMPLES / "tumour_models.py"], capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr
     assert "LDA, tied full" in done.stdout
+    assert "quadratic logistic" in done.stdout
     assert "cost" in done.stdout
 
 
