@@ -1,7 +1,7 @@
 """Gaussian and logistic models of tumours: cross-validated, judged at three applications, calibrated and fused.
 
-Gaussian chains are cross-validated from one pass over the data. The same scores are then brought to applications with other
-priors and costs, without fitting anything again. What bad calibration costs, actual minus minimum, is mended.
+Gaussian chains are cross-validated from one pass over the data. The same scores are then brought to applications with
+other priors and costs, without fitting anything again. What bad calibration costs, actual minus minimum, is mended.
 """
 
 import numpy as np

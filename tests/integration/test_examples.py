@@ -11,9 +11,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_demo_prints_a_table_of_the_models():
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "tumour_models.py"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, EXAMPLES / "tumour_models.py"], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
     assert "LDA, tied full" in done.stdout

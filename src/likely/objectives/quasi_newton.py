@@ -17,7 +17,7 @@ from likely.statistics.objective import Objective
 
 __all__ = ["quasi_newton"]
 
-ROUNDS = (12, 100, 200)
+ROUNDS = (12, 100)
 """Steps after which the coordinates are chosen anew, the last as often as needed."""
 
 MEMORY = 20
@@ -169,7 +169,7 @@ class _Trial:
 
 def _round(descent: _Descent, steps: int) -> bool:
     """Some steps in coordinates chosen at the best point; whether more are worth while."""
-    trial = _Trial(descent)
+    problem, trial = descent.problem, _Trial(descent)
     if descent.is_over():
         return False
 
@@ -181,24 +181,26 @@ def _round(descent: _Descent, steps: int) -> bool:
     bounds = trial.coordinates.bounds
     minimize(trial, trial.start, jac=True, method="L-BFGS-B", bounds=bounds, callback=after_step, options=options)
     progress = len(descent.history) > taken
-    if not descent.is_over() or descent.history[-1] < descent.bottom:
-        return progress and not descent.is_over()
-    return progress and _looks_again(descent, descent.history[taken - 1])
+    if not progress or descent.history[-1] < descent.bottom:
+        return False
+    if problem.l1 > 0:
+        return _hides_too_much(descent)
+    # If the objective has fallen much since the coordinates were chosen, so has the curvature: look again from here.
+    return not descent.is_over() or descent.history[-1] < descent.history[taken - 1] / 2
 
 
-def _looks_again(descent: _Descent, before: float) -> bool:
-    """Whether the end that coordinates chosen before showed must be looked at from here.
+def _hides_too_much(descent: _Descent) -> bool:
+    """Whether the gap is too large when reckoned with what columns have to do with each other.
 
-    If the objective has fallen much since, the curvature has too. And coordinates scaled column by column do not know
-    how columns hang together: if what they hide is too much, the gap they show must become so much smaller.
+    Coordinates scaled column by column do not know that. If they show the end too early, the gap that they show must
+    become smaller.
     """
-    problem, value = descent.problem, descent.history[-1]
-    if problem.l1 == 0:
-        return value < before / 2
-    gap = estimated_gap(problem, descent.v, descent.objective.gradient)
+    value = descent.history[-1]
+    gap = estimated_gap(descent.problem, descent.v, descent.objective.gradient)
     if gap <= descent.goal * abs(value):
         return False
-    descent.tolerance *= max(0.03, 0.3 * descent.goal * abs(value) / gap)
+    if descent.is_over():
+        descent.tolerance *= max(0.03, 0.3 * descent.goal * abs(value) / gap)
     return descent.tolerance > FINEST
 
 

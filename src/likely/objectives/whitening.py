@@ -82,18 +82,24 @@ def diagonal_whitening(problem: LinearProblem, v: Floats) -> Whitening:
 def estimated_gap(problem: LinearProblem, v: Floats, gradient: Floats) -> float:
     """How far an objective is above its minimum: half the squared norm of its slopes, by the inverse of the curvature.
 
-    Only the slopes count that parameters can follow: at 0 those that outweigh the penalty on absolute values.
+    Only the slopes count that parameters can follow: at 0 those that outweigh the penalty on absolute values, and near
+    0, if they lead there, no further than that.
     """
     slopes = np.where(
         v != 0,
         gradient + problem.absolutes * np.sign(v),
         np.sign(gradient) * np.maximum(np.abs(gradient) - problem.absolutes, 0.0),
     )
-    blocks = _blocks(problem, v)
+    blocks, diagonal = _blocks(problem, v), column_curvatures(problem, v)
+    if blocks is not None:  # of columns that vary in few rows, those drawn may show too little
+        at = np.arange(problem.shape[1])
+        blocks[:, at, at] = np.maximum(blocks[:, at, at], diagonal.reshape(problem.shape))
+    short = (problem.absolutes > 0) & (slopes * v > 0) & (np.abs(v) * diagonal < np.abs(slopes))
+    bounded, slopes = float(np.sum(slopes[short] * v[short])), np.where(short, 0.0, slopes)
     if blocks is None:
-        return float(np.sum(np.square(diagonal_whitening(problem, v).back(slopes)))) / 2
+        return bounded + float(np.sum(np.square(_inverse_root(diagonal) * slopes))) / 2
     pairs = zip(blocks, slopes.reshape(problem.shape), strict=True)
-    return sum(_gap_of_block(block, part, np.flatnonzero(part)) for block, part in pairs)
+    return bounded + sum(_gap_of_block(block, part, np.flatnonzero(part)) for block, part in pairs)
 
 
 def _gap_of_block(block: Floats, slopes: Floats, free: Integers) -> float:
