@@ -39,8 +39,8 @@ def quasi_newton(
         if not _round(descent, min(steps, most_iterations + 1 - len(descent.history))):
             break
         round_ += 1
-    if problem.l1 > 0:  # with what the columns have to do with each other
-        descent.gap = estimated_gap(problem, descent.v, descent.objective.gradient)
+    if problem.l1 > 0:
+        descent.gap = descent.whole_gap()
     return descent.solution()
 
 
@@ -117,12 +117,19 @@ class _Descent:
 
     def __post_init__(self) -> None:
         self.goal = self.tolerance
+        self._known: tuple[Floats | None, float] = (None, np.inf)
         self.objective = self.problem.slope(self.v)
         self.history.append(self.value_of(self.v, self.objective))
 
     def value_of(self, v: Floats, smooth: Objective) -> float:
         """The objective with the absolute values."""
         return smooth.value + self.problem.absolute_penalty(v)
+
+    def whole_gap(self) -> float:
+        """The gap at the best point, reckoned with what columns have to do with each other; kept while the point is."""
+        if self._known[0] is not self.v:
+            self._known = self.v, estimated_gap(self.problem, self.v, self.objective.gradient)
+        return self._known[1]
 
     def is_over(self) -> bool:
         """Whether the least value, or the bottom, is reached."""
@@ -196,7 +203,7 @@ def _hides_too_much(descent: _Descent) -> bool:
     become smaller.
     """
     value = descent.history[-1]
-    gap = estimated_gap(descent.problem, descent.v, descent.objective.gradient)
+    gap = descent.whole_gap()
     if gap <= descent.goal * abs(value):
         return False
     if descent.is_over():
