@@ -67,19 +67,19 @@ class LinearProblem:
     def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
         """The problem of a source's rows, every class weighing its prior in all."""
         sample = _sample(source, counts)
-        centre, deviation = _frame(source, sample)
+        sampled = None if sample is None else sample.reduce(_columns)
+        centre, deviation = _frame(source, sampled)
         unit = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
         far = not source.is_sparse and bool((np.abs(centre) * unit > FAR).any())
         setting = Setting(priors / counts.weights, np.eye(len(priors)), centre, far)
         shape = (1 if len(priors) == 2 else len(priors), source.n_features + 1)
         problem = cls(source, setting, unit, shape, l1, l2, counts, priors)
-        if sample is None:
+        if sample is None or sampled is None:
             return problem
         few = sample.reduce(census, len(priors))
         setting = replace(setting, class_weight=priors / few.weights)
         # A column that the sample shows constant is left out of it.
-        columns = sample.reduce(_columns)
-        seen = np.where(is_rounding(columns.variances(), columns.mean), 0.0, unit)
+        seen = np.where(is_rounding(sampled.variances(), sampled.mean), 0.0, unit)
         return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few, unit=seen))
 
     @property
@@ -181,12 +181,10 @@ def _sample(source: Source, counts: Census) -> ArraySource | None:
     return some_of_each_class(source, counts.rows, max(1, most // len(counts.rows)))
 
 
-def _frame(source: Source, sample: ArraySource | None) -> tuple[Floats, Floats]:
+def _frame(source: Source, sampled: DiagonalMoments | None) -> tuple[Floats, Floats]:
     """Centre and deviation of the columns: of a sample, or of all rows if there is none or it shows one constant."""
-    if sample is not None and not source.is_sparse:
-        columns = sample.reduce(_columns)
-        if not is_rounding(columns.variances(), columns.mean).any():
-            return columns.mean, np.sqrt(columns.variances())
+    if sampled is not None and not source.is_sparse and not is_rounding(sampled.variances(), sampled.mean).any():
+        return sampled.mean, np.sqrt(sampled.variances())
     columns = source.reduce(_columns)
     variances = columns.variances()
     tiny = np.flatnonzero((variances > 0) & (variances < 1e-280))

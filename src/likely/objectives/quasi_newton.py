@@ -13,7 +13,6 @@ from likely.objectives.newton import FINEST, ROUNDING
 from likely.objectives.problem import LinearProblem
 from likely.objectives.solution import Solution
 from likely.objectives.whitening import Whitening, diagonal_whitening, estimated_gap, whitening
-from likely.statistics.objective import Objective
 
 __all__ = ["quasi_newton"]
 
@@ -119,11 +118,7 @@ class _Descent:
         self.goal = self.tolerance
         self._known: tuple[Floats | None, float] = (None, np.inf)
         self.objective = self.problem.slope(self.v)
-        self.history.append(self.value_of(self.v, self.objective))
-
-    def value_of(self, v: Floats, smooth: Objective) -> float:
-        """The objective with the absolute values."""
-        return smooth.value + self.problem.absolute_penalty(v)
+        self.history.append(self.problem.value(self.v))
 
     def whole_gap(self) -> float:
         """The gap at the best point, reckoned with what columns have to do with each other; kept while the point is."""
@@ -163,7 +158,7 @@ class _Trial:
         self.objective = self.descent.problem.slope(self.v)
         slopes = self.coordinates.slopes(self.objective.gradient)
         self.gap = self.coordinates.norm(x * self.unit, slopes) ** 2 / 2
-        return self.descent.value_of(self.v, self.objective), slopes * self.unit
+        return self.descent.problem.value(self.v), slopes * self.unit
 
     def accept(self, intermediate_result: Any) -> None:
         """Take the point last asked about; SciPy calls this after every step."""
@@ -178,7 +173,7 @@ def _round(descent: _Descent, steps: int) -> bool:
     """Some steps in coordinates chosen at the best point; whether more are worth while."""
     problem, trial = descent.problem, _Trial(descent)
     if descent.is_over():
-        return False
+        return problem.l1 > 0 and _hides_too_much(descent)
 
     def after_step(intermediate_result: Any) -> None:  # by this name SciPy gives the value too
         trial.accept(intermediate_result)
@@ -202,8 +197,7 @@ def _hides_too_much(descent: _Descent) -> bool:
     Coordinates scaled column by column do not know that. If they show the end too early, the gap that they show must
     become smaller.
     """
-    value = descent.history[-1]
-    gap = descent.whole_gap()
+    value, gap = descent.history[-1], descent.whole_gap()
     if gap <= descent.goal * abs(value):
         return False
     if descent.is_over():
