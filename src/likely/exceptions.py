@@ -11,6 +11,8 @@
     ├── IncompatiblePartsError    two parts that do not go together                    (TypeError)
     ├── SourceError               rows that cannot be learned from where they are
     ├── TableError                a table's file, line or column is not as it must be  (ValueError)
+    ├── ModelFileError            a model's file is not as it must be, or a model has none (ValueError)
+    ├── RunError                  a folder's earlier run does not go with this one, or cannot be kept
     └── MissingDependencyError    an optional dependency is not installed              (ImportError)
 
     DegenerateDataWarning         parameters were floored; the message says which and why
@@ -31,8 +33,10 @@ __all__ = [
     "LikelyError",
     "MissingDependencyError",
     "MissingValuesError",
+    "ModelFileError",
     "NotConvergedWarning",
     "NotEnoughDataError",
+    "RunError",
     "SourceError",
     "TableError",
     "warn_of_degenerate_data",
@@ -74,6 +78,14 @@ class SourceError(LikelyError):
 
 class TableError(LikelyError, ValueError):
     """A table cannot be read or written as asked; the message says which file, line and column."""
+
+
+class ModelFileError(LikelyError, ValueError):
+    """A model cannot be saved or loaded; the message says which file or part, and why."""
+
+
+class RunError(LikelyError):
+    """What a folder holds of an earlier run does not go with this one, or cannot be written or read."""
 
 
 class MissingDependencyError(LikelyError, ImportError):

@@ -17,13 +17,20 @@ FILES = sorted(SOURCE.rglob("*.py"))
 EXPORTS = [getattr(likely, name) for name in likely.__all__]
 
 
-def test_all_names_of_the_shop_window_are_there_and_sorted():
-    assert sorted(likely.__all__, key=_isort_key) == likely.__all__
+def test_all_names_of_the_shop_window_are_there_and_declared():
+    stub = ast.parse((SOURCE / "__init__.pyi").read_text())
+    declared = next(ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+
+    assert sorted(declared) == sorted(likely.__all__)
     assert all(hasattr(likely, name) for name in likely.__all__)
 
 
-def _isort_key(name):
-    return (not name.isupper(), not name[0].isupper(), name)
+def test_importing_the_library_loads_no_room_before_a_name_is_asked_for():
+    code = "import sys, likely; print(sorted(name for name in sys.modules if name.startswith(('likely.', 'sklearn'))))"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert loaded.strip() == "[]"
 
 
 @pytest.mark.parametrize("export", EXPORTS, ids=lambda e: e.__name__)
@@ -62,7 +69,7 @@ def test_importing_the_library_loads_no_optional_or_slow_dependency():
     """What scikit-learn and SciPy load by themselves, such as a pandas that happens to be installed, is theirs."""
     heavy = ["numba", "matplotlib", "pandas", "polars", "pyarrow", "dask", "pyspark", "jinja2", "fastapi"]
     peers = "import sys, sklearn.datasets, sklearn.model_selection, sklearn.pipeline; before = set(sys.modules)"
-    code = f"{peers}; import likely; print(set({heavy}) & set(sys.modules) - before)"
+    code = f"{peers}; from likely import *; print(set({heavy}) & set(sys.modules) - before)"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
