@@ -17,6 +17,7 @@ from likely.evaluation.truth import check_evidence
 from likely.exceptions import InvalidDataError
 
 __all__ = [
+    "RowPrices",
     "bayes_risk",
     "bayes_risk_after_affine",
     "cross_entropy",
@@ -187,6 +188,44 @@ def risk_coverage(
 
 
 @dataclass(frozen=True, eq=False)
+class RowPrices:
+    """What each row costs, whatever the rows weigh: for numbers that are means over the rows of each class."""
+
+    codes: Integers
+    prices: Floats
+    shares: Floats
+    """What the mean of each class counts for."""
+
+    @classmethod
+    def of_risk(
+        cls, y_true: Any, log_likelihoods: Any, application: Any, normalize: bool = True, *, labels: Any = None
+    ) -> RowPrices:
+        """Of :func:`bayes_risk`."""
+        evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
+        app = evidence.application(application)
+        rejecting = np.inf if app.reject_cost is None else app.reject_cost
+        costs = np.column_stack([app.costs, np.full(len(app.costs), rejecting)])
+        prices = costs[evidence.codes, app.decide_codes(evidence.scores)]
+        return cls(evidence.codes, prices, app.priors / (app.constant_cost if normalize else 1.0))
+
+    @classmethod
+    def of_cross_entropy(
+        cls, y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None
+    ) -> RowPrices:
+        """Of :func:`cross_entropy`."""
+        evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
+        app = evidence.at_priors(priors)
+        return cls(evidence.codes, evidence.surprises(app), app.priors)
+
+    def mean(self, weight: Floats | None) -> float:
+        """The number at some weights of the rows."""
+        counted = self.prices if weight is None else np.where(weight > 0, self.prices, 0.0) * weight
+        sums = np.bincount(self.codes, counted, len(self.shares))
+        totals = np.bincount(self.codes, weight, len(self.shares))
+        return float(self.shares @ np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0))
+
+
+@dataclass(frozen=True, eq=False)
 class _Evidence:
     """Log-likelihoods against the truth, checked."""
 
@@ -218,9 +257,12 @@ class _Evidence:
         return Confusion(self.classes, table).risk(app, normalize)
 
     def cross_entropy(self, app: Application) -> float:
-        weight = self.row_weights(app)
-        costs = -app.log_posteriors(self.scores)[np.arange(len(self.codes)), self.codes]
+        weight, costs = self.row_weights(app), self.surprises(app)
         return float(np.sum(np.multiply(weight, costs, where=weight > 0, out=np.zeros(len(costs)))))
+
+    def surprises(self, app: Application) -> Floats:
+        """−log posterior of each row's class."""
+        return np.asarray(-app.log_posteriors(self.scores)[np.arange(len(self.codes)), self.codes])
 
     def row_weights(self, app: Application) -> Floats:
         """Weights of rows, of which each class's add up to its prior."""

@@ -36,6 +36,12 @@ _BY_TRIALS: dict[Any, Callable[..., Any]] = {
 }
 """Functions that a resample of sorted trials answers without sorting again."""
 
+_BY_ROWS: dict[Any, Callable[..., costs.RowPrices]] = {
+    costs.bayes_risk: costs.RowPrices.of_risk,
+    costs.cross_entropy: costs.RowPrices.of_cross_entropy,
+}
+"""Functions that are means of what each row costs, which a resample only weighs anew."""
+
 _MINIMA = {
     metrics.eer: 0.5,
     metrics.min_cllr: 1.0,
@@ -99,6 +105,7 @@ class Judged:
             self.y_true, self.scores, self.weight = (self.kept(part) for part in (labels, scores, weight))
         self.codes = encode_labels(self.y_true)[1]
         self._trials: dict[Any, Trials] = {}
+        self._prices: dict[Measure, costs.RowPrices] = {}
 
     def kept(self, values: Any) -> Any:
         """What belongs to the rows that have a weight."""
@@ -116,6 +123,8 @@ class Judged:
             options = dict(part.options)
             trials = self._trials_of(options.pop("pos_label", None))
             value = _BY_TRIALS[part.function](trials, *part.args, **options)
+        elif part.function in _BY_ROWS:
+            value = self._prices_of(part).mean(self.weight)
         else:
             value = part.function(self.y_true, self.scores, *part.args, sample_weight=self.weight, **part.options)
         if isinstance(value, Curve):
@@ -124,6 +133,11 @@ class Judged:
                 "priors."
             )
         return np.asarray(value, dtype=np.float64)
+
+    def _prices_of(self, part: Measure) -> costs.RowPrices:
+        if part not in self._prices:
+            self._prices[part] = _BY_ROWS[part.function](self.y_true, self.scores, *part.args, **part.options)
+        return self._prices[part]
 
     def _trials_of(self, pos_label: Any) -> Trials:
         """Made by the first measurement, that of the estimate, so that resamples only reweight it."""
