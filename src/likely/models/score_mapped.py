@@ -43,7 +43,14 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         raise NotImplementedError
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, calibration_set: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        calibration_set: Any = None,
+        out_of_fold: Any = None,
     ) -> Self:
         """Train models and map; an error leaves the classifier as it was.
 
@@ -58,6 +65,9 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             For a ``cv`` that keeps groups together.
         calibration_set : (X, y) or (X, y, sample_weight), optional
             Held-out rows to train the map on, in place of the folds.
+        out_of_fold : array, or list of arrays, one for each model, optional
+            What :func:`likely.kfold_scores` gives of the models, if it is there already: they are then only trained on
+            everything. Rows of weight 0 must have been left out of it.
 
         Returns
         -------
@@ -78,16 +88,39 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
                 )
             totals = np.array([((y == label) * (1.0 if weight is None else weight)).sum() for label in self.classes_])
             self._shares = totals / totals.sum()
-            self._train(X, y, weight, cv, groups, _held_out(calibration_set, cv))
+            pooled = self._given_scores(out_of_fold, len(y))
+            self._train(X, y, weight, cv, groups, _held_out(calibration_set, cv), pooled)
         return self
 
-    def _train(self, X: Any, y: Labels, weight: Floats | None, cv: Any, groups: Any, calibration_set: Any) -> None:
+    def _given_scores(self, out_of_fold: Any, n: int) -> list[Floats]:
+        """Out-of-fold scores that the caller has, one array for each model."""
+        if out_of_fold is None:
+            return []
+        parts = [out_of_fold] if hasattr(out_of_fold, "shape") else list(out_of_fold)
+        arrays = [np.asarray(part, dtype=np.float64) for part in parts]
+        if len(arrays) != len(self._models()) or any(len(part) != n for part in arrays):
+            raise InvalidDataError(
+                f"out_of_fold must hold scores of {n} rows by each of {len(self._models())} models, but has shapes "
+                f"{[part.shape for part in arrays]}."
+            )
+        return arrays
+
+    def _train(
+        self,
+        X: Any,
+        y: Labels,
+        weight: Floats | None,
+        cv: Any,
+        groups: Any,
+        calibration_set: Any,
+        pooled: list[Floats],
+    ) -> None:
         self.scores_ = self.calibrated_scores_ = None
         if isinstance(cv, str):
             self.models_ = self._models()
             self._train_map(self._scores(X), y, weight)
             return
-        scores = self._out_of_fold(X, y, cv, groups, weight) if calibration_set is None else []
+        scores = pooled or (self._out_of_fold(X, y, cv, groups, weight) if calibration_set is None else [])
         self.models_ = [_fitted(model, X, y, weight) for model in self._models()]
         if calibration_set is not None:
             X, y, weight = calibration_set

@@ -20,12 +20,12 @@ from likely.resampling.folds import Split
 from likely.resampling.scoring import scores_of
 from likely.statistics import ByClass
 
-__all__ = ["scores_from_cells"]
+__all__ = ["score_together", "scores_from_cells"]
 
 
-def scores_from_cells(models: list[Any], split: Split) -> dict[int, Floats]:
+def scores_from_cells(models: dict[int, Any], split: Split) -> dict[int, Floats]:
     """Scores of the chains that can be learned from moments, by one pass for each kind of moments."""
-    chains = {i: steps_of(model) for i, model in enumerate(models) if is_mappable(steps_of(model))}
+    chains = {i: steps_of(model) for i, model in models.items() if is_mappable(steps_of(model))}
     kinds = {i: needs_of(steps) for i, steps in chains.items()}
     results: dict[int, Floats] = {}
     for kind in set(kinds.values()):
@@ -47,19 +47,11 @@ def _from_cells_of(kind: Any, chains: dict[int, list[Any]], split: Split) -> dic
 
     def score_fold(fold: tuple[Integers, ByClass[Any]]) -> dict[int, Floats]:
         test, statistics = fold
-        return _score_together(chains, statistics, split.classes, rows[test])
+        return score_together(chains, statistics, split.classes, rows[test])
 
     folds = list(zip(split.tests, _outside_each_fold(cells, len(split.tests)), strict=True))
     parts = for_each(score_fold, folds)
-    return {i: _in_row_order([part.pop(i) for part in parts], split) for i in chains}
-
-
-def _in_row_order(parts: list[Floats], split: Split) -> Floats:
-    """The scores of all rows, from those of each fold."""
-    scores = np.empty((len(split.y), *parts[0].shape[1:]))
-    for test, part in zip(split.tests, parts, strict=True):
-        scores[test] = part
-    return scores
+    return {i: split.pooled([part.pop(i) for part in parts]) for i in chains}
 
 
 def _outside_each_fold(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
@@ -88,7 +80,7 @@ def _gathered(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
     return source.reduce(class_moments, kind)
 
 
-def _score_together(
+def score_together(
     chains: dict[int, list[Any]], statistics: ByClass[Any], classes: Labels, rows: Rows
 ) -> dict[int, Floats]:
     """Scores of a fold's rows by chains; those that begin alike share what they begin with."""
@@ -103,7 +95,7 @@ def _score_together(
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
         if longer:
             mapped, transformed = passed_on.by(step)
-            results |= _score_together(longer, mapped, classes, transformed)
+            results |= score_together(longer, mapped, classes, transformed)
     return results
 
 

@@ -76,6 +76,13 @@ class Split:
         train = self.trains[fold]
         return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
 
+    def pooled(self, parts: list[Floats]) -> Floats:
+        """The scores of all rows, from those of each fold."""
+        scores = np.empty((len(self.y), *parts[0].shape[1:]))
+        for test, part in zip(self.tests, parts, strict=True):
+            scores[test] = part
+        return scores
+
     def _check_partition(self) -> None:
         times = np.bincount(np.concatenate(self.tests), minlength=len(self.y))
         if (times != 1).any():

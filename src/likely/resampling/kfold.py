@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator, clone
 from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely._validation import check_rows
+from likely.blocks import for_each
 from likely.resampling.cells import scores_from_cells
 from likely.resampling.folds import Split
-from likely.resampling.scoring import check_scorer, scores_of
+from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores, is_of_this_house
+from likely.resampling.scoring import check_scorer
 
-__all__ = ["kfold_calibrate", "kfold_scores"]
+__all__ = ["kfold_calibrate", "kfold_held_out", "kfold_scores", "take"]
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
@@ -24,7 +26,8 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     Chains of this library's linear features that end in a Gaussian model, Fisher's discriminant or least squares are
     estimated from sums gathered in one pass over the data, one for each class and fold; equal beginnings of several
     chains are estimated and applied once. Leaving out one row at a time is downdated for Gaussian models that stand
-    alone. All else is refitted fold by fold.
+    alone. All else is refitted fold by fold; models of this library then share the features they begin with, and those
+    that differ by the strength of a penalty alone start from each other.
 
     Parameters
     ----------
@@ -59,12 +62,10 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     split = Split.of(X, y, folds, groups, sample_weight)
     for model in models:
         check_scorer(model, split.weight_of(slice(None)) is not None)
-    results: dict[int, Floats] = {}
-    if split.leaves_one_out:
-        results = _downdated(models, split)
-    elif split.complementary:
-        results = scores_from_cells(models, split)
-    scores = [results[i] if i in results else _refitted(model, split) for i, model in enumerate(models)]
+    found = kfold_held_out(dict(enumerate(models)), split)
+    for error in found.failures.values():
+        raise error
+    scores = [found.scores[i] for i in range(len(models))]
     return scores[0] if single else scores
 
 
@@ -109,10 +110,48 @@ def kfold_calibrate(
     return mapped
 
 
-def _downdated(models: list[Any], split: Split) -> dict[int, Floats]:
+def kfold_held_out(models: dict[int, Any], split: Split) -> HeldOut:
+    """Pooled out-of-fold scores of models by their numbers, and why some have none.
+
+    Models that can be scored from sums, or downdated, are; what fails so is tried in the ordinary way, and alone.
+    """
+    found = HeldOut(HeldOut.attempted(models, _from_sums, models, split).scores)
+    left = {i: model for i, model in models.items() if i not in found.scores}
+    for together in (True, False):  # in threads, and one fold after another
+        found |= _refitted({i: model for i, model in left.items() if is_of_this_house(model) is together}, split)
+    return found
+
+
+def _from_sums(models: dict[int, Any], split: Split) -> HeldOut:
+    if split.leaves_one_out:
+        return HeldOut(_downdated(models, split))
+    return HeldOut(scores_from_cells(models, split) if split.complementary else {})
+
+
+def _refitted(models: dict[int, Any], split: Split) -> HeldOut:
+    """Scores by learning anew for each fold, pooled in row order; the failure of one fold is that of the model."""
+    if not models:
+        return HeldOut()
+    folds = list(range(len(split.tests)))
+    score = partial(_scores_of_fold, models, split)
+    threaded = all(is_of_this_house(model) for model in models.values())
+    parts = for_each(score, folds) if threaded else [score(fold) for fold in folds]
+    failures = {i: error for part in reversed(parts) for i, error in part.failures.items()}
+    return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in models if i not in failures}, failures)
+
+
+def _scores_of_fold(models: dict[int, Any], split: Split, fold: int) -> HeldOut:
+    train, test = split.train(fold), split.tests[fold]
+    if split.weight_of(train) is not None:
+        train = train[split.weight[train] > 0]
+    rows = Rows(take(split.X, train), split.y[train], split.weight_of(train), take(split.X, test))
+    return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
+
+
+def _downdated(models: dict[int, Any], split: Split) -> dict[int, Floats]:
     """Leave-one-out scores of models that can downdate, with the rows they cannot do refitted."""
     results: dict[int, Floats] = {}
-    for i, model in enumerate(models):
+    for i, model in models.items():
         if not hasattr(model, "leave_one_out") or not split.weight.all():
             continue
         rows = dense(check_rows(BaseEstimator(), split.X, reset=True))
@@ -121,25 +160,17 @@ def _downdated(models: list[Any], split: Split) -> dict[int, Floats]:
         weight = split.weight_of(slice(None))
         fitted = clone(model).fit(rows, split.y, sample_weight=weight)
         scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
-        folds = [split.fold_of_row[row] for row in np.flatnonzero(doubtful)]
-        results[i] = _refitted(model, split, scores, folds)
+        for row in np.flatnonzero(doubtful):
+            part = _scores_of_fold({i: model}, split, int(split.fold_of_row[row]))
+            for error in part.failures.values():
+                raise error
+            scores[row] = part.scores[i]
+        results[i] = scores
     return results
 
 
-def _refitted(model: Any, split: Split, scores: Floats | None = None, folds: Iterable[int] | None = None) -> Floats:
-    """Scores by fitting anew for each fold, or for some folds into scores that are there already."""
-    for fold in range(len(split.tests)) if folds is None else folds:
-        train, test = split.train(fold), split.tests[fold]
-        weight = split.weight_of(train)
-        kwargs = {} if weight is None else {"sample_weight": weight}
-        fitted = clone(model).fit(_take(split.X, train), split.y[train], **kwargs)
-        part = scores_of(fitted, _take(split.X, test))
-        if scores is None:
-            scores = np.empty((len(split.y), *part.shape[1:]))
-        scores[test] = part
-    assert scores is not None
-    return scores
-
-
-def _take(X: Any, rows: Integers) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+def take(X: Any, rows: Integers) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "take") and hasattr(X, "column_names") else X[rows]
