@@ -1,0 +1,134 @@
+"""The verb ``evaluate``: judge anybody's scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likely.cli.options import ApplicationOptions, AsJson, Columns, Label
+from likely.cli.rendering import console, number, percent, print_json, status, table, within
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    scores: Annotated[Path, typer.Argument(metavar="SCORES", help="Labels and scores: CSV, TSV, Parquet, Arrow.")],
+    where: ApplicationOptions,
+    label: Label = "label",
+    column: Columns = None,
+    intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True,
+    resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """Judge anybody's scores: what decisions by them cost, and what they could cost.
+
+    Scores of two classes are log-likelihood ratios, a column for each system. Their actual cost is that of deciding by
+    them as they are, at your priors and costs, divided by the cost of deciding without looking; the minimum is what
+    the best threshold would cost. What lies between is bad calibration, and can be mended. Scores that only rank still
+    have an EER, an AUC and minima. More classes have a column of log-likelihoods for each, named like the labels.
+
+    For example:
+        likely evaluate scores.csv
+        likely evaluate scores.csv --prior 0.01 --cost-fn 10 --positive malignant
+    """
+    from likely.cli.applications import applications_from
+    from likely.cli.judging import judged
+    from likely.cli.scorefiles import evidence_of, read_labelled
+
+    evidence = evidence_of(read_labelled(scores, label, column), where.positive)
+    applications = applications_from(where, evidence.classes)
+    with status("Resampling the rows …" if intervals else "Judging …"):
+        facts = {"file": str(scores), **judged(evidence, applications, resamples if intervals else 0)}
+    if as_json:
+        print_json(facts)
+    elif evidence.is_binary:
+        _show_systems(facts)
+    else:
+        _show_classes(facts)
+
+
+def _show_systems(facts: dict[str, Any]) -> None:
+    out = console()
+    counts = ", ".join(f"{count} {label}" for label, count in facts["classes"].items())
+    out.print(f"{facts['rows']} rows: {counts}. The target is {facts['target']}.\n")
+    for system in facts["systems"]:
+        out.print(_system_table(system))
+        out.print(f" Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
+        out.print(f" {system['verdict']}\n")
+    if "differences" in facts:
+        _show_differences(facts["differences"])
+    out.print(
+        "Costs are divided by that of deciding without looking. Brackets: 95 % intervals."
+        if facts["systems"][0]["cllr"]["low"] is not None
+        else "Costs are divided by that of deciding without looking."
+    )
+
+
+def _system_table(system: dict[str, Any]) -> Any:
+    rows = [
+        (
+            f"cost at {cost['application']}",
+            within(cost["actual"]),
+            within(cost["minimum"]),
+            number(cost["loss"]["estimate"]),
+        )
+        for cost in system["costs"]
+    ]
+    rows += [
+        ("Cllr, bits", within(system["cllr"]), within(system["min_cllr"]), number(system["calibration_loss"])),
+    ]
+    return table([system["name"], "actual", "minimum", "loss"], rows)
+
+
+def _show_differences(facts: dict[str, Any]) -> None:
+    rows = [
+        (
+            other["name"],
+            within(other["actual"]),
+            _clear(other["actual"]),
+            within(other["minimum"]),
+            _clear(other["minimum"]),
+        )
+        for other in facts["others"]
+    ]
+    names = [f"more than {facts['best']}", "actual", "", "minimum", ""]
+    console().print(table(names, rows, title=f"Cost at {facts['application']}, on the same rows"))
+    if any("*" in row for row in rows):
+        console().print("* The interval leaves 0 out: the systems differ.\n")
+
+
+def _clear(difference: dict[str, Any]) -> str:
+    return "*" if difference["low"] is not None and not difference["low"] <= 0 <= difference["high"] else ""
+
+
+def _show_classes(facts: dict[str, Any]) -> None:
+    out = console()
+    out.print(f"{facts['rows']} rows of {len(facts['classes'])} classes.\n")
+    rows = [
+        (f"cost at {cost['application']}", within(cost["actual"]), number(cost["after_affine"]))
+        for cost in facts["costs"]
+    ]
+    rows.append(("cross-entropy, nats", within(facts["cross_entropy"]), number(facts["cross_entropy_after_affine"])))
+    rows.append((f"errors at {facts['costs'][0]['application']}", percent(facts["error_rate"]), ""))
+    out.print(table(["", "actual", "after affine"], rows))
+    out.print(f"{facts['verdict']}\n")
+    out.print(confusion_table(list(facts["classes"]), facts["confusion"], facts["costs"][0]["application"]))
+
+
+def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
+    """Decisions counted by truth; of many classes, the most frequent mistakes."""
+    names = [str(label) for label in labels]
+    if len(names) <= 10:
+        rejected = any(row[-1] for row in counts)
+        shown = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
+        return table(["truth", *names, *(["rejected"] if rejected else [])], shown, title=f"Decisions at {application}")
+    mistakes = [
+        (counts[truth][decided], names[truth], names[decided])
+        for truth in range(len(names))
+        for decided in range(len(names))
+        if decided != truth and counts[truth][decided]
+    ]
+    shown = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
+    return table(["truth", "decided", "rows"], shown, title=f"Most frequent mistakes at {application}", texts=2)

@@ -1,0 +1,96 @@
+"""Score files as the verbs see them: systems side by side, or one system with a column for each class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import difference
+from likely._typing import Floats, Labels
+from likely.cli.applications import listing, target_of
+from likely.exceptions import LikelyError, TableError
+from likely.tables import ScoreTable, read_scores
+
+__all__ = ["Evidence", "evidence_of", "read_labelled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Labelled scores sorted out.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+    classes : list of labels, sorted
+    scores : array of shape (n, systems) for two classes, or (n, classes) for more
+    names : tuple of str
+        The systems of two classes, or the classes.
+    target : label or None
+        Of two classes.
+    """
+
+    labels: Labels
+    classes: list[Any]
+    scores: Floats
+    names: tuple[str, ...]
+    target: Any
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes, so that columns are systems."""
+        return len(self.classes) == 2
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each class has."""
+        return {label: int((self.labels == label).sum()) for label in self.classes}
+
+
+def read_labelled(path: Path, label: str, columns: Sequence[str] | None) -> ScoreTable:
+    """Labels and scores of a file, with complaints in terms of the command's options."""
+    try:
+        return read_scores(path, label, columns or None)
+    except LikelyError as error:
+        said = re.sub(r"\b(label|column)s?=", r"--\1", str(error))
+        raise TableError(said) from error
+
+
+def evidence_of(table: ScoreTable, positive: str | None = None) -> Evidence:
+    """A table sorted out: its columns are classes if they are named like the labels, else systems of two classes."""
+    distinct = np.unique(table.labels).tolist()
+    classes = named_classes(distinct, table.names)
+    if classes is None:
+        _check_two(distinct, table.names)
+        return Evidence(table.labels, distinct, table.scores, table.names, target_of(positive, distinct))
+    scores = table.scores[:, [table.names.index(str(label)) for label in classes]]
+    if len(classes) > 2:
+        return Evidence(table.labels, classes, scores, tuple(map(str, classes)), None)
+    target = target_of(positive, classes)
+    at = classes.index(target)
+    return Evidence(table.labels, classes, difference(scores[:, at], scores[:, 1 - at])[:, None], ("llr",), target)
+
+
+def named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:
+    """The classes that columns are named by, sorted, if every label has a column."""
+    known = {str(label): label for label in distinct}
+    if len(names) < 2 or not known.keys() <= set(names):
+        return None
+    whole = all(isinstance(label, int) for label in distinct)
+    if whole and not all(name in known or name.isdecimal() for name in names):
+        return None
+    return sorted(known.get(name, int(name) if whole else name) for name in names)
+
+
+def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
+    if len(distinct) > 2:
+        raise TableError(
+            f"The labels are of {len(distinct)} classes, {listing(distinct)}, so each must have a column of "
+            f"log-likelihoods named like it, but the columns are {listing(names)}. Rename them or use --column."
+        )
+    if len(distinct) < 2:
+        raise TableError(f"Scores are judged by rows of two classes or more, but all labels are {listing(distinct)}.")
