@@ -97,7 +97,7 @@ from .models import (
 )
 from .objectives import ElasticNet, GradientDescent, Separator
 from .resampling import kfold_calibrate, kfold_scores
-from .tables import ScoreTable, read_scores, write_scores
+from .tables import DataTable, ScoreTable, read_data, read_scores, write_scores
 
 __all__ = [
     "LDA",
@@ -117,6 +117,7 @@ __all__ = [
     "CrossEntropyCurve",
     "CrossEntropyDisplay",
     "Curve",
+    "DataTable",
     "DecisionRegionsDisplay",
     "DegenerateDataError",
     "DegenerateDataWarning",
@@ -200,6 +201,7 @@ __all__ = [
     "min_dcf",
     "min_dcf_threshold",
     "paired_difference",
+    "read_data",
     "read_scores",
     "reliability",
     "risk_coverage",

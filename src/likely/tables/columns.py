@@ -11,10 +11,19 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Labels
 from likely.exceptions import TableError
+from likely.tables.cells import distinct, is_text
 from likely.tables.files import arrow
 from likely.tables.lines import check_encoding, check_width, is_decoded, line_of, records
 
-__all__ = ["blame_text", "refuse_no_rows", "text_labels", "typed_labels", "typed_scores"]
+__all__ = [
+    "blame_text",
+    "is_number",
+    "refuse_missing_label",
+    "refuse_no_rows",
+    "text_labels",
+    "typed_labels",
+    "typed_scores",
+]
 
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?")
@@ -27,7 +36,7 @@ def text_labels(column: Any) -> Labels:
 
     The distinct texts are looked at, not the rows: labels repeat.
     """
-    texts, codes = _distinct(column)
+    texts, codes = distinct(column)
     whole = all(_WHOLE.fullmatch(text.strip(" \t")) for text in texts)
     numbers = [int(text.strip(" \t").split(".")[0]) for text in texts] if whole else []
     fits = whole and min(numbers) >= -(2**63) and max(numbers) < 2**63
@@ -40,11 +49,11 @@ def typed_labels(path: Path, name: str, column: Any) -> Labels:
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
-        _refuse_missing_label(path, name, "row", _first(column.is_null()))
-    if _is_text(column.type):
-        texts, codes = _distinct(column)
+        refuse_missing_label(path, name, "row", _first(column.is_null()))
+    if is_text(column.type):
+        texts, codes = distinct(column)
         if "" in texts:
-            _refuse_missing_label(path, name, "row", int((codes == texts.index("")).argmax()) + 1)
+            refuse_missing_label(path, name, "row", int((codes == texts.index("")).argmax()) + 1)
         return np.asarray(np.array(texts)[codes])
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         raise TableError(
@@ -94,7 +103,7 @@ def blame_text(path: Path, delimiter: str, label: str, names: Sequence[str], err
     for begins, cells in lines:
         check_width(path, begins, cells, len(header))
         for at, name in wanted:
-            if not (_is_label if name == label else _is_number)(cells[at]):
+            if not (_is_label if name == label else is_number)(cells[at]):
                 _refuse_cell(path, line_of(begins, cells, at), name, cells[at], name == label)
     if not begins:
         refuse_no_rows(path)
@@ -106,7 +115,8 @@ def refuse_no_rows(path: Path) -> NoReturn:
     raise TableError(f"{path} must have rows, but has none after its column names.")
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, which may be infinite."""
     return _NUMBER.fullmatch(cell.strip(" \t")) is not None
 
 
@@ -117,7 +127,7 @@ def _is_label(cell: str) -> bool:
 def _refuse_cell(path: Path, line: int, name: str, cell: str, is_label: bool) -> NoReturn:
     check_encoding(path, line, cell)
     if is_label:
-        _refuse_missing_label(path, name, "line", line)
+        refuse_missing_label(path, name, "line", line)
     value = cell.strip(" \t")
     if value.lower() in _MISSING or value.lower().startswith("nan("):
         _refuse_missing(path, name, "line", line, repr(cell) if value else "an empty cell")
@@ -131,22 +141,9 @@ def _refuse_missing(path: Path, name: str, unit: str, at: int, what: str) -> NoR
     raise TableError(f"No score may be missing, but {unit} {at} of {path} has {what} in column {name!r}. {_REMEDY}")
 
 
-def _refuse_missing_label(path: Path, name: str, unit: str, at: int) -> NoReturn:
+def refuse_missing_label(path: Path, name: str, unit: str, at: int) -> NoReturn:
+    """Say that a row has no label."""
     raise TableError(f"Every row must have a label, but {unit} {at} of {path} has none in column {name!r}. {_REMEDY}")
-
-
-def _is_text(kind: Any) -> bool:
-    types = arrow().types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _distinct(column: Any) -> tuple[list[str], Any]:
-    """The distinct texts of a column, and the position of each row's among them."""
-    pa = arrow()
-    if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.large_string()).dictionary_encode()
-    encoded = column.unify_dictionaries().combine_chunks()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def _first(mask: Any) -> int:

@@ -16,7 +16,17 @@ from typing import IO, Any, TypeAlias
 from likely.exceptions import MissingDependencyError, TableError
 from likely.tables.lines import check_encoding, first_line, records
 
-__all__ = ["FilePath", "arrow", "delimiter_of", "existing", "hint", "read_header", "read_table", "write_table"]
+__all__ = [
+    "FilePath",
+    "arrow",
+    "delimiter_of",
+    "existing",
+    "hint",
+    "read_header",
+    "read_table",
+    "suffix_of",
+    "write_table",
+]
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 
@@ -40,12 +50,12 @@ def arrow() -> Any:
     return pyarrow
 
 
-def suffix_of(path: FilePath) -> str:
-    """The known suffix a file's name ends with, in any case."""
-    name = os.fspath(path)
-    found = next((suffix for suffix in _SUFFIXES if name.lower().endswith(suffix)), None)
+def suffix_of(path: FilePath, *others: str) -> str:
+    """The known suffix a file's name ends with, in any case; a reader may know others."""
+    name, suffixes = os.fspath(path), [*_SUFFIXES, *others]
+    found = next((suffix for suffix in suffixes if name.lower().endswith(suffix)), None)
     if found is None:
-        known = ", ".join(_SUFFIXES)
+        known = ", ".join(suffixes)
         raise TableError(f"A table's file name must end with one of {known}, but is {name!r}. Rename or convert it.")
     return found
 
@@ -62,9 +72,9 @@ def delimiter_of(path: FilePath) -> str | None:
     return ";" if ";" in header and "," not in header else usual
 
 
-def existing(path: FilePath) -> Path:
+def existing(path: FilePath, *others: str) -> Path:
     """The path of a file that is there, of a suffix that is known."""
-    suffix_of(path)
+    suffix_of(path, *others)
     file = Path(path)
     if not file.is_file():
         beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
@@ -97,11 +107,14 @@ def read_header(path: Path) -> list[str]:
     return names
 
 
-def read_table(path: Path, names: Sequence[str], types: dict[str, Any] | None = None) -> Any:
+def read_table(
+    path: Path, names: Sequence[str], types: dict[str, Any] | None = None, missing: Sequence[str] = ()
+) -> Any:
     """Some columns of a file as an Arrow table, in that order.
 
     Text columns are read as ``types`` says, which must name each; a cell that is not of its column's type raises
-    ``pyarrow.ArrowInvalid``. No text stands for a null. Other files bring their types along.
+    ``pyarrow.ArrowInvalid``. The texts of ``missing`` stand for nulls, except in columns of text. Other files bring
+    their types along.
     """
     delimiter = delimiter_of(path)
     if delimiter is None:
@@ -112,8 +125,10 @@ def read_table(path: Path, names: Sequence[str], types: dict[str, Any] | None = 
     with pa.input_stream(str(path), compression=compression) as stream:
         return pa.csv.read_csv(
             stream,
+            # A row must fit into two blocks.
+            read_options=pa.csv.ReadOptions(block_size=max(2**20, 64 * len(names))),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(include_columns=names, column_types=types, null_values=[]),
+            convert_options=pa.csv.ConvertOptions(include_columns=names, column_types=types, null_values=missing),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ import numpy as np
 from likely._typing import Floats, Labels
 from likely.exceptions import InvalidParameterError, TableError
 from likely.tables.columns import blame_text, refuse_no_rows, text_labels, typed_labels, typed_scores
-from likely.tables.files import FilePath, arrow, delimiter_of, existing, hint, read_header, read_table
+from likely.tables.files import FilePath, arrow, delimiter_of, existing, read_header, read_table
+from likely.tables.header import check_distinct, check_named, check_there
 
 __all__ = ["ScoreTable", "check_choice", "read_scores"]
 
@@ -105,38 +105,19 @@ def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | N
 
 def _score_names(path: Path, header: list[str], label: str, columns: Sequence[str] | None) -> list[str]:
     """The columns to take scores from, once the header has been found in order."""
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise TableError(f"Columns must have names of their own, but {path} has {twice[0]!r} twice. Rename one.")
-    _check_there(path, header, label, "of labels", "label=")
+    check_distinct(path, header)
+    check_there(path, header, label, "of labels", "label=")
     if columns is None:
         names = [name for name in header if name != label]
-        _check_named(path, names)
+        check_named(path, names, "of scores", "name the columns of scores with columns=")
     else:
         names = [columns] if isinstance(columns, str) else list(columns)
         check_choice(names, label)
         for name in names:
-            _check_there(path, header, name, "of scores", "columns=")
+            check_there(path, header, name, "of scores", "columns=")
     if not names:
         raise TableError(f"{path} must have a column of scores beside {label!r}, but none is there or asked for.")
     return names
-
-
-def _check_there(path: Path, header: list[str], name: str, what: str, option: str) -> None:
-    if name not in header:
-        shown = ", ".join(map(repr, header[:20])) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
-        remedy = hint(name, header) or f" Name it with {option}."
-        raise TableError(f"{path} must have a column {what} {name!r}, but its columns are {shown}.{remedy}")
-
-
-def _check_named(path: Path, names: list[str]) -> None:
-    """The row numbers that pandas writes as a column are no scores."""
-    for name in names:
-        if not name or re.fullmatch(r"__index_level_\d+__", name):
-            raise TableError(
-                f"Every column of scores must have a name, but {path} has one called {name!r}, as pandas calls its "
-                "row numbers. Write the file with index=False, or name the columns of scores with columns=."
-            )
 
 
 def check_choice(names: list[str], label: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from likely.exceptions import InvalidDataError, InvalidParameterError, MissingVa
 from likely.tables.files import FilePath, arrow, write_table
 from likely.tables.scores import check_choice
 
-__all__ = ["write_scores"]
+__all__ = ["write_columns", "write_scores"]
 
 
 def write_scores(
@@ -55,6 +55,58 @@ def write_scores(
     titles = _check_names(names, values.shape[1], label)
     arrays = [given, *(np.ascontiguousarray(column) for column in values.T)]
     write_table(path, arrow().table(arrays, names=[label, *titles]))
+
+
+def write_columns(path: FilePath, columns: Mapping[str, Any]) -> None:
+    """Columns by name as a file of the kind its suffix says, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        A name that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow or .feather, in a folder that is there.
+    columns : mapping {name: array of shape (n,)}
+        Texts, numbers or booleans; None among objects, as for a decision that was rejected, is an empty cell or a null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "decisions.csv")
+    ...     write_columns(path, {"llr": np.array([2.5, 0.125]), "decision": np.array(["yes", None], dtype=object)})
+    ...     print(path.read_text())
+    llr,decision
+    2.5,yes
+    0.125,
+    <BLANKLINE>
+    """
+    arrays = {name: _check_column(name, values) for name, values in columns.items()}
+    if not arrays:
+        raise InvalidDataError("A table must have a column, but none came.")
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{length} in {name!r}" for name, length in lengths.items())
+        raise InvalidDataError(f"All columns of a table must have as many rows, but there are {said}.")
+    write_table(path, arrow().table(arrays))
+
+
+def _check_column(name: Any, values: Any) -> Any:
+    """A column as Arrow has it."""
+    if not (isinstance(name, str) and name):
+        raise InvalidParameterError(f"Names of columns must be texts that are not empty, but one is {name!r}.")
+    pa, given = arrow(), np.asarray(values)
+    if given.ndim != 1 or given.dtype.kind not in "iufbUO":
+        raise InvalidDataError(
+            f"A column must be texts, numbers or booleans in an array of one dimension, but {name!r} is of type "
+            f"{given.dtype} and shape {given.shape}."
+        )
+    try:
+        return pa.array(given.tolist() if given.dtype.kind == "O" else given)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidDataError(
+            f"The cells of a column must be of one type, but those of {name!r} are not: {error}."
+        ) from None
 
 
 def _check_scores(scores: Any) -> Floats:

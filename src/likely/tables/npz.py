@@ -1,0 +1,123 @@
+"""NumPy's own files: arrays by name, of which those with as many rows as the target are features."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Labels
+from likely.exceptions import TableError
+from likely.tables.cells import column_of
+from likely.tables.header import check_distinct, check_there
+from likely.tables.roles import Roles
+
+__all__ = ["read_arrays"]
+
+
+def read_arrays(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
+    """The columns that go with the target, or else with the one array of rows; and what they are for.
+
+    Where one array of numbers holds all features it comes apart from the columns, as it is stored.
+    """
+    arrays = _loaded(path, roles)
+    roles = replace(roles, exclude=tuple(name for name in roles.exclude if name not in arrays))
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    for what, option, name in roles.named():
+        check_there(path, list(arrays), name, what, option)
+        if arrays[name].ndim != 1:
+            raise TableError(
+                f"An array {what} must have one dimension, but {name!r} of {path} is of shape {arrays[name].shape}. "
+                f"Name another with {option}."
+            )
+    features = _features(path, roles, arrays)
+    others = {name: arrays[name] for name in roles.others()}
+    _check_rows(path, roles, others, len(next(iter(features.values()))))
+    columns = {name: column_of(values) for name, values in others.items()}
+    matrix = _matrix(features, roles)
+    return (columns if matrix is not None else columns | _apart(path, features)), matrix, roles
+
+
+def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> None:
+    """Labels, groups, weights and scores have the rows of the features."""
+    if not n:
+        raise TableError(f"{path} must have rows, but its arrays of features have none.")
+    for what, option, name in roles.named():
+        if len(others[name]) != n:
+            raise TableError(
+                f"The array {what} must have the {n} rows of the features, but {name!r} of {path} has "
+                f"{len(others[name])}. Name another with {option}."
+            )
+
+
+def _loaded(path: Path, roles: Roles) -> dict[str, Any]:
+    """The arrays of a file by name, None for those to leave out."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise TableError(f"{path} must be an .npz file, but is a single array. Save it with numpy.savez.")
+            return {name: None if name in roles.exclude else _array(path, file, name) for name in file.files}
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        raise TableError(f"{path} must be an .npz file, but cannot be read as one: {error}") from error
+
+
+def _array(path: Path, file: Any, name: str) -> Labels:
+    try:
+        array = file[name]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise TableError(
+            f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects, which are not loaded, as "
+            f"that could run code. Save it as numbers or text, or leave it out with exclude=/--exclude {name}."
+        ) from None
+    if not isinstance(array, np.ndarray):
+        raise TableError(f"{path} must be an .npz file, but {name!r} inside it is no array. Rename or convert it.")
+    return array
+
+
+def _features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dict[str, Labels]:
+    """The arrays of features: those with as many rows as the target, or the only one with columns."""
+    left = {name: array for name, array in arrays.items() if name not in roles.others() and array.ndim}
+    if roles.target is not None:
+        n = len(arrays[roles.target])
+        left = {name: array for name, array in left.items() if len(array) == n}
+    else:
+        left = {name: array for name, array in left.items() if array.ndim > 1}
+    if left and (roles.target is not None or len(left) == 1):
+        return left
+    shown = ", ".join(f"{name!r} {array.shape}" for name, array in arrays.items()) or "none"
+    if roles.target is not None:
+        raise TableError(
+            f"{path} must have an array with as many rows as {roles.target!r}, but its arrays are {shown}."
+        )
+    raise TableError(
+        f"{path} must have just one array of rows and columns where no target is named, but its arrays are {shown}. "
+        "Leave arrays out with exclude=, or name the target that goes with the rows."
+    )
+
+
+def _matrix(features: dict[str, Labels], roles: Roles) -> Labels | None:
+    """The one array that holds all features as numbers, if one does, with a row's values side by side."""
+    array = next(iter(features.values()))
+    alone = len(features) == 1 and array.ndim > 1 and array.dtype.kind in "iuf"
+    return array.reshape(len(array), -1) if alone and not (roles.exclude or roles.categories) else None
+
+
+def _apart(path: Path, features: dict[str, Labels]) -> dict[str, Any]:
+    """Arrays of features as columns: those of the only wide array are called x0, x1 and so on, whatever its name."""
+    wide = sum(array.ndim > 1 for array in features.values())
+    columns: list[tuple[str, Any]] = []
+    for name, array in features.items():
+        if array.ndim == 1:
+            columns.append((name, column_of(array)))
+        else:
+            prefix, flat = "x" if wide == 1 else name, array.reshape(len(array), -1)
+            columns += [(f"{prefix}{at}", column_of(values)) for at, values in enumerate(flat.T)]
+    check_distinct(path, [name for name, _ in columns])
+    return dict(columns)
