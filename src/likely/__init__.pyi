@@ -80,7 +80,7 @@ from .exceptions import (
     SourceError,
     TableError,
 )
-from .features import LDA, PCA, Center, QuadraticFeatures, RadialFeatures, Standardize, Whiten
+from .features import LDA, PCA, Center, Encode, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from .models import (
     CalibratedClassifier,
     FisherClassifier,
@@ -125,6 +125,7 @@ __all__ = [
     "DetDisplay",
     "Diagonal",
     "ElasticNet",
+    "Encode",
     "FisherClassifier",
     "Full",
     "FusedClassifier",

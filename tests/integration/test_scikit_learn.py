@@ -9,6 +9,7 @@ import likely
 
 ESTIMATORS = [
     likely.Center(),
+    likely.Encode(),
     likely.Standardize(),
     likely.Whiten(),
     likely.Whiten(form="pca", by="within"),

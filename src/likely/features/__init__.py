@@ -1,5 +1,6 @@
-"""Linear features, learned from moments and able to map moments, and expansions, which lengthen rows."""
+"""Linear features, learned from moments and able to map moments; expansions, which lengthen rows; tables as numbers."""
 
+from likely.features.encode import Encode
 from likely.features.lda import LDA
 from likely.features.pca import PCA
 from likely.features.quadratic import QuadraticFeatures
@@ -7,4 +8,4 @@ from likely.features.radial import RadialFeatures
 from likely.features.scaling import Center, Standardize
 from likely.features.whiten import Whiten
 
-__all__ = ["LDA", "PCA", "Center", "QuadraticFeatures", "RadialFeatures", "Standardize", "Whiten"]
+__all__ = ["LDA", "PCA", "Center", "Encode", "QuadraticFeatures", "RadialFeatures", "Standardize", "Whiten"]

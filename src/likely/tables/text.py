@@ -90,10 +90,10 @@ class TextColumns:
         return column.categories() if kind == "category" else column.numbers()
 
     def _refuse_mixture(self, name: str, column: TextColumn) -> NoReturn:
-        row = column.first_text() or 0
+        row, percent = column.first_text() or 0, math.floor(100 * column.share())
         raise TableError(
             f"A column must hold numbers or categories, but {self.where(row, name)} has "
-            f"{column.texts[column.codes[row]]!r} in column {name!r}, where {math.floor(100 * column.share())} % of the cells "
+            f"{column.texts[column.codes[row]]!r} in column {name!r}, where {percent} % of the cells "
             f"are numbers. Correct it, or say that the column holds categories with categories=/--category {name}."
         )
 
