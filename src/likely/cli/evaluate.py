@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, Columns, Label
-from likely.cli.rendering import console, number, percent, print_json, status, table, within
+from likely.cli.options import ApplicationOptions, AsJson, Columns, Label, ScoresFile
+from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
-    scores: Annotated[Path, typer.Argument(metavar="SCORES", help="Labels and scores: CSV, TSV, Parquet, Arrow.")],
+    scores: ScoresFile,
     where: ApplicationOptions,
     label: Label = "label",
     column: Columns = None,
@@ -115,20 +114,3 @@ def _show_classes(facts: dict[str, Any]) -> None:
     out.print(table(["", "actual", "after affine"], rows))
     out.print(f"{facts['verdict']}\n")
     out.print(confusion_table(list(facts["classes"]), facts["confusion"], facts["costs"][0]["application"]))
-
-
-def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
-    """Decisions counted by truth; of many classes, the most frequent mistakes."""
-    names = [str(label) for label in labels]
-    if len(names) <= 10:
-        rejected = any(row[-1] for row in counts)
-        shown = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
-        return table(["truth", *names, *(["rejected"] if rejected else [])], shown, title=f"Decisions at {application}")
-    mistakes = [
-        (counts[truth][decided], names[truth], names[decided])
-        for truth in range(len(names))
-        for decided in range(len(names))
-        if decided != truth and counts[truth][decided]
-    ]
-    shown = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
-    return table(["truth", "decided", "rows"], shown, title=f"Most frequent mistakes at {application}", texts=2)

@@ -114,8 +114,10 @@ def _verdict(system: dict[str, Any]) -> str:
     at = f"At {worst['application']} they cost"
     if actual > 1:
         return f"{at} {actual:.3g} times what deciding without looking does: calibrate them before deciding."
-    if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01) and (worst["loss"]["low"] or 0) >= 0:
-        return f"{at} {_more(actual, minimum)}: calibrate them."
+    if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01):
+        chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
+        remedy = ", which with so few rows may be chance" if chance else ": calibrate them"
+        return f"{at} {_more(actual, minimum)}{remedy}."
     if min(cost["minimum"]["estimate"] for cost in system["costs"]) > 0.99:
         return "No threshold does better than deciding without looking."
     if _matters(system["cllr"], system["min_cllr"]["estimate"]):

@@ -14,9 +14,15 @@ __all__ = [
     "ApplicationOptions",
     "AsJson",
     "Columns",
+    "Folds",
     "Label",
     "Output",
+    "OutputOrCsv",
     "Positive",
+    "SaveMap",
+    "ScoresFile",
+    "TrainingPrior",
+    "UseMap",
     "with_options_expanded",
 ]
 
@@ -31,7 +37,23 @@ Columns = Annotated[
     typer.Option("--column", "-c", metavar="NAME", help="A column of scores; repeatable. All others if not given."),
 ]
 Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column of labels.")]
+Folds = Annotated[int, typer.Option("--folds", metavar="K", min=2, help="How many folds of rows are held out in turn.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow.")]
+OutputOrCsv = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow. Else CSV on stdout."),
+]
+SaveMap = Annotated[
+    Path | None, typer.Option("--save", metavar="FILE", help="Keep the map, learned from all rows, in a .likely file.")
+]
+ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="Labels and scores: CSV, TSV, Parquet, Arrow.")]
+TrainingPrior = Annotated[
+    float | None,
+    typer.Option("--prior", metavar="P", help="The target's prior at which the map should be best. 0.5 if not given."),
+]
+UseMap = Annotated[
+    Path | None, typer.Option("--using", metavar="FILE", help="Apply a saved map instead; labels are then not needed.")
+]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help=_POSITIVE)]
 
 

@@ -7,13 +7,24 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, Group
 
-__all__ = ["console", "number", "percent", "print_csv", "print_json", "status", "table", "within"]
+__all__ = [
+    "console",
+    "deliver",
+    "number",
+    "percent",
+    "print_csv",
+    "print_json",
+    "status",
+    "table",
+    "within",
+    "write_file",
+]
 
 
 def console(err: bool = False) -> Console:
@@ -23,17 +34,36 @@ def console(err: bool = False) -> Console:
     return Console(file=sys.stderr if err else sys.stdout, markup=False, emoji=False, highlight=False)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, texts: int = 1) -> Table:
-    """A table whose first columns are text and whose others are numbers."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", texts: int = 1) -> Group:
+    """A table whose first columns are text and whose others are numbers, under a title if there is one."""
     from rich import box
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for at, name in enumerate(columns):
         made.add_column(name, justify="left" if at < texts else "right", no_wrap=at >= texts, overflow="fold")
     for row in rows:
         made.add_row(*row)
-    return made
+    return Group(Text(title, style="bold"), made) if title else Group(made)
+
+
+def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
+    """Decisions counted by truth; of many classes, the most frequent mistakes."""
+    names = [str(label) for label in labels]
+    if len(names) <= 10:
+        rejected = any(row[-1] for row in counts)
+        shown = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
+        return table(["truth", *names, *(["rejected"] if rejected else [])], shown, title=f"Decisions at {application}")
+    mistakes = [
+        (counts[truth][decided], names[truth], names[decided])
+        for truth in range(len(names))
+        for decided in range(len(names))
+        if decided != truth and counts[truth][decided]
+    ]
+    shown = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
+    return table(["truth", "decided", "rows"], shown, title=f"Most frequent mistakes at {application}", texts=2)
 
 
 def status(message: str) -> Any:
@@ -78,6 +108,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, Any], as_json: bool) -> bool:
+    """Columns to a file, or to stdout if none is named; facts as JSON if asked for, and whether they are still to show.
+
+    Without a file, the JSON document holds the columns too, and whatever is still to show belongs on stderr.
+    """
+    if output is not None:
+        write_file(output, columns)
+    elif not as_json:
+        print_csv(columns)
+    if as_json:
+        print_json(facts if output is not None else {**facts, "columns": columns})
+    return not as_json
+
+
+def write_file(path: Path, columns: Mapping[str, Any]) -> None:
+    """Columns as a file of the kind its suffix says, whole or not at all."""
+    from likely.cli.guarding import writing
+    from likely.tables import write_columns
+
+    with writing(path):
+        write_columns(path, columns)
 
 
 def print_csv(columns: Mapping[str, Any]) -> None:

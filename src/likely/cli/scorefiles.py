@@ -15,8 +15,20 @@ from likely._typing import Floats, Labels
 from likely.cli.applications import listing, target_of
 from likely.exceptions import LikelyError, TableError
 from likely.tables import ScoreTable, read_scores
+from likely.tables.files import delimiter_of, existing, hint, read_header, read_table
+from likely.tables.text import TextColumns
+from likely.tables.typed import TypedColumns
 
-__all__ = ["Evidence", "evidence_of", "read_labelled"]
+__all__ = ["Evidence", "Scores", "as_systems", "evidence_of", "named_classes", "read_any", "read_labelled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Columns of scores, with labels if the file has them."""
+
+    labels: Labels | None
+    scores: Floats
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +72,46 @@ def read_labelled(path: Path, label: str, columns: Sequence[str] | None) -> Scor
         raise TableError(said) from error
 
 
-def evidence_of(table: ScoreTable, positive: str | None = None) -> Evidence:
+def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
+    """Scores of a file, with labels if it has a column of them."""
+    file = existing(path)
+    header = read_header(file)
+    if label in header:
+        table = read_labelled(file, label, columns)
+        return Scores(table.labels, table.scores, table.names)
+    names = list(columns or header)
+    for name in names:
+        if name not in header:
+            raise TableError(f"{path} has no column {name!r}, but {listing(header)}.{hint(name, header)}")
+    return Scores(None, _unlabelled(file, header, names), tuple(names))
+
+
+def _unlabelled(path: Path, header: list[str], names: list[str]) -> Floats:
+    """Columns of numbers, none of them missing."""
+    delimiter = delimiter_of(path)
+    columns = (
+        TypedColumns(path, read_table(path, names))
+        if delimiter is None
+        else TextColumns.read(path, delimiter, header, names, set())
+    )
+    return np.column_stack([_numbers(columns, name) for name in names])
+
+
+def _numbers(columns: TextColumns | TypedColumns, name: str) -> Floats:
+    values, text = columns.numbers(name)
+    bad = np.flatnonzero(np.isnan(values)) if text is None else [text]
+    if len(bad):
+        row = int(bad[0])
+        raise TableError(
+            f"Scores must be numbers and none may be missing, but {columns.where(row, name)} has "
+            f"{columns.shown(row, name)} in column {name!r}. Correct it, or name the columns of scores with --column."
+        )
+    return values
+
+
+def evidence_of(table: ScoreTable | Scores, positive: str | None = None) -> Evidence:
     """A table sorted out: its columns are classes if they are named like the labels, else systems of two classes."""
+    assert table.labels is not None
     distinct = np.unique(table.labels).tolist()
     classes = named_classes(distinct, table.names)
     if classes is None:
@@ -73,6 +123,15 @@ def evidence_of(table: ScoreTable, positive: str | None = None) -> Evidence:
     target = target_of(positive, classes)
     at = classes.index(target)
     return Evidence(table.labels, classes, difference(scores[:, at], scores[:, 1 - at])[:, None], ("llr",), target)
+
+
+def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
+    """Scores of two classes as llrs, also where they came as a column for each class."""
+    names = [str(label) for label in classes]
+    if sorted(table.names) != sorted(names):
+        return table
+    at = table.names.index(names[1] if target is None else str(target))
+    return Scores(table.labels, difference(table.scores[:, at], table.scores[:, 1 - at])[:, None], ("llr",))
 
 
 def named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:

@@ -1,0 +1,108 @@
+"""The verb ``decide``: decisions of evidence, at an application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv
+from likely.cli.rendering import confusion_table, console, deliver, number
+
+if TYPE_CHECKING:
+    from likely.cli.modelling import Scored
+    from likely.decisions import Application
+
+__all__ = ["decide"]
+
+
+def decide(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores, or with --model rows of data.")],
+    where: ApplicationOptions,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL", help="A model to score the rows by.")
+    ] = None,
+    output: OutputOrCsv = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column of labels, if there is one.")
+    ] = None,
+    column: Columns = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn evidence into decisions, at your priors and costs.
+
+    Scores are a column llr, or the one named by --column, or one column of log-likelihoods for each class. Each row
+    gets the decision of least expected cost, or none where rejecting is cheaper. The same scores serve any number of
+    applications. With labels, decisions are counted against the truth, and their cost is said.
+
+    For example:
+        likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
+        likely decide new.csv --model model.likely --priors a=0.2,b=0.5,c=0.3
+    """
+    from likely.cli.applications import applications_from
+    from likely.cli.deciding import read_evidence
+    from likely.cli.modelling import scored
+    from likely.exceptions import InvalidParameterError
+
+    if model is None:
+        found = read_evidence(file, label or "label", column, where.positive)
+    else:
+        found = scored(model, file, label, where.positive)
+    applications = applications_from(where, found.classes)
+    if len(applications) > 1:
+        raise InvalidParameterError(f"Decisions are for one application, but {len(applications)} were given.")
+    name, application = applications[0]
+    decisions, facts = _decided(found, name, application)
+    facts = {"file": str(file), **facts}
+    if deliver({**found.columns(), "decision": decisions}, output, facts, as_json):
+        _show(facts, output)
+
+
+def _decided(found: Scored, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
+    """The decision of each row, and what there is to say of all of them."""
+    from likely.cli.judging import application_facts
+
+    order = found.order()
+    decisions = application.decide(found.evidence, order)
+    counts: dict[str, int] = {str(label): int((decisions == label).sum()) for label in order}
+    if application.reject_cost is not None:
+        counts["rejected"] = len(decisions) - sum(counts.values())
+    facts = {
+        "rows": len(decisions),
+        "application": application_facts(name, application, order),
+        "decisions": counts,
+    }
+    return decisions, facts | _judged(found, decisions, order, application)
+
+
+def _judged(found: Scored, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
+    """Decisions against the truth, if it is known of every class that is expected."""
+    from likely.evaluation import confusion
+
+    if found.labels is None or not set(found.labels.tolist()) <= set(order):
+        return {}
+    counted = confusion(found.labels, decisions, labels=order)
+    facts = {
+        "classes": order,
+        "confusion": counted.counts.astype(int).tolist(),
+        "error_rate": counted.error_rate,
+    }
+    if (counted.counts.sum(axis=1) > 0).all():
+        costs = {key: counted.risk(application, normalize=key == "normalized") for key in ("mean", "normalized")}
+        facts["cost"] = costs
+    return facts
+
+
+def _show(facts: dict[str, Any], output: Path | None) -> None:
+    out = console(err=output is None)
+    application = facts["application"]
+    threshold = f": llr from {number(application['threshold'])} on" if "threshold" in application else ""
+    out.print(f"At {application['name']}{threshold if application['reject_cost'] is None else ''}.")
+    counts = ", ".join(f"{count} {label}" for label, count in facts["decisions"].items())
+    out.print(f"{facts['rows']} rows decided: {counts}." + ("" if output is None else f" Written to {output}."))
+    if "confusion" in facts:
+        out.print(confusion_table(facts["classes"], facts["confusion"], application["name"]))
+    if "cost" in facts:
+        mean, normalized = facts["cost"]["mean"], facts["cost"]["normalized"]
+        out.print(f"Cost: {number(mean)} a row at these priors, {number(normalized)} times that of not looking.")

@@ -1,0 +1,55 @@
+"""Score files as evidence to decide by, with labels or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Labels
+from likely.cli.applications import listing
+from likely.cli.modelling import Scored
+from likely.cli.scorefiles import Scores, evidence_of, read_any
+from likely.exceptions import TableError
+from likely.tables.files import existing, read_header
+
+__all__ = ["read_evidence"]
+
+
+def read_evidence(path: Path, label: str, columns: Sequence[str] | None, positive: str | None) -> Scored:
+    """One system's evidence, of two classes or more."""
+    header = read_header(existing(path))
+    if not columns and "llr" in header:
+        columns = ["llr"]
+    table = read_any(path, label, columns)
+    if table.labels is not None and len(np.unique(table.labels)) > 1:
+        evidence = evidence_of(table, positive)
+        if evidence.is_binary:
+            _check_one(evidence.names)
+            return Scored(evidence.classes, evidence.target, evidence.scores[:, 0], table.labels)
+        return Scored(evidence.classes, None, evidence.scores, table.labels)
+    return _without_truth(table, positive)
+
+
+def _without_truth(table: Scores, positive: str | None) -> Scored:
+    """Evidence whose classes only its columns name, or nobody."""
+    if len(table.names) == 1:
+        target = "target" if positive is None else positive
+        other = "nontarget" if positive is None else f"not {positive}"
+        return Scored([other, target], target, table.scores[:, 0], table.labels)
+    classes: list[Any] = list(table.names)
+    whole = all(name.isdecimal() for name in classes)
+    labels: Labels | None = table.labels
+    classes = [int(name) for name in classes] if whole else classes
+    if len(classes) == 2:
+        at = 1 if positive is None else [str(k) for k in classes].index(positive) if positive in table.names else 1
+        llr = table.scores[:, at] - table.scores[:, 1 - at]
+        return Scored(classes, classes[at], llr, labels)
+    return Scored(classes, None, table.scores, labels)
+
+
+def _check_one(names: Sequence[str]) -> None:
+    if len(names) > 1:
+        raise TableError(f"Decisions are by one system's scores, but there are {listing(names)}. Choose by --column.")

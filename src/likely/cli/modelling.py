@@ -1,0 +1,134 @@
+"""Saved models, and the rows that are put before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import difference
+from likely._typing import Floats, Labels
+from likely.cli.applications import label_named
+from likely.cli.guarding import note
+from likely.exceptions import ModelFileError, TableError
+from likely.persistence import load, read_about
+from likely.tables import DataTable, read_data
+from likely.tables.files import existing, read_header
+
+__all__ = ["Scored", "is_model", "scored", "table_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Evidence of a model about rows.
+
+    Attributes
+    ----------
+    classes : list of labels
+    target : label or None
+        Of two classes.
+    evidence : array of shape (n,), llrs of the target, or (n, classes)
+    labels : array of shape (n,), or None
+    """
+
+    classes: list[Any]
+    target: Any
+    evidence: Floats
+    labels: Labels | None
+
+    def order(self) -> list[Any]:
+        """The classes, the target last, as the evidence is laid out."""
+        if self.target is None:
+            return self.classes
+        return [*(label for label in self.classes if label != self.target), self.target]
+
+    def columns(self) -> dict[str, Any]:
+        """The columns to write: labels, if there are any, and evidence."""
+        labels = {} if self.labels is None else {"label": self.labels}
+        if self.evidence.ndim == 1:
+            return labels | {"llr": self.evidence}
+        return labels | dict(zip(map(str, self.classes), np.ascontiguousarray(self.evidence.T), strict=True))
+
+
+def scored(model: Path, file: Path, label: str | None, positive: str | None) -> Scored:
+    """A saved model's evidence about the rows of a file."""
+    found, about = _loaded(model)
+    classes = found.classes_.tolist()
+    X, labels = _rows(found, about, file, label)
+    evidence = found.log_likelihood(X)
+    if len(classes) > 2:
+        return Scored(classes, None, evidence, labels)
+    named = positive if positive is not None else about.get("positive")
+    target = classes[1] if named is None else label_named(str(named), classes, "--positive")
+    at = classes.index(target)
+    return Scored(classes, target, difference(evidence[:, at], evidence[:, 1 - at]), labels)
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file's name says that it holds a model."""
+    return path.suffix.lower() == ".likely"
+
+
+def _loaded(path: Path) -> tuple[Any, dict[str, Any]]:
+    model = load(path)
+    kind = type(model).__name__
+    if hasattr(model, "transform") and not hasattr(model, "predict"):
+        raise ModelFileError(f"{str(path)!r} is of kind {kind}, which maps scores, not rows. Use --using.")
+    if not hasattr(model, "log_likelihood"):
+        raise ModelFileError(
+            f"{str(path)!r} is of kind {kind}, which gives no evidence. Save it in a CalibratedClassifier."
+        )
+    return model, read_about(path)["about"] or {}
+
+
+def _rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> tuple[Any, Labels | None]:
+    """The features of a file, and its labels if it has any."""
+    header = _header(path)
+    named = label if label is not None else about.get("target")
+    if label is None and named not in header:
+        named = None
+    if path.suffix.lower() == ".npz":
+        table = read_data(path, named)
+        return table.X, table.labels
+    return _columns(path, named, label is not None, _unused(model, header, named))
+
+
+def _columns(path: Path, label: str | None, needed: bool, unused: Sequence[str]) -> tuple[Any, Labels | None]:
+    # Read like groups: rows to be scored may lack what rows to learn from must have.
+    try:
+        table = read_data(path, groups=label, exclude=unused)
+    except TableError:
+        if label is None or needed:
+            raise
+        table = read_data(path, exclude=[*unused, label])
+        note(f"Some rows have no label in column {label!r}, so labels are not carried along.")
+        return table.X, None
+    return table.X, table.groups
+
+
+def _header(path: Path) -> list[str]:
+    file = existing(path, ".npz")
+    if file.suffix.lower() != ".npz":
+        return read_header(file)
+    with np.load(file, allow_pickle=False) as arrays:
+        return list(getattr(arrays, "files", []))
+
+
+def _unused(model: Any, header: list[str], label: str | None) -> list[str]:
+    """Columns that the model does not look at, if it is known by name what it does."""
+    features = set(map(str, getattr(model, "feature_names_in_", ())))
+    if not features or not features <= set(header):
+        return []
+    return [name for name in header if name not in features and name != label]
+
+
+def table_of(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
+    """A data file to look at, with the labels of a column, whatever its features are like."""
+    if existing(path, ".npz").suffix.lower() == ".npz":
+        table = read_data(path, target)
+        return table, table.labels
+    table = read_data(path, groups=target)
+    return table, table.groups
