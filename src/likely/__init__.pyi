@@ -96,7 +96,9 @@ from .models import (
     make_pipeline,
 )
 from .objectives import ElasticNet, GradientDescent, Separator
+from .persistence import load, save
 from .resampling import kfold_calibrate, kfold_scores
+from .selection import Comparison, compare
 from .tables import DataTable, ScoreTable, read_data, read_scores, write_scores
 
 __all__ = [
@@ -110,6 +112,7 @@ __all__ = [
     "Block",
     "CalibratedClassifier",
     "Center",
+    "Comparison",
     "Confusion",
     "ConfusionDisplay",
     "CostCurve",
@@ -184,6 +187,7 @@ __all__ = [
     "bayes_risk_after_affine",
     "calibration_loss",
     "cllr",
+    "compare",
     "confusion",
     "cost_curve",
     "cross_entropy",
@@ -197,6 +201,7 @@ __all__ = [
     "intervals",
     "kfold_calibrate",
     "kfold_scores",
+    "load",
     "make_pipeline",
     "min_cllr",
     "min_dcf",
@@ -208,6 +213,7 @@ __all__ = [
     "risk_coverage",
     "roc",
     "roc_hull",
+    "save",
     "tippett",
     "write_scores",
 ]

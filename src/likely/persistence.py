@@ -1,1 +1,0 @@
-"""Models in files that hold data only."""

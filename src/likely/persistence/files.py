@@ -1,0 +1,225 @@
+"""Saving and loading: the doors of this room."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from likely.exceptions import ModelFileError, TableError
+from likely.persistence.about import described
+from likely.persistence.container import FORMAT, RefusedError, packed, unpacked
+from likely.persistence.kinds import TreeReader, tree_of
+from likely.tables.files import FilePath, replacing
+
+__all__ = ["load", "read_about", "save"]
+
+
+def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> None:
+    """Write a model to a file that holds data only, whole or not at all.
+
+    Everything of this library that learns can be saved, fitted or not, and the shapes, penalties and applications that
+    are given to it; so can pipelines with scikit-learn's ``SimpleImputer`` and ``QuantileTransformer``. Anything else
+    is refused, and named. The out-of-fold scores that calibrated and fused classifiers keep of their training rows are
+    left out.
+
+    Parameters
+    ----------
+    model : estimator, calibrator, fuser, pipeline, density, shape or application
+    path : path of the file, of any name
+    about : dictionary of plain JSON values, optional
+        Whatever should be known of the model later; ``likely show`` prints it.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds something that no file can, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile, likely
+    >>> model = likely.GaussianClassifier().fit([[0.0], [1.0], [4.0], [6.0]], ["a", "a", "b", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.likely")
+    ...     likely.save(model, path, about={"rows": 4})
+    ...     likely.load(path).llr([[2.0]]).round(2) == model.llr([[2.0]]).round(2)
+    array([ True])
+    """
+    name = _name(path)
+    with _telling(f"{type(model).__name__} cannot be saved"):
+        tree, tensors = tree_of(model)
+        # What is written can be read: the checks of loading are made now, when there is still something to be done.
+        TreeReader(tensors).model(tree)
+        data = packed({"format": FORMAT, "library": _library(), "about": _plain(about), "model": tree}, tensors)
+    try:
+        with replacing(name) as temporary, open(temporary, "xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except TableError as error:
+        raise ModelFileError(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{name!r} cannot be written: {error}.") from None
+
+
+def load(path: FilePath) -> Any:
+    """The model that a file holds, bit for bit as it was saved.
+
+    A file from a stranger may be loaded: it holds data only, nothing in it is ever run or looked up, and all of it is
+    checked: the checksum, the shapes, that numbers are finite and covariances positive definite. What a stranger's
+    model decides is another matter.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it is not as a model file must be.
+
+    Examples
+    --------
+    >>> import os, tempfile, likely
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "costs.likely")
+    ...     likely.save(likely.Application.binary(0.1, cost_fn=5), path)
+    ...     round(likely.load(path).threshold, 4)
+    0.5878
+    """
+    name = _name(path)
+    data = _read(name)
+    with _telling(f"{name!r} cannot be loaded"):
+        document, tensors = unpacked(data)
+        del data
+        return TreeReader(tensors).model(_tree(document))
+
+
+def read_about(path: FilePath) -> dict[str, Any]:
+    """What a model file says of itself, without building the model.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    dict
+        ``kind``, ``parameters``, ``classes``, ``n_features`` and ``feature_names`` (None where there are none),
+        ``n_values`` and ``n_bytes`` of the tensors and the file, ``library`` and ``format`` that wrote it, and
+        ``about``, the caller's own.
+
+    Examples
+    --------
+    >>> import os, tempfile, likely
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.likely")
+    ...     likely.save(likely.PCA(1).fit([[0.0, 1.0], [2.0, 3.0]]), path)
+    ...     facts = read_about(path)
+    >>> facts["kind"], facts["n_features"], facts["parameters"]
+    ('PCA', 2, {'n_components': 1})
+    """
+    name = _name(path)
+    data = _read(name)
+    with _telling(f"{name!r} cannot be read"):
+        document, tensors = unpacked(data)
+        facts = described(_tree(document), tensors)
+        return {
+            **facts,
+            "n_bytes": len(data),
+            "library": document.get("library"),
+            "format": document["format"],
+            "about": document.get("about"),
+        }
+
+
+def _tree(document: dict[str, Any]) -> Any:
+    if set(document) != {"sha256", "format", "library", "about", "model"} or type(document["library"]) is not str:
+        raise RefusedError("it does not consist of format, library, about and model")
+    return document["model"]
+
+
+def _name(path: Any) -> str:
+    try:
+        name = os.fspath(path)
+    except TypeError:
+        name = None
+    if not isinstance(name, str):
+        raise ModelFileError(f"path must be the name of a file, but is {path!r}.")
+    return name
+
+
+def _read(name: str) -> bytes:
+    """All bytes of a regular file: what never ends, such as a device, is not begun."""
+    try:
+        with open(os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ModelFileError(f"{name!r} cannot be loaded: it is no file.")
+            return file.read()
+    except FileNotFoundError:
+        raise ModelFileError(f"There is no file {name!r}.{_hint(Path(name))}") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{name!r} cannot be loaded: {error}.") from None
+
+
+def _hint(path: Path) -> str:
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, beside, n=1)
+    return f" Did you mean {close[0]!r}?" if close else " Check the path."
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """One kind of error, in one sentence that says of what."""
+    try:
+        yield
+    except RefusedError as error:
+        raise ModelFileError(f"{what}: {str(error).rstrip('.')}.") from None
+    except (RecursionError, MemoryError) as error:
+        raise ModelFileError(f"{what}: it is too large or too deeply nested ({type(error).__name__}).") from None
+
+
+def _library() -> str:
+    try:
+        return version("likely")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _plain(about: Any) -> Any:
+    """The caller's dictionary, if JSON gives it back as it is."""
+    if about is None:
+        return {}
+    try:
+        same = type(about) is dict and _is_json(about)
+    except RecursionError:
+        same = False
+    if not same:
+        raise RefusedError(
+            "about must be a dictionary of plain JSON values: texts, finite numbers, True, False, None, and lists and "
+            "dictionaries of them"
+        )
+    return json.loads(json.dumps(about))
+
+
+def _is_json(value: Any) -> bool:
+    if type(value) is dict:
+        return all(type(key) is str and _is_json(inner) for key, inner in value.items())
+    if type(value) is list:
+        return all(map(_is_json, value))
+    if type(value) is int:
+        return abs(value) < 10**19
+    return value is None or type(value) in (str, bool) or (type(value) is float and math.isfinite(value))

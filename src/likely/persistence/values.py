@@ -1,0 +1,230 @@
+"""Plain values as JSON and tensors, and back: the alphabet of the tree in a model file.
+
+None, booleans, whole numbers, finite numbers, texts and lists stand for themselves. Everything else is an object with
+one of these sets of keys:
+
+    array, order         an array of numbers: the name of its tensor; order "F" if it lies there transposed
+    strings, dtype       a one-dimensional array of texts; dtype "object", or "U" or "S" and its width
+    scalar, dtype        a number of NumPy's own
+    float                "nan", "inf" or "-inf"
+    bytes                a character for each
+    tuple                its items
+    map                  its [key, value] pairs
+    kind, parameters, …  a part of a model (see kinds)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Labels
+from likely.persistence.container import RefusedError
+
+__all__ = ["Reader", "Writer", "said"]
+
+MOST_CHARACTERS = 2**26
+"""Of an array of texts, which takes as many for each as for the longest."""
+
+_NUMBERS = {"bool", "uint8", "int8", "float16", "int16", "uint16", "float32", "int32", "uint32"}
+_NUMBERS |= {"float64", "int64", "uint64"}
+_SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_PLAIN = (str, bool, int, float, type(None))
+
+
+class Writer:
+    """Takes values apart; ``part`` gives the node of what is a part of a model, or None."""
+
+    def __init__(self, part: Callable[[Writer, Any, str], Any]) -> None:
+        self.part = part
+        self.tensors: dict[str, Labels] = {}
+
+    def node(self, value: Any, where: str) -> Any:
+        """A value as JSON; arrays of numbers become tensors, named by where they stand."""
+        found = self.part(self, value, where)
+        if found is not None:
+            return found
+        if type(value) in _PLAIN:
+            return self._plain(value, where)
+        if type(value) in (list, tuple):
+            items = [self.node(item, f"{where}.{i}") for i, item in enumerate(value)]
+            return items if type(value) is list else {"tuple": items}
+        if type(value) is dict:
+            pairs = [[self.node(key, where), self.node(v, f"{where}.{i}")] for i, (key, v) in enumerate(value.items())]
+            return {"map": pairs}
+        if type(value) is np.str_:
+            return str(value)
+        if type(value) in (bytes, np.bytes_):
+            return {"bytes": value.decode("latin-1")}
+        if isinstance(value, np.generic) and value.dtype.name in _NUMBERS:
+            return {"scalar": self._plain(value.item(), where), "dtype": value.dtype.name}
+        if type(value) in (np.ndarray, np.memmap):
+            return self._array(np.asarray(value), where)
+        raise _foreign(value, where)
+
+    def _plain(self, value: Any, where: str) -> Any:
+        if type(value) is float and not math.isfinite(value):
+            return {"float": repr(value)}
+        if type(value) is int and abs(value) >= 2**64:
+            raise RefusedError(f"{where} is a whole number of more than 64 bits")
+        return value
+
+    def _array(self, array: Labels, where: str) -> Any:
+        if array.dtype.kind in "USO":
+            return self._strings(array, where)
+        if array.dtype.name not in _NUMBERS:
+            raise RefusedError(f"{where} is an array of {array.dtype}, which model files do not hold")
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        transposed = native.ndim > 1 and native.flags.f_contiguous and not native.flags.c_contiguous
+        self.tensors[where] = np.ascontiguousarray(native.T if transposed else native).reshape(
+            native.shape[::-1] if transposed else native.shape
+        )
+        return {"array": where, "order": "F" if transposed else "C"}
+
+    def _strings(self, array: Labels, where: str) -> Any:
+        values = array.tolist()
+        if array.ndim != 1:
+            raise RefusedError(f"{where} is a table of texts, which model files do not hold")
+        if array.dtype.kind == "S":
+            values = [value.decode("latin-1") for value in values]
+        strange = next((value for value in values if type(value) is not str), None)
+        if strange is not None or any(value is None for value in values):
+            raise RefusedError(f"{where} is an array of objects, which must all be texts, but one is {said(strange)}")
+        width = array.dtype.itemsize // (4 if array.dtype.kind == "U" else 1)
+        return {"strings": values, "dtype": "object" if array.dtype.kind == "O" else f"{array.dtype.kind}{width}"}
+
+
+class Reader:
+    """Puts values together; ``part`` builds what is a part of a model. Every tensor is to be used, and once."""
+
+    def __init__(self, tensors: dict[str, Labels], part: Callable[[Reader, Any, str], Any]) -> None:
+        self.part = part
+        self.left = dict(tensors)
+
+    def value(self, node: Any, where: str) -> Any:
+        """The value that a node stands for."""
+        if type(node) in _PLAIN:
+            return node
+        if type(node) is list:
+            return [self.value(item, f"{where}.{i}") for i, item in enumerate(node)]
+        keys = set(node)
+        if "kind" in keys:
+            return self.part(self, node, where)
+        reads = {
+            frozenset(["array", "order"]): self._array,
+            frozenset(["strings", "dtype"]): self._strings,
+            frozenset(["scalar", "dtype"]): self._scalar,
+            frozenset(["float"]): self._special,
+            frozenset(["bytes"]): self._bytes,
+            frozenset(["tuple"]): self._tuple,
+            frozenset(["map"]): self._map,
+        }
+        read = reads.get(frozenset(keys))
+        if read is None:
+            raise RefusedError(f"{where} is an object with the keys {sorted(keys)[:5]}, which stands for nothing")
+        return read(node, where)
+
+    def finish(self) -> None:
+        """Refuse tensors that nothing refers to."""
+        if self.left:
+            raise RefusedError(f"it holds a tensor {next(iter(self.left))[:80]!r} that no part of the model refers to")
+
+    def _array(self, node: Any, where: str) -> Labels:
+        name, order = node["array"], node["order"]
+        if type(name) is not str or name not in self.left:
+            raise RefusedError(f"{where} refers to a tensor that is not there, or that another part has already")
+        if order not in ("C", "F"):
+            raise RefusedError(f"{where} must lie in the order 'C' or 'F', not {said(order)}")
+        found = self.left.pop(name)
+        return found.T if order == "F" else found
+
+    def _strings(self, node: Any, where: str) -> Labels:
+        values, dtype = node["strings"], node["dtype"]
+        if type(values) is not list or any(type(value) is not str for value in values):
+            raise RefusedError(f"{where} must hold texts alone")
+        if dtype == "object":
+            found = np.empty(len(values), dtype=object)
+            found[:] = values
+            return found
+        width = _width(dtype, where)
+        longest = max(map(len, values), default=0)
+        if not longest <= width <= MOST_CHARACTERS // max(len(values), 1):
+            raise RefusedError(f"{where} has texts of up to {longest} characters in places for {width}")
+        if dtype[0] == "U":
+            return np.array(values, dtype=f"U{width}")
+        if any(ord(max(value, default="a")) > 255 for value in values):
+            raise RefusedError(f"{where} must hold bytes alone")
+        return np.array([value.encode("latin-1") for value in values], dtype=f"S{width}")
+
+    def _scalar(self, node: Any, where: str) -> Any:
+        value, name = self.value(node["scalar"], where), node["dtype"]
+        if name not in _NUMBERS or type(value) not in (bool, int, float):
+            raise RefusedError(f"{where} is no number of NumPy's")
+        try:
+            found = np.dtype(name).type(value)
+        except (OverflowError, ValueError, TypeError):
+            raise RefusedError(f"{where} does not fit into {name}") from None
+        if found.item() != value and value == value:
+            raise RefusedError(f"{where} does not fit into {name}")
+        return found
+
+    def _special(self, node: Any, where: str) -> float:
+        if type(node["float"]) is not str or node["float"] not in _SPECIAL:
+            raise RefusedError(f"{where} must be 'nan', 'inf' or '-inf', not {said(node['float'])}")
+        return _SPECIAL[node["float"]]
+
+    def _bytes(self, node: Any, where: str) -> bytes:
+        if type(node["bytes"]) is not str or any(ord(letter) > 255 for letter in node["bytes"]):
+            raise RefusedError(f"{where} must hold bytes alone")
+        return node["bytes"].encode("latin-1")
+
+    def _tuple(self, node: Any, where: str) -> tuple[Any, ...]:
+        if type(node["tuple"]) is not list:
+            raise RefusedError(f"{where} must list the items of a tuple")
+        return tuple(self.value(node["tuple"], where))
+
+    def _map(self, node: Any, where: str) -> dict[Any, Any]:
+        pairs = node["map"]
+        if type(pairs) is not list or any(type(pair) is not list or len(pair) != 2 for pair in pairs):
+            raise RefusedError(f"{where} must list pairs of key and value")
+        found: dict[Any, Any] = {}
+        for i, (key_node, inner) in enumerate(pairs):
+            key = self.value(key_node, where)
+            if type(key) not in (*_PLAIN, bytes) and not isinstance(key, np.generic):
+                raise RefusedError(f"{where} has a key that is no plain value")
+            if key in found:
+                raise RefusedError(f"{where} has the key {said(key)} twice")
+            found[key] = self.value(inner, f"{where}.{i}")
+        return found
+
+
+def said(value: Any) -> str:
+    """A value in a message: short, whatever it is."""
+    if type(value) is np.ndarray:
+        return f"an array of {value.dtype} of shape {value.shape}"
+    if type(value) in _PLAIN or isinstance(value, np.generic):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:60]}…"
+    return f"of type {type(value).__name__}"
+
+
+def _width(dtype: Any, where: str) -> int:
+    is_one = type(dtype) is str and dtype[:1] in ("U", "S") and dtype[1:].isascii() and dtype[1:].isdigit()
+    if not is_one or len(dtype) > 10:
+        raise RefusedError(f"{where} must be of dtype 'object', or 'U' or 'S' with a width, not {said(dtype)}")
+    return int(dtype[1:])
+
+
+def _foreign(value: Any, where: str) -> RefusedError:
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return RefusedError(
+            f"{where} is a {kind}, whose state model files do not hold. Give a whole number as random_state"
+        )
+    return RefusedError(
+        f"{where} is a {kind}, and model files hold only what this library knows how to check. Refit it from its "
+        "settings where it is used, put a part of this library in its place, or keep the model by your own means"
+    )
