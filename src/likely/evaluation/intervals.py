@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from likely.evaluation.bounds import student_quantile
 from likely.evaluation.measures import Judged, Measure, all_of
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
-__all__ = ["Interval", "PairedDifference", "interval", "intervals", "paired_difference"]
+__all__ = ["Interval", "PairedDifference", "Resampled", "interval", "intervals", "paired_difference"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,21 +163,10 @@ def intervals(
     (['Cllr', 'EER', 'minDCF'], 0.536)
     """
     _check_level(level)
-    judged = Judged(y_true, scores, sample_weight)
-    draws = Bootstrap(judged.codes, judged.kept(groups), n_resamples, seed)
-    parts = [Measure.of(measure) for measure in measures.values()]
-    estimates = [judged.measured(part) for part in parts]
-    resampled = draws.over(lambda weight: all_of(judged.resampled(weight), parts))
-    stops = np.cumsum([estimate.size for estimate in estimates])
-    found = {}
-    for name, part, estimate, values in zip(
-        measures, parts, estimates, np.split(resampled, stops[:-1], 1), strict=True
-    ):
-        low, high = part.bounds(estimate.ravel(), values, student_quantile(level, draws.n_units))
-        found[name] = _interval(estimate, estimate, low, high, level)
-    if np.isfinite(resampled).all() and (np.ptp(resampled, axis=0) <= 1e-12 * np.abs(resampled).max(axis=0)).all():
+    found = Resampled.of(measures, y_true, scores, groups, sample_weight, n_resamples, seed)
+    if found.is_constant:
         warn_of_degenerate_data(_no_mistakes())
-    return found
+    return {name: found.interval(name, level) for name in measures}
 
 
 def paired_difference(
@@ -221,25 +210,85 @@ def paired_difference(
     (True, True)
     """
     _check_level(level)
-    systems = [Judged(y_true, scores, sample_weight) for scores in (first, second)]
-    part = Measure.of(metric, args, options)
-    draws = Bootstrap(systems[0].codes, systems[0].kept(groups), n_resamples, seed)
-    before, after = (system.measured(part) for system in systems)
-    resampled = draws.over(lambda w: np.subtract(*(system.resampled(w).measured(part) for system in systems[::-1])))
-    if not (np.isfinite(resampled).all() and np.isfinite(after - before).all()):
-        raise InvalidDataError(
-            "The metric is infinite for one of the systems, so their difference tells nothing. Bound the llrs, as "
-            "IsotonicCalibrator(bounded=True) does."
+    measures = {"": Measure.of(metric, args, options)}
+    of_first, of_second = (
+        Resampled.of(measures, y_true, scores, groups, sample_weight, n_resamples, seed) for scores in (first, second)
+    )
+    return of_first.difference_to(of_second, "", level)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Numbers of one system, and what they are in resamples of its trials.
+
+    Systems resampled from the same trials with the same seed are drawn alike, so their differences are paired.
+    """
+
+    measures: dict[str, Measure]
+    estimates: dict[str, Floats]
+    values: dict[str, Floats]
+    """Of shape (n_resamples, number of values)."""
+    n_units: int
+
+    @classmethod
+    def of(
+        cls,
+        measures: Mapping[str, Callable[..., Any] | Measure],
+        y_true: Any,
+        scores: Any,
+        groups: Any = None,
+        sample_weight: Any = None,
+        n_resamples: int = 1000,
+        seed: int = 0,
+    ) -> Resampled:
+        """Draw, and measure every draw."""
+        judged = Judged(y_true, scores, sample_weight)
+        draws = Bootstrap(judged.codes, judged.kept(groups), n_resamples, seed)
+        parts = {name: Measure.of(measure) for name, measure in measures.items()}
+        estimates = {name: judged.measured(part) for name, part in parts.items()}
+        values = draws.over(lambda weight: all_of(judged.resampled(weight), list(parts.values())))
+        stops = np.cumsum([estimate.size for estimate in estimates.values()])
+        return cls(parts, estimates, dict(zip(parts, np.split(values, stops[:-1], 1), strict=True)), draws.n_units)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all resamples give the same."""
+        values = np.hstack(list(self.values.values()))
+        return bool(np.isfinite(values).all() and (np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)).all())
+
+    def mean(self, names: Sequence[str], called: str) -> Resampled:
+        """One number under a name of its own: the mean of all values of some, which are of one kind."""
+        estimate = np.mean(np.concatenate([self.estimates[name].ravel() for name in names]))
+        values = np.hstack([self.values[name] for name in names]).mean(axis=1, keepdims=True)
+        return Resampled(
+            {called: self.measures[names[0]]}, {called: np.asarray(estimate)}, {called: values}, self.n_units
         )
-    gap, spread = after - before, resampled.std(axis=0, ddof=1)
-    if part.is_minimum:
-        gap = gap - 2 * (resampled.mean(axis=0) - gap)
-    reach = student_quantile(level, draws.n_units) * spread
-    deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
-    found = _interval(before, after - before, gap - reach, gap + reach, level)
-    units = draws.n_units
-    p_value = _as_came(np.asarray(2 * t.sf(deviations * np.sqrt((units - 1) / units), units - 1)), before)
-    return PairedDifference(_as_came(before, before), _as_came(after, before), found, p_value)
+
+    def interval(self, name: str, level: float = 0.95) -> Interval:
+        """A number with its interval."""
+        estimate = self.estimates[name]
+        quantile = student_quantile(level, self.n_units)
+        low, high = self.measures[name].bounds(estimate.ravel(), self.values[name], quantile)
+        return _interval(estimate, estimate, low, high, level)
+
+    def difference_to(self, other: Resampled, name: str, level: float = 0.95) -> PairedDifference:
+        """How much a number of another system exceeds this one's."""
+        before, after = (each.estimates[name].ravel() for each in (self, other))
+        like, gap, resampled = self.estimates[name], after - before, other.values[name] - self.values[name]
+        if not (np.isfinite(resampled).all() and np.isfinite(gap).all()):
+            raise InvalidDataError(
+                "The metric is infinite for one of the systems, so their difference tells nothing. Bound the llrs, as "
+                "IsotonicCalibrator(bounded=True) does."
+            )
+        spread = resampled.std(axis=0, ddof=1)
+        if self.measures[name].is_minimum:
+            gap = gap - 2 * (resampled.mean(axis=0) - gap)
+        reach = student_quantile(level, self.n_units) * spread
+        deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
+        p_value = 2 * t.sf(deviations * np.sqrt((self.n_units - 1) / self.n_units), self.n_units - 1)
+        found = _interval(like, after - before, gap - reach, gap + reach, level)
+        first, second, chance = (_as_came(np.asarray(part), like) for part in (before, after, p_value))
+        return PairedDifference(first, second, found, chance)
 
 
 def _no_mistakes() -> str:

@@ -11,14 +11,13 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from likely._numerics import difference
 from likely._typing import Floats, Labels
 from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
-from likely.resampling.scoring import check_scorer, scores_of
+from likely.resampling.scoring import check_scorer, floor_of, in_classes, scores_of
 
 __all__ = ["ScoreMapped"]
 
@@ -138,7 +137,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         if len(scores[0]) != len(y):
             raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
         self._check_classes(y)
-        self.floors_ = [_floor(part, model) for part, model in zip(scores, self.models_, strict=False)]
+        self.floors_ = [floor_of(part, model) for part, model in zip(scores, self.models_, strict=False)]
         pooled = self._arranged(self._canonical(scores))
         self.map_ = clone(self._map()).fit(pooled, y, sample_weight=weight)
         return pooled
@@ -172,18 +171,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
     def _canonical(self, scores: list[Floats]) -> list[Floats]:
         """One score a row for two classes, one for each class for more; posteriors of 0 are floored."""
-        return [self._of_classes(part, floor) for part, floor in zip(scores, self.floors_, strict=True)]
-
-    def _of_classes(self, scores: Floats, floor: float) -> Floats:
-        n_classes = len(self.classes_)
-        scores = np.maximum(scores, floor)
-        if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
-            return difference(scores[:, 1], scores[:, 0])
-        if scores.ndim != 1 + (n_classes > 2) or (scores.ndim == 2 and scores.shape[1] != n_classes):
-            raise IncompatiblePartsError(
-                f"A model gives scores of shape {scores.shape} for {n_classes} classes. One for each class is needed."
-            )
-        return scores
+        return [in_classes(part, len(self.classes_), floor) for part, floor in zip(scores, self.floors_, strict=True)]
 
     @property
     def n_features_in_(self) -> int:
@@ -210,17 +198,6 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
 def _fitted(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
     return clone(model).fit(X, y, **({} if weight is None else {"sample_weight": weight}))
-
-
-def _floor(scores: Floats, model: Any) -> float:
-    """Half the least posterior above 0 that a model gave, in logarithms: what its posteriors of 0 are counted as.
-
-    A forest's share of votes, or a tree's share of rows, is 0 where it has seen nothing of a class, not where there is
-    nothing. Scores of other kinds have no floor.
-    """
-    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
-        return -np.inf
-    return float(scores[np.isfinite(scores)].min() - np.log(2))
 
 
 def _held_out(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None] | None:

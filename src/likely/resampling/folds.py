@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +75,10 @@ class Split:
         """The rows that the model of a fold learns from."""
         train = self.trains[fold]
         return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
+
+    def of_rows(self, X: Any) -> Split:
+        """The same split of the same rows in another form."""
+        return replace(self, X=X)
 
     def pooled(self, parts: list[Floats]) -> Floats:
         """The scores of all rows, from those of each fold."""

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from likely._numerics import log
+from likely._numerics import difference, log
 from likely._typing import Floats
 from likely.exceptions import IncompatiblePartsError
 from likely.resampling.chains import steps_of
 
-__all__ = ["check_scorer", "scores_of"]
+__all__ = ["check_scorer", "floor_of", "in_classes", "scores_of"]
 
 _METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
 """Best first: evidence, then scores, then posteriors, whose priors a calibrator takes out."""
@@ -43,3 +43,26 @@ def scores_of(model: Any, X: Any) -> Floats:
         # Probabilities of 0 are −inf, quietly.
         scores = getattr(model, method)(X)
     return np.asarray(scores if method == "predict_log_proba" else log(scores), dtype=np.float64)
+
+
+def floor_of(scores: Floats, model: Any) -> float:
+    """Half the least posterior above 0 that a model gave, in logarithms: what its posteriors of 0 are counted as.
+
+    A forest's share of votes, or a tree's share of rows, is 0 where it has seen nothing of a class, not where there is
+    nothing. Scores of other kinds have no floor.
+    """
+    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
+        return -np.inf
+    return float(scores[np.isfinite(scores)].min() - np.log(2))
+
+
+def in_classes(scores: Floats, n_classes: int, floor: float = -np.inf) -> Floats:
+    """One score a row for two classes, one for each class for more; none below the floor."""
+    scores = np.maximum(scores, floor)
+    if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
+        return difference(scores[:, 1], scores[:, 0])
+    if scores.ndim != 1 + (n_classes > 2) or (scores.ndim == 2 and scores.shape[1] != n_classes):
+        raise IncompatiblePartsError(
+            f"A model gives scores of shape {scores.shape} for {n_classes} classes. One for each class is needed."
+        )
+    return scores

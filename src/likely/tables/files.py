@@ -167,7 +167,7 @@ def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
     elif suffix in _DELIMITERS:
         _write_text(stream, table, _DELIMITERS[suffix])
     elif suffix == ".parquet":
-        arrow().parquet.write_table(table, stream)
+        arrow().parquet.write_table(table, stream, write_page_checksum=True)
     else:
         with arrow().ipc.new_file(stream, table.schema) as writer:
             writer.write_table(table)

@@ -1,0 +1,286 @@
+"""The main job: everything compared on one data set, calibrated, at the user's costs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Labels
+from likely._validation import check_option, check_weight, is_count
+from likely.calibration import AffineCalibrator
+from likely.decisions import Application, as_application
+from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.resampling.kfold import take
+from likely.selection.candidates import Candidate, named_candidates, outside_systems
+from likely.selection.comparison import Comparison
+from likely.selection.data import RowSet, as_rows, check_two_classes, encoder_for
+from likely.selection.families import Shape, default_candidates, family
+from likely.selection.judging import Judge
+from likely.selection.protocols import Folds, HeldOutSet, Protocol, folds_of
+from likely.selection.ranking import Ranking
+from likely.selection.scoring import Progress, Scored, scored
+from likely.selection.store import MemoryStore, RunStore
+
+__all__ = ["compare"]
+
+
+def compare(
+    X: Any,
+    y: Any,
+    candidates: Any = None,
+    applications: Any = 0.5,
+    *,
+    folds: Any = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    held_out: Any = None,
+    evaluation: Any = None,
+    scores: Mapping[str, Any] | None = None,
+    calibrator: Any = None,
+    by: str = "minimum",
+    fuse: int = 3,
+    seed: int = 0,
+    run: str | os.PathLike[str] | None = None,
+    restart: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Comparison:
+    """All model families, or candidates of your own, compared on one data set by what their decisions cost.
+
+    Every candidate scores rows it has not seen. Its pooled scores are judged: at best (minimum cost), and calibrated by
+    the K-fold protocol (actual cost, Cllr). The best of some families are fused. The systems come back in order, with
+    intervals and a paired test against the best for the first ten, and can be trained on everything. Candidates
+    that learn by adding up statistics are cross-validated from one pass over the data; others share features and paths
+    of a penalty. One that fails is reported with its reason.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame (pandas, Polars, pyarrow) of shape (n, n_features)
+        Columns of a frame may hold categories, which become indicators for the families of this library
+        (:class:`likely.Encode`); missing values are filled with column means, except by diagonal Gaussians, which leave
+        them out. Candidates of your own are given the rows as they are.
+    y : array of labels of shape (n,)
+    candidates : optional
+        By default every family of the library, each with a small grid of features and settings. Else names of families,
+        such as ``["gaussian", "logistic"]``; or classifiers, this library's or anybody's who follows scikit-learn: one,
+        a list of them or of (name, classifier), or a mapping {name: classifier}; or both in one list.
+    applications : Application, effective prior, list of them, or mapping {name: application}, default 0.5
+        Costs are at these; systems are put in order by the mean of their costs. A reject cost plays no part here.
+    folds : int, "leave-one-out", splitter, or list of (train, test), default 5
+        A number makes shuffled folds stratified by class, which keep groups together where ``groups`` is given.
+    groups : array of shape (n,), optional
+        Rows that depend on each other: folds keep them together, and intervals draw them together.
+    sample_weight : array of shape (n,), optional
+        Frequencies; rows of weight 0 are dropped.
+    held_out : (X, y), optional
+        Rows to compare on, in place of folds: candidates learn from all of ``X``.
+    evaluation : (X, y) or (X, y, scores), optional
+        Rows to judge the chosen systems on when all is done, and to ask whether another choice would have been better.
+    scores : mapping {name: array}, optional
+        Scores that outside systems gave to the rows compared on: of shape (n,) for two classes, else (n, n_classes).
+    calibrator : calibrator, default AffineCalibrator()
+    by : {"minimum", "actual", "cllr"}, default "minimum"
+        What systems are put in order by: minimum cost, cost of calibrated decisions, or Cllr.
+    fuse : int, default 3
+        Fuse the best systems of the two, three, … best families, up to so many; 0 for no fusion.
+    seed : int, default 0
+        Of the folds.
+    run : path, optional
+        A folder for everything that is computed. The same call goes on where an earlier one was stopped. A folder of
+        other data, folds or versions is refused.
+    restart : bool, default False
+        Remove what an earlier run left in the folder.
+    progress : function of a Progress, optional
+        Called before each batch of candidates and at the end.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    The best of many candidates was chosen on the rows it is judged on, so its cost comes out a little too low: judge it
+    on rows of its own (``evaluation``) before you promise it to others.
+
+    Examples
+    --------
+    >>> from likely import Application, compare
+    >>> from likely.datasets import load_tumours
+    >>> X, y, _ = load_tumours()
+    >>> clinic = Application.binary(0.1, cost_fn=10, positive="malignant")
+    >>> comparison = compare(X, y, ["fisher", "nearest-mean"], clinic, fuse=2)
+    >>> [system.name for system in comparison][:2]
+    ['Fisher: raw', 'fusion: Fisher + nearest mean']
+    >>> model = comparison.model()  # trained on everything, calibrated
+    >>> model.decide(X[:2], clinic)
+    array(['malignant', 'malignant'], dtype='<U9')
+    """
+    check_option("by", by, ("minimum", "actual", "cllr"))
+    if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
+        raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
+    encoder = encoder_for(X, sample_weight)
+    X, y, sample_weight, groups, kept = _weighty(X, y, sample_weight, groups)
+    rows = RowSet.of(X, y, sample_weight, groups, encoder, "compare")
+    classes = check_two_classes(rows.y, "compare")
+    named = named_applications(applications, classes)
+    protocol = _protocol(rows, folds, held_out, encoder, seed)
+    outside = (
+        scores
+        if held_out is not None or scores is None or kept is None
+        else {k: np.asarray(v)[kept] for k, v in scores.items()}
+    )
+    chosen = _candidates(candidates, protocol.shape(rows), outside, len(protocol.judged.y), len(classes))
+    trial = None if evaluation is None else _evaluation(evaluation, encoder, classes)
+    _check_names(chosen)
+    opened = RunStore(run, _identity(rows, protocol, classes), restart) if run is not None else None
+    with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
+        found = scored(chosen, rows, protocol, trial, store, progress)
+        comparison = _judged(
+            found, rows, classes, named, protocol, trial, Ranking(by, fuse, calibrator or AffineCalibrator()), encoder
+        )
+        store.write_json("leaderboard.json", comparison.to_dict())
+    return comparison
+
+
+def _judged(
+    found: Scored,
+    rows: RowSet,
+    classes: Labels,
+    named: dict[str, Application],
+    protocol: Protocol,
+    trial: tuple[RowSet, Mapping[str, Any]] | None,
+    ranking: Ranking,
+    encoder: Any,
+) -> Comparison:
+    """The systems in order, from the scores of all candidates."""
+    applications, judged = list(named.values()), protocol.judged
+    judge = Judge(judged.y, classes, applications, judged.weight, judged.groups)
+    systems, said = ranking.systems(found, judge, protocol.cv())
+    verdict = None
+    if trial is not None:
+        judge_there = Judge(trial[0].y, classes, applications, trial[0].weight, trial[0].groups)
+        verdict = ranking.verdict(systems, found, judge, judge_there)
+    notes = list(dict.fromkeys([*found.notes, *said]))
+    return Comparison(
+        systems,
+        named,
+        classes,
+        ranking.by,
+        found.failures,
+        notes,
+        verdict,
+        found.seconds,
+        rows,
+        protocol,
+        judge,
+        ranking.calibrator,
+        encoder,
+    )
+
+
+def _weighty(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Rows of weight 0 are dropped before anything else; last, which are kept if some are not."""
+    X, y = as_rows(X), np.asarray(y)
+    weight = check_weight(sample_weight, len(y))
+    if weight is None or weight.all():
+        return X, y, weight, groups, None
+    kept = np.flatnonzero(weight)
+    return take(X, kept), y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept], kept
+
+
+def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
+    """Applications by name, in class order, without their reject costs."""
+    if isinstance(given, Mapping):
+        parts = {str(name): as_application(part) for name, part in given.items()}
+    else:
+        listed = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
+        applications = [as_application(part) for part in listed]
+        parts = {_said(application): application for application in applications}
+    if not parts:
+        raise InvalidParameterError("applications must name one application at least.")
+    return {name: _plain(part.aligned(classes)) for name, part in parts.items()}
+
+
+def _plain(application: Application) -> Application:
+    plain = Application(
+        dict(zip(application.labels, application.priors.tolist(), strict=True))
+        if application.labels
+        else application.priors,
+        application.costs,
+    )
+    plain.constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
+    return plain
+
+
+def _said(application: Application) -> str:
+    if application.n_classes == 2:
+        return f"effective prior {application.effective_prior:.3g}"
+    equal = np.ptp(application.priors) < 1e-12
+    return "equal priors" if equal else "priors " + ", ".join(f"{prior:.3g}" for prior in application.priors)
+
+
+def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) -> Protocol:
+    if held_out is None:
+        return Folds(rows, *folds_of(rows, folds, seed))
+    judged = RowSet.of(*_pair("held_out", held_out)[:2], None, None, encoder, "held_out")
+    _check_classes(judged.y, np.unique(rows.y), "held_out")
+    return HeldOutSet(rows, judged, seed)
+
+
+def _evaluation(given: Any, encoder: Any, classes: Labels) -> tuple[RowSet, Mapping[str, Any]]:
+    X, y, scores = _pair("evaluation", given)
+    judged = RowSet.of(X, y, None, None, encoder, "evaluation")
+    _check_classes(judged.y, classes, "evaluation")
+    return judged, scores or {}
+
+
+def _pair(name: str, given: Any) -> tuple[Any, Any, Any]:
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+        raise InvalidParameterError(f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.")
+    return given[0], given[1], given[2] if len(given) == 3 else None
+
+
+def _check_classes(y: Labels, classes: Labels, whose: str) -> None:
+    there = np.unique(y)
+    if not np.array_equal(there, classes):
+        raise DegenerateDataError(
+            f"{whose} must have rows of the classes that are compared, {classes.tolist()}, but has {there.tolist()}."
+        )
+
+
+def _candidates(given: Any, shape: Shape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
+    systems = outside_systems(outside, n, n_classes)
+    if given is None:
+        return default_candidates(shape) + systems
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else given
+    if not isinstance(listed, list):
+        return named_candidates(listed) + systems
+    families = [candidate for name in listed if isinstance(name, str) for candidate in family(name, shape)]
+    own = [entry for entry in listed if not isinstance(entry, str)]
+    if not (own or families or systems):
+        raise InvalidParameterError("There is nothing to compare: candidates is empty.")
+    return families + (named_candidates(own) if own else []) + systems
+
+
+def _check_names(candidates: list[Candidate]) -> None:
+    names = [candidate.name for candidate in candidates]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidParameterError(f"Every candidate needs a name of its own, but two are called {twice!r}.")
+
+
+def _identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any]:
+    """What the pieces of a run depend on, besides the candidates, which each piece names."""
+    return {
+        "format": 1,
+        "rows": len(rows.y),
+        "features": int(rows.numbers.shape[1]),
+        "classes": [str(label) for label in classes.tolist()],
+        "data": rows.fingerprint,
+        "folds": protocol.identity,
+        "versions": {name: version(name) for name in ("likely", "numpy", "scipy", "scikit-learn")},
+    }

@@ -1,0 +1,205 @@
+"""The families the library has, each with a small grid of features and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import QuantileTransformer
+
+from likely.exceptions import InvalidParameterError
+from likely.features import LDA, PCA, QuadraticFeatures, RadialFeatures, Standardize
+from likely.models import (
+    FisherClassifier,
+    GaussianClassifier,
+    LeastSquaresClassifier,
+    LogisticRegression,
+    NearestMeanClassifier,
+    Perceptron,
+    make_pipeline,
+)
+from likely.selection.candidates import Candidate
+
+__all__ = ["FAMILIES", "Shape", "default_candidates", "family"]
+
+LADDER = (2, 3, 5, 10, 20, 50, 100, 200)
+"""Numbers of principal components to choose from: the three largest that leave some out."""
+
+MOST_QUADRATIC, MOST_FULL = 60, 2000
+"""Features that are still expanded by their products, and that still have a full covariance."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the grids depend on: the numbers of rows learned from and of features, and whether values are missing."""
+
+    n_rows: int
+    n_features: int
+    has_missing: bool = False
+
+    @property
+    def components(self) -> list[int]:
+        """Numbers of principal components worth a try."""
+        return [k for k in LADDER if k < min(self.n_features, self.n_rows // 2)][-3:]
+
+
+Features = tuple[str, list[Any]]
+"""What they are called, and the steps that make them; no steps for the columns as they are."""
+
+
+def _raw() -> Features:
+    return "raw", []
+
+
+def _standardised() -> Features:
+    return "standardised", [Standardize()]
+
+
+def _gaussianised(shape: Shape) -> Features:
+    # More quantiles than rows between them would only repeat the rows; scikit-learn looks at 10,000 rows.
+    n_quantiles = max(2, min(1000, shape.n_rows // 2))
+    return "Gaussianised", [QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal", random_state=0)]
+
+
+def _projected(shape: Shape, standardised: bool) -> list[Features]:
+    before, said = ([Standardize()], "standardised, ") if standardised else ([], "")
+    return [(f"{said}PCA {k}", [*before, PCA(k)]) for k in shape.components]
+
+
+def _gaussians(shape: Shape) -> list[Candidate]:
+    """Gaussian models by shape; all features but the Gaussianised are learned from the same sums."""
+    models = {
+        "full": GaussianClassifier(),
+        "tied": GaussianClassifier(tied=True),
+        "diagonal": GaussianClassifier("diagonal"),
+        "tied diagonal": GaussianClassifier("diagonal", tied=True),
+    }
+    projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
+    features = [_raw(), _gaussianised(shape), ("LDA", [LDA()]), *projections]
+    return [
+        _candidate("Gaussian", [*steps, model], shape, features=said, covariance=covariance)
+        for said, steps in features
+        for covariance, model in models.items()
+        if covariance.endswith("diagonal") or shape.n_features <= MOST_FULL or "PCA" in said
+    ]
+
+
+def _nearest_means(shape: Shape) -> list[Candidate]:
+    features = [_raw(), _standardised(), ("LDA", [LDA()])]
+    return [
+        _candidate("nearest mean", [*steps, NearestMeanClassifier()], shape, features=said) for said, steps in features
+    ]
+
+
+def _logistics(shape: Shape) -> list[Candidate]:
+    """Linear ones, on a path of the penalty for each kind of features; and with an L1 penalty."""
+    grid = [
+        _candidate("logistic", [*steps, LogisticRegression(strength)], shape, features=said, λ=strength)
+        for said, steps in [_standardised(), _gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
+        for strength in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    ]
+    said, steps = _standardised()
+    return grid + [
+        _candidate("logistic L1", [*steps, LogisticRegression(strength, "l1")], shape, features=said, λ=strength)
+        for strength in (1e-3, 1e-2, 1e-1)
+    ]
+
+
+def _quadratic_logistics(shape: Shape) -> list[Candidate]:
+    """Products of the features, or of as many principal components as can be multiplied out."""
+    features = [_standardised()] if shape.n_features <= MOST_QUADRATIC else []
+    features += [made for made in _projected(shape, standardised=True) if len(features) == 0 and _fits(made)][-1:]
+    return [
+        _candidate(
+            "quadratic logistic",
+            [*steps, QuadraticFeatures(), Standardize(), LogisticRegression(strength)],
+            shape,
+            features=said,
+            λ=strength,
+        )
+        for said, steps in features
+        for strength in (1e-3, 1e-2, 1e-1, 1.0)
+    ]
+
+
+def _fits(features: Features) -> bool:
+    return int(features[1][-1].n_components) <= MOST_QUADRATIC
+
+
+def _radial_logistics(shape: Shape) -> list[Candidate]:
+    said, steps = _standardised()
+    n_centers = min(100, shape.n_rows // 5)
+    if n_centers < 2:
+        return []
+    return [
+        _candidate(
+            "radial logistic",
+            [*steps, RadialFeatures(n_centers, random_state=0), LogisticRegression(strength)],
+            shape,
+            features=said,
+            centers=n_centers,
+            λ=strength,
+        )
+        for strength in (1e-4, 1e-3, 1e-2)
+    ]
+
+
+def _least_squares(shape: Shape) -> list[Candidate]:
+    said, steps = _standardised()
+    return [
+        _candidate("least squares", [*steps, LeastSquaresClassifier(strength)], shape, features=said, λ=strength)
+        for strength in (0.0, 1e-2, 1.0)
+    ]
+
+
+def _fishers(shape: Shape) -> list[Candidate]:
+    return [_candidate("Fisher", [FisherClassifier()], shape, features="raw")]
+
+
+def _perceptrons(shape: Shape) -> list[Candidate]:
+    said, steps = _standardised()
+    model = Perceptron(shuffle=True, random_state=0)
+    return [_candidate("perceptron", [*steps, model], shape, features=said)]
+
+
+FAMILIES: dict[str, Callable[[Shape], list[Candidate]]] = {
+    "gaussian": _gaussians,
+    "nearest-mean": _nearest_means,
+    "logistic": _logistics,
+    "quadratic-logistic": _quadratic_logistics,
+    "radial-logistic": _radial_logistics,
+    "fisher": _fishers,
+    "least-squares": _least_squares,
+    "perceptron": _perceptrons,
+}
+"""Grids by the name that ``compare`` and the command line know them by."""
+
+
+def default_candidates(shape: Shape) -> list[Candidate]:
+    """Every family the library has."""
+    return [candidate for grid in FAMILIES.values() for candidate in grid(shape)]
+
+
+def family(name: str, shape: Shape) -> list[Candidate]:
+    """The grid of one family."""
+    if name not in FAMILIES:
+        raise InvalidParameterError(f"There is no family {name!r}. There are {', '.join(FAMILIES)}.")
+    return FAMILIES[name](shape)
+
+
+def _candidate(of: str, steps: list[Any], shape: Shape, **settings: Any) -> Candidate:
+    """A candidate that learns from columns as numbers, named after its settings."""
+    said = ", ".join(
+        f"{name} {value:g}" if isinstance(value, (int, float)) else str(value) for name, value in settings.items()
+    )
+    if shape.has_missing and not _copes_with_missing(steps):
+        steps = [SimpleImputer(keep_empty_features=True), *steps]
+    estimator = make_pipeline(*steps) if len(steps) > 1 else steps[0]
+    return Candidate(f"{of}: {said}", estimator, of, settings, encoded=True)
+
+
+def _copes_with_missing(steps: list[Any]) -> bool:
+    """Whether missing values are left out of the sums of their columns, and integrated out when scoring."""
+    return len(steps) == 1 and getattr(steps[0], "covariance", None) == "diagonal"

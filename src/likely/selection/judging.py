@@ -1,0 +1,162 @@
+"""Numbers of a leaderboard: what scores cost at each application, as they are, calibrated, and at best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from likely._typing import Floats, Labels
+from likely.calibration import AffineCalibrator
+from likely.decisions import Application
+from likely.evaluation import (
+    Interval,
+    Trials,
+    actual_dcf,
+    bayes_risk,
+    cllr,
+    cross_entropy,
+    min_dcf,
+)
+from likely.evaluation.intervals import Resampled
+from likely.resampling import kfold_calibrate
+
+__all__ = ["Details", "Judge", "Standing"]
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What a system costs.
+
+    Attributes
+    ----------
+    minimum : list of float
+        Normalised cost at each application with the best threshold (two classes), or after the best affine calibration
+        on the same rows (more).
+    actual : list of float
+        Normalised cost of the decisions that the calibrated scores lead to; no row is calibrated by a map that saw it.
+    uncalibrated : list of float
+        That of the scores as they are.
+    cllr : float
+        Of the calibrated scores: cross-entropy at equal priors, 1 where the scores say nothing.
+    min_cllr : float
+        What is left of it at best.
+    """
+
+    minimum: list[float]
+    actual: list[float]
+    uncalibrated: list[float]
+    cllr: float
+    min_cllr: float
+    intervals: dict[str, Interval] = field(default_factory=dict)
+
+
+class Judge:
+    """Truth and applications, against which scores are held.
+
+    Parameters
+    ----------
+    y : array of labels
+    classes : array of labels
+    applications : list of Application
+        In class order.
+    weight, groups
+        Of the rows.
+    """
+
+    def __init__(
+        self, y: Labels, classes: Labels, applications: list[Application], weight: Floats | None, groups: Any
+    ) -> None:
+        self.y, self.classes, self.applications, self.weight, self.groups = y, classes, applications, weight, groups
+        self.is_binary = len(classes) == 2
+        self._setup = {"sample_weight": weight, "groups": groups}
+
+    def calibrated(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
+        """Scores calibrated, or fused, by maps that have not seen their fold."""
+        return kfold_calibrate(calibrator, scores, self.y, folds, self.groups, self.weight)
+
+    def trained(self, calibrator: Any, scores: Floats) -> Any:
+        """A calibrator or fuser trained on all scores."""
+        return clone(calibrator).fit(scores, self.y, sample_weight=self.weight)
+
+    def standing(self, scores: Floats, calibrated: Floats) -> Standing:
+        """Numbers of a system, without intervals."""
+        return self._of_two(scores, calibrated) if self.is_binary else self._of_more(scores, calibrated)
+
+    def _of_two(self, scores: Floats, calibrated: Floats) -> Standing:
+        raw, mapped = (Trials(self.y, part, sample_weight=self.weight) for part in (scores, calibrated))
+        minima, as_is = raw.min_dcf(self.applications), raw.actual_dcf(self.applications)
+        actuals = mapped.actual_dcf(self.applications)
+        return Standing(minima.tolist(), actuals.tolist(), as_is.tolist(), mapped.cllr(), raw.min_cllr())
+
+    def _of_more(self, scores: Floats, calibrated: Floats) -> Standing:
+        """As :func:`bayes_risk_after_affine` has it, with one calibration for all applications of the same priors."""
+        equal = Application.equal(len(self.classes)).priors
+        calibrations = {app.priors.tobytes(): app.priors for app in self.applications} | {equal.tobytes(): equal}
+        best = {
+            key: self.trained(AffineCalibrator(priors), scores).transform(scores)
+            for key, priors in calibrations.items()
+        }
+        minima = [self._risk(best[app.priors.tobytes()], app) for app in self.applications]
+        as_is, actuals = ([self._risk(part, app) for app in self.applications] for part in (scores, calibrated))
+        return Standing(minima, actuals, as_is, self._entropy(calibrated), self._entropy(best[equal.tobytes()]))
+
+    def _risk(self, scores: Floats, application: Application) -> float:
+        return bayes_risk(self.y, scores, application, labels=self.classes, sample_weight=self.weight)
+
+    def _entropy(self, scores: Floats) -> float:
+        """Cross-entropy at equal priors, 1 where the scores say nothing."""
+        nats = cross_entropy(self.y, scores, labels=self.classes, sample_weight=self.weight)
+        return float(nats / np.log(len(self.classes)))
+
+    def details(self, scores: Floats, calibrated: Floats) -> Details:
+        """What costs and Cllr are in resamples of the rows; minima only of two classes, whose search is quick."""
+        found = {
+            "actual": Resampled.of(self._costs("actual") | {"cllr": self._cllr()}, self.y, calibrated, **self._setup)
+        }
+        if self.is_binary:
+            found["minimum"] = Resampled.of(self._costs("minimum"), self.y, scores, **self._setup)
+        return Details(found, [str(i) for i in range(len(self.applications))])
+
+    def _costs(self, which: str) -> dict[str, Any]:
+        """The cost at each application."""
+        if self.is_binary:
+            metric = min_dcf if which == "minimum" else actual_dcf
+            return {str(i): partial(metric, applications=app) for i, app in enumerate(self.applications)}
+        return {
+            str(i): partial(bayes_risk, application=app, labels=self.classes) for i, app in enumerate(self.applications)
+        }
+
+    def _cllr(self) -> Any:
+        return cllr if self.is_binary else partial(cross_entropy, labels=self.classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """Resampled costs of a system: "minimum" (of two classes) and "actual", by application."""
+
+    found: dict[str, Resampled]
+    names: list[str]
+
+    def intervals(self) -> dict[str, Interval]:
+        """Intervals of costs, as arrays over the applications, and of two classes' Cllr."""
+        parts = {which: self._together(resampled) for which, resampled in self.found.items()}
+        return parts | ({"cllr": self.found["actual"].interval("cllr")} if "minimum" in self.found else {})
+
+    def _together(self, resampled: Resampled) -> Interval:
+        parts = [resampled.interval(name) for name in self.names]
+        estimate, low, high = (np.array([getattr(part, end) for part in parts]) for end in ("estimate", "low", "high"))
+        return Interval(estimate, low, high, parts[0].level)
+
+    def p_value(self, best: Details, by: str) -> float:
+        """How often a difference to the best, in what systems are put in order by, would come about if there were none.
+
+        Of more than two classes' minima that of the actual costs.
+        """
+        which = "minimum" if by == "minimum" and "minimum" in self.found else "actual"
+        names = ["cllr"] if by == "cllr" else self.names
+        first, second = (each.found[which].mean(names, by) for each in (best, self))
+        return float(first.difference_to(second, by).p_value)

@@ -1,0 +1,128 @@
+"""How rows are kept apart from the models that score them: folds, groups, one at a time, or a held-out set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
+
+from likely._validation import check_option, encode_labels, is_count
+from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.resampling.folds import Split
+from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
+from likely.resampling.kfold import kfold_held_out
+from likely.selection.candidates import described, digest
+from likely.selection.data import RowSet
+from likely.selection.families import Shape
+
+__all__ = ["Folds", "HeldOutSet", "Protocol", "folds_of"]
+
+
+class Protocol:
+    """Which rows are judged, and who scores them.
+
+    Attributes
+    ----------
+    judged : RowSet
+        The rows that candidates are compared on.
+    """
+
+    judged: RowSet
+    n_training: int
+    said: str
+
+    def shape(self, rows: RowSet) -> Shape:
+        """What the grids of candidates depend on."""
+        return Shape(self.n_training, int(rows.numbers.shape[1]), rows.has_missing or self.judged.has_missing)
+
+    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
+        """Scores of the judged rows by models that have not seen them."""
+        raise NotImplementedError
+
+    def cv(self) -> Any:
+        """The folds that calibrators are judged by, as a list of (train, test) positions of judged rows."""
+        raise NotImplementedError
+
+    @property
+    def identity(self) -> str:
+        """What tells it from others, besides the rows."""
+        raise NotImplementedError
+
+
+class Folds(Protocol):
+    """Every row is judged, scored by models trained without its fold."""
+
+    def __init__(self, rows: RowSet, splitter: Any, said: str) -> None:
+        self.judged, self.said = rows, said
+        self.split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
+        self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
+
+    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
+        return kfold_held_out(models, self.split if encoded else self.split.of_rows(self.judged.X))
+
+    def cv(self) -> Any:
+        if self.split.leaves_one_out:
+            return list(folds_of(self.judged, 5, 0)[0].split(self.judged.numbers, self.judged.y, self.judged.groups))
+        return [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
+
+    @property
+    def identity(self) -> str:
+        folds = self.split.fold_of_row
+        return f"{self.said} ({digest(str(described([folds, *self.split.trains])))})"
+
+
+class HeldOutSet(Protocol):
+    """Rows of their own are judged, scored by models trained on all others."""
+
+    def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
+        self.training, self.judged, self._seed = training, judged, seed
+        self.n_training, self.said = len(training.y), "held-out rows"
+
+    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
+        train = self.training
+        rows = Rows(train.rows_for(encoded), train.y, train.weight, self.judged.rows_for(encoded))
+        return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
+
+    def cv(self) -> Any:
+        splitter = folds_of(self.judged, 5, self._seed)[0]
+        return list(splitter.split(self.judged.numbers, self.judged.y, self.judged.groups))
+
+    @property
+    def identity(self) -> str:
+        return f"held out ({self.judged.fingerprint})"
+
+
+def folds_of(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
+    """A splitter, and its name: K folds shuffled and stratified, and grouped where groups are given."""
+    if isinstance(folds, str):
+        check_option("folds", folds, ("leave-one-out",))
+        return LeaveOneOut(), "leave-one-out"
+    if not is_count(folds, 2, 10**9):
+        if isinstance(folds, (int, float)):
+            raise InvalidParameterError(
+                f"folds must be a whole number from 2 on, a splitter or 'leave-one-out', but is {folds!r}."
+            )
+        return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
+    _check_frequent(rows, int(folds))
+    make: Callable[..., Any] = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
+    name = f"{folds} folds" + ("" if rows.groups is None else " of groups")
+    return make(int(folds), shuffle=True, random_state=seed), name
+
+
+def _check_frequent(rows: RowSet, n_folds: int) -> None:
+    """Every class must be in every fold, or some models would not be tested on it, or not learn it."""
+    classes, codes = encode_labels(rows.y)
+    units = np.bincount(codes, minlength=len(classes))
+    what = "rows"
+    if rows.groups is not None:
+        pairs = np.unique(np.column_stack([codes, np.unique(rows.groups, return_inverse=True)[1]]), axis=0)
+        units, what = np.bincount(pairs[:, 0], minlength=len(classes)), "groups"
+    rarest = int(units.argmin())
+    if units[rarest] < n_folds:
+        fewer = f"set folds={units[rarest]}, " if units[rarest] > 1 else ""
+        raise DegenerateDataError(
+            f"Class {classes.tolist()[rarest]!r} has {units[rarest]} {what}, fewer than the {n_folds} folds, so some "
+            f"would be without it. To go on, {fewer}gather more of it, or leave it out."
+        )

@@ -1,0 +1,124 @@
+"""From scores to systems in order: judged, calibrated, fused, and judged again elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Floats
+from likely.blocks import for_each
+from likely.calibration import LogisticFusion
+from likely.exceptions import DegenerateDataError
+from likely.resampling.scoring import floor_of, in_classes
+from likely.selection.candidates import Candidate
+from likely.selection.comparison import System
+from likely.selection.judging import Judge
+from likely.selection.scoring import Scored
+from likely.selection.verdicts import Judged, Verdict, cost_of
+
+__all__ = ["Ranking"]
+
+DETAILED = 10
+"""Systems at the head of the board that get intervals and a test against the best."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """How systems are put in order and fused, and by what they are calibrated."""
+
+    by: str
+    fuse: int
+    calibrator: Any
+
+    def systems(self, found: Scored, judge: Judge, folds: Any) -> tuple[list[System], list[str]]:
+        """All systems, the best first, and what the library said of them."""
+        if not found.scores:
+            raise DegenerateDataError(f"No candidate could be compared. {_first_failure(found)}")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            single = for_each(lambda name: self._single(found, name, judge, folds), list(found.scores))
+            ordered = self._ordered(single)
+            ordered = self._ordered(ordered + self._fusions(ordered, judge, folds))
+            detailed = self._detailed(ordered[:DETAILED], judge)
+        notes = list(dict.fromkeys(str(warning.message) for warning in caught))
+        return detailed + ordered[DETAILED:], notes
+
+    def _single(self, found: Scored, name: str, judge: Judge, folds: Any) -> System:
+        candidate, raw = found.candidates[name], found.scores[name]
+        scores = in_classes(raw, len(judge.classes), _floor(candidate, raw))
+        calibrated = judge.calibrated(self.calibrator, scores, folds)
+        return System(
+            name, candidate.family, [candidate], [raw], scores, calibrated, judge.standing(scores, calibrated)
+        )
+
+    def _fusions(self, ordered: list[System], judge: Judge, folds: Any) -> list[System]:
+        """The best of the best two families fused, of the best three, and so on."""
+        best = {system.family: system for system in reversed(ordered)}
+        leaders = sorted(best.values(), key=lambda system: ordered.index(system))[: self.fuse]
+        return for_each(lambda k: self._fused(leaders[:k], judge, folds), list(range(2, len(leaders) + 1)))
+
+    def _fused(self, members: list[System], judge: Judge, folds: Any) -> System:
+        inputs = np.stack([member.scores for member in members], axis=1)
+        fused = judge.calibrated(LogisticFusion(), inputs, folds)
+        name = "fusion: " + " + ".join(member.family for member in members)
+        parts = [member.parts[0] for member in members]
+        return System(
+            name, "fusion", parts, [member.raw[0] for member in members], fused, fused, judge.standing(fused, fused)
+        )
+
+    def _ordered(self, systems: list[System]) -> list[System]:
+        """By cost; of equal cost by Cllr, and then as they came, the simpler first."""
+        return sorted(systems, key=lambda system: (cost_of(system.standing, self.by), system.standing.cllr))
+
+    def _detailed(self, ordered: list[System], judge: Judge) -> list[System]:
+        """With intervals, and a paired test against the first."""
+        details = for_each(lambda system: judge.details(system.scores, system.calibrated), ordered)
+        return [
+            replace(
+                system,
+                standing=replace(system.standing, intervals=own.intervals()),
+                p_value=own.p_value(details[0], self.by) if place else None,
+            )
+            for place, (system, own) in enumerate(zip(ordered, details, strict=True))
+        ]
+
+    def verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> Verdict:
+        """How all systems do on the evaluation rows, calibrated by what was learned before."""
+        known = [system for system in systems if all(part.name in found.evaluation for part in system.parts)]
+        mapped = for_each(lambda system: self._carried(system, found, judge), known)
+        judged = [
+            Judged(system.name, system.family, there.standing(*scores))
+            for system, scores in zip(known, mapped, strict=True)
+        ]
+        order = sorted(range(len(known)), key=lambda i: (cost_of(judged[i].standing, self.by), judged[i].standing.cllr))
+        place = order.index(0) + 1
+        best, own = (there.details(*mapped[i]) for i in (order[0], 0))
+        p_value = 1.0 if place == 1 else own.p_value(best, self.by)
+        judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
+        return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
+
+    def _carried(self, system: System, found: Scored, judge: Judge) -> tuple[Floats, Floats]:
+        """Scores of the evaluation rows, and they calibrated, or fused, by maps trained on the rows compared on."""
+        n_classes = len(judge.classes)
+        floors = [_floor(part, raw) for part, raw in zip(system.parts, system.raw, strict=True)]
+        new = [
+            in_classes(found.evaluation[p.name], n_classes, floor)
+            for p, floor in zip(system.parts, floors, strict=True)
+        ]
+        if not system.is_fusion:
+            return new[0], judge.trained(self.calibrator, system.scores).transform(new[0])
+        old = [in_classes(raw, n_classes, floor) for raw, floor in zip(system.raw, floors, strict=True)]
+        fused = judge.trained(LogisticFusion(), np.stack(old, axis=1)).transform(np.stack(new, axis=1))
+        return fused, fused
+
+
+def _floor(candidate: Candidate, raw: Floats) -> float:
+    return -np.inf if candidate.estimator is None else floor_of(raw, candidate.estimator)
+
+
+def _first_failure(found: Scored) -> str:
+    name, reason = next(iter(found.failures.items()), ("", ""))
+    return f"The first, {name!r}, failed: {reason}"

@@ -1,0 +1,103 @@
+"""Scores of all candidates, from the store or from work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Floats
+from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
+from likely.selection.batches import Outcome, batches_of, run_batch
+from likely.selection.candidates import Candidate, outside_systems
+from likely.selection.data import RowSet
+from likely.selection.protocols import Protocol
+from likely.selection.store import MemoryStore
+
+__all__ = ["Progress", "Scored", "scored"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a comparison has come: candidates done, of how many, and what comes next."""
+
+    done: int
+    total: int
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Candidates with their scores of the rows compared on, and of the evaluation rows.
+
+    A candidate without scores of the one or the other has failed.
+    """
+
+    candidates: dict[str, Candidate]
+    scores: dict[str, Floats]
+    evaluation: dict[str, Floats]
+    failures: dict[str, str]
+    notes: list[str]
+    seconds: float
+
+
+def scored(
+    candidates: list[Candidate],
+    rows: RowSet,
+    protocol: Protocol,
+    trial: tuple[RowSet, Mapping[str, Any]] | None,
+    store: MemoryStore,
+    progress: Callable[[Progress], None] | None,
+) -> Scored:
+    """Scores of all candidates: those of outside systems as they are, all others batch by batch."""
+    n_classes, batches = len(np.unique(rows.y)), batches_of(candidates)
+    outside = {each.name: each.scores for each in candidates if each.scores is not None}
+    steps = [(batch, partial(_of_protocol, protocol), "scores", len(protocol.judged.y)) for batch in batches]
+    evaluation: dict[str, Floats] = {}
+    if trial is not None:
+        there = outside_systems(trial[1], len(trial[0].y), n_classes)
+        evaluation = {each.name: each.scores for each in there if each.scores is not None}
+        steps += [(batch, partial(_of_trial, rows, trial[0]), "evaluation", len(trial[0].y)) for batch in batches]
+    outcomes: dict[str, list[Outcome]] = {"scores": [], "evaluation": []}
+    done, total = 0, sum(len(step[0].candidates) for step in steps)
+    for batch, score, room, n in steps:
+        _tell(progress, Progress(done, total, batch.name))
+        suffix = "" if trial is None or room == "scores" else trial[0].fingerprint
+        outcomes[room].append(run_batch(batch, score, n, n_classes, store, room, suffix))
+        done += len(batch.candidates)
+    _tell(progress, Progress(done, total, "judging"))
+    return _gathered(candidates, outside, evaluation, outcomes)
+
+
+def _of_protocol(protocol: Protocol, models: dict[int, Any], encoded: bool) -> HeldOut:
+    return protocol.scores(models, encoded)
+
+
+def _of_trial(rows: RowSet, there: RowSet, models: dict[int, Any], encoded: bool) -> HeldOut:
+    """Scores of the evaluation rows by models trained on everything."""
+    parts = Rows(rows.rows_for(encoded), rows.y, rows.weight, there.rows_for(encoded))
+    return held_out_scores({i: chain_of(model) for i, model in models.items()}, parts)
+
+
+def _gathered(
+    candidates: list[Candidate],
+    outside: dict[str, Floats],
+    evaluation: dict[str, Floats],
+    outcomes: dict[str, list[Outcome]],
+) -> Scored:
+    every = [*outcomes["scores"], *outcomes["evaluation"]]
+    failures = {name: reason for outcome in every for name, reason in outcome.failures.items()}
+    scores = outside | {name: part for outcome in outcomes["scores"] for name, part in outcome.scores.items()}
+    there = evaluation | {name: part for outcome in outcomes["evaluation"] for name, part in outcome.scores.items()}
+    notes = list(dict.fromkeys(note for outcome in every for note in outcome.notes))
+    names = {candidate.name: candidate for candidate in candidates if candidate.name not in failures}
+    kept = {name: scores[name] for name in names}
+    return Scored(names, kept, there, failures, notes, sum(outcome.seconds for outcome in every))
+
+
+def _tell(progress: Callable[[Progress], None] | None, how_far: Progress) -> None:
+    if progress is not None:
+        progress(how_far)
