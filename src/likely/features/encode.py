@@ -12,6 +12,7 @@ from likely._typing import Floats, Labels
 from likely._validation import check_weight, is_count
 from likely.blocks import all_or_nothing
 from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.features.categories import Categories
 from likely.features.frames import Table, opened
 from likely.tables.cells import distinct, kind_of, numbers_of
 
@@ -94,59 +95,49 @@ class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         with all_or_nothing(self):
             table = opened(self, X, reset=True)
             weight = check_weight(sample_weight, table.n)
-            learned = [(None, None)] * len(table.names) if table.is_numeric() else _learned(table, weight)
+            found = [None] * len(table.names) if table.is_numeric() else self._found(table, weight)
             self.columns_ = table.names
-            self.categories_ = [texts for texts, _ in learned]
-            self.shares_ = [shares for _, shares in learned]
-            self.n_kept_ = [min(len(texts or ()), self.most_categories) for texts in self.categories_]
+            self.categories_ = [None if column is None else column.texts for column in found]
+            self.shares_ = [None if column is None else column.shares for column in found]
+            self.n_kept_ = [0 if column is None else column.kept for column in found]
         return self
+
+    def _found(self, table: Table, weight: Floats | None) -> list[Categories | None]:
+        """What each column's categories are, None for one of numbers."""
+        columns = (column for _, column in table.columns("Encode", table.names))
+        return [
+            None if kind_of(column) == "number" else Categories.of(column, weight, self.most_categories)
+            for column in columns
+        ]
 
     def transform(self, X: Any) -> Floats:
         """Encode rows; the result has shape (n, n_outputs)."""
         check_is_fitted(self)
-        table = opened(self, X, reset=False)
-        if table.is_numeric() and all(texts is None for texts in self.categories_):
+        table, codings = opened(self, X, reset=False), self._codings()
+        if table.is_numeric() and not any(codings):
             return _finite(table)
-        codings = [self._coding(at) for at in range(len(self.columns_))]
-        widths = [1 if coding is None else coding.shape[1] for coding in codings]
-        out = np.empty((table.n, sum(widths)))
-        ends = np.cumsum(widths).tolist()
+        ends = np.cumsum([0, *(1 if coding is None else len(coding.indicators()) for coding in codings)]).tolist()
+        out = np.empty((table.n, ends[-1]))
         for at, (name, column) in enumerate(table.columns("Encode", self.columns_)):
-            part = out[:, ends[at] - widths[at] : ends[at]]
-            if (coding := codings[at]) is None:
-                part[:, 0] = _numbers(name, column)
-            else:
-                part[:] = coding[_places(column, self.categories_[at])]
+            coding = codings[at]
+            encoded = _numbers(name, column)[:, None] if coding is None else coding.encoded(column)
+            out[:, ends[at] : ends[at + 1]] = encoded
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> Labels:
         """Names of the outputs, such as "age" and "purpose=radio"."""
         names: list[str] = []
-        for at, name in enumerate(super().get_feature_names_out(input_features).tolist()):
-            names += [name] if self.categories_[at] is None else [f"{name}={said}" for said in self._indicators(at)]
+        for name, coding in zip(super().get_feature_names_out(input_features), self._codings(), strict=True):
+            names += [name] if coding is None else [f"{name}={said}" for said in coding.indicators()]
         return np.array(names, dtype=object)
 
-    def _indicators(self, at: int) -> list[str]:
-        """What the indicators of a column of categories say."""
-        texts, kept = self.categories_[at], self.n_kept_[at]
-        other = ["(other)"] if len(texts) > kept else []
-        missing = ["(missing)"] if texts and self.shares_[at][-1] > 0 else []
-        return [*texts[1:kept], *other, *missing]
-
-    def _coding(self, at: int) -> Floats | None:
-        """A row of indicators for each category of a column, then for a missing one, and for one not seen."""
-        texts, kept, shares = self.categories_[at], self.n_kept_[at], self.shares_[at]
-        if texts is None:
-            return None
-        rows = np.zeros((len(texts) + 2, len(self._indicators(at))))
-        rows[np.arange(1, kept), np.arange(kept - 1)] = 1.0
-        rows[kept:-2, kept - 1 : kept] = 1.0
-        if shares[-1] > 0:
-            rows[-2, -1:] = 1.0
-        rows[-1] = shares @ rows[:-1]
-        if not shares[-1] > 0:
-            rows[-2] = rows[-1]
-        return rows
+    def _codings(self) -> list[Categories | None]:
+        """How each column is encoded, None for one of numbers."""
+        columns = zip(self.categories_, self.shares_, self.n_kept_, strict=True)
+        return [
+            None if texts is None or shares is None else Categories(texts, shares, kept)
+            for texts, shares, kept in columns
+        ]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -158,61 +149,38 @@ class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return tags
 
 
-def _learned(table: Table, weight: Floats | None) -> list[Any]:
-    """For each column nothing if it holds numbers, else its categories and their shares."""
-    kinds = ((column, kind_of(column)) for _, column in table.columns("Encode", table.names))
-    return [(None, None) if kind == "number" else _frequencies(column, weight) for column, kind in kinds]
-
-
-def _frequencies(column: Any, weight: Floats | None) -> tuple[list[str], Floats]:
-    """The categories of a column by falling frequency, and their shares, with that of the missing after them."""
-    texts, codes = distinct(column)
-    sums = np.bincount(codes + 1, weight, minlength=len(texts) + 1)
-    shares = sums / sums.sum()
-    # Sums of weights in another order may differ by rounding, and equally frequent categories must not.
-    ranks = (-shares.round(12)).tolist()
-    order = sorted((at for at in range(len(texts)) if sums[at + 1] > 0), key=lambda at: (ranks[at + 1], texts[at]))
-    return [texts[at] for at in order], np.append(shares[1:][order], shares[0])
-
-
-def _places(column: Any, categories: list[str]) -> Any:
-    """Each row's place among the categories, or after them where it is missing, or last where it was not seen."""
-    texts, codes = distinct(column)
-    places = {text: at for at, text in enumerate(categories)}
-    # The code of a missing cell is -1.
-    found = [places.get(text, len(categories) + 1) for text in texts] + [len(categories)]
-    return np.array(found)[codes]
-
-
 def _numbers(name: Any, column: Any) -> Floats:
     """A column that held numbers at the fit as numbers."""
-    if kind_of(column) == "category":
-        texts, codes = distinct(column)
-        if not texts:
-            return np.full(len(codes), np.nan)
-        row = int((codes >= 0).argmax())
-        raise InvalidDataError(
-            f"Column {name!r} held numbers when Encode was fitted, but now holds text: row {row} has "
-            f"{texts[codes[row]]!r}. Correct it, or fit again with the column as text."
-        )
-    values = numbers_of(column)
-    if np.isinf(values).any():
-        raise InvalidDataError(
-            f"Numbers must be finite or missing, but row {int(np.isinf(values).argmax())} of column {name!r} is "
-            f"{values[np.isinf(values).argmax()]}. Correct it, or leave it empty."
-        )
-    return values
+    if kind_of(column) == "number":
+        values = numbers_of(column)
+        _check_finite(name, values)
+        return values
+    texts, codes = distinct(column)
+    if not texts:
+        return np.full(len(codes), np.nan)
+    row = int((codes >= 0).argmax())
+    raise InvalidDataError(
+        f"Column {name!r} held numbers when Encode was fitted, but now holds text: row {row} has "
+        f"{texts[codes[row]]!r}. Correct it, or fit again with the column as text."
+    )
 
 
 def _finite(table: Table) -> Floats:
     """An array of numbers in double precision, none of them infinite."""
     values = np.asarray(table.array, dtype=np.float64)
-    if values.size and not np.isfinite(values.sum()):
-        for at, name in enumerate(table.names):
-            if np.isinf(values[:, at]).any():
-                row = int(np.isinf(values[:, at]).argmax())
-                raise InvalidDataError(
-                    f"Numbers must be finite or missing, but row {row} of column {name!r} is {values[row, at]}. "
-                    "Correct it, or leave it empty."
-                )
+    with np.errstate(all="ignore"):
+        doubtful = not np.isfinite(values.sum())
+    if doubtful:
+        for name, column in zip(table.names, values.T, strict=True):
+            _check_finite(name, column)
     return values
+
+
+def _check_finite(name: Any, values: Floats) -> None:
+    bad = np.isinf(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InvalidDataError(
+            f"Numbers must be finite or missing, but row {row} of column {name!r} is {values[row]}. Correct it, or "
+            "leave it out."
+        )

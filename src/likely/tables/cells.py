@@ -53,9 +53,9 @@ def texts_of(column: Any) -> Any:
 
 def distinct(column: Any) -> tuple[list[str], Integers]:
     """The distinct texts of an Arrow column in order of occurrence, and each row's place among them: -1 for null."""
-    encoded = texts_of(column).dictionary_encode()
-    if hasattr(encoded, "unify_dictionaries"):
-        encoded = encoded.unify_dictionaries().combine_chunks()
+    texts = texts_of(column)
+    # One chunk first: joining the dictionaries of a thousand chunks of distinct texts takes minutes.
+    encoded = (texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.intp)
     return encoded.dictionary.to_pylist(), codes
 

@@ -14,7 +14,7 @@ from likely.exceptions import TableError
 from likely.tables.columns import refuse_no_rows
 from likely.tables.content import check_content
 from likely.tables.files import FilePath, arrow, delimiter_of, existing, read_header, read_table, suffix_of
-from likely.tables.npz import read_arrays
+from likely.tables.npz import read_npz
 from likely.tables.roles import Roles
 from likely.tables.summary import ColumnSummary, check_feature, check_finite, summary_of
 from likely.tables.text import TextColumns
@@ -146,7 +146,7 @@ def read_data(
     check_content(file)
     roles = Roles(target, groups, weight, _names(scores), _names(categories), _names(exclude))
     if suffix_of(file, ".npz") == ".npz":
-        arrays, matrix, roles = read_arrays(file, roles)
+        arrays, matrix, roles = read_npz(file, roles)
         columns: Columns = TypedColumns(file, arrow().table(arrays))
         if matrix is not None:
             return _table(columns, roles, matrix, _matrix_summaries(columns, roles, matrix))

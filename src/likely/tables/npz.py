@@ -15,10 +15,10 @@ from likely.tables.cells import column_of
 from likely.tables.header import check_distinct, check_there
 from likely.tables.roles import Roles
 
-__all__ = ["read_arrays"]
+__all__ = ["read_npz"]
 
 
-def read_arrays(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
+def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
     """The columns that go with the target, or else with the one array of rows; and what they are for.
 
     Where one array of numbers holds all features it comes apart from the columns, as it is stored.
