@@ -162,6 +162,24 @@ def test_infinite_numbers_are_texts_in_json(told, tmp_path, run):
     assert told("evaluate certain.csv --no-intervals")["systems"][0]["cllr"]["estimate"] == "inf"
 
 
+@pytest.mark.parametrize(
+    ("scores", "verdict"),
+    [
+        (lambda y, noise: noise, "No threshold does clearly better than deciding without looking."),
+        (lambda y, noise: noise / 4 + 0.5, "No threshold does clearly better"),
+        (lambda y, noise: 2 * noise + np.where(y, 2, -2), "Well calibrated"),
+        (lambda y, noise: 6 * noise + np.where(y, 6, -6), "but not at other priors, as Cllr shows: calibrate them."),
+        (lambda y, noise: 2 * noise + np.where(y, 5, 1), "% more than they could: calibrate them."),
+        (lambda y, noise: -2 * noise + np.where(y, -2, 2), "Targets score lower than the rest"),
+    ],
+)
+def test_verdicts_are_what_the_scores_deserve(told, tmp_path, rng, scores, verdict):
+    y = rng.random(2000) < 0.5
+    write_scores(tmp_path / "scores.csv", y.astype(int), scores(y, rng.normal(size=2000)))
+
+    assert verdict in told("evaluate scores.csv --resamples 100")["systems"][0]["verdict"]
+
+
 def test_too_few_rows_for_intervals_are_noted(run, tmp_path):
     write_scores(tmp_path / "few.csv", ["a", "b", "b"], [0.0, 1.0, 2.0])
 
@@ -281,6 +299,12 @@ def test_unlabelled_scores_are_decided_and_stand_in_json_where_no_file_is_writte
     assert set(facts["columns"]["decision"]) == {"yes", "not yes"}
     assert facts["application"]["threshold"] == 0
     assert "confusion" not in facts
+
+
+def test_the_names_of_columns_are_the_classes_where_there_are_no_labels(told, tmp_path):
+    write_columns(tmp_path / "pair.csv", {"b": np.array([0.0, 3.0]), "a": np.array([1.0, 0.0])})
+
+    assert told("decide pair.csv --positive b")["columns"] == {"llr": [-1.0, 3.0], "decision": ["a", "b"]}
 
 
 def test_decisions_among_three_classes_follow_priors_and_costs(run, three, tmp_path):

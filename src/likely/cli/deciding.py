@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely._typing import Labels
-from likely.cli.applications import listing
+from likely._numerics import difference
+from likely.cli.applications import listing, target_of
 from likely.cli.modelling import Scored
 from likely.cli.scorefiles import Scores, evidence_of, read_any
 from likely.exceptions import TableError
@@ -39,15 +39,13 @@ def _without_truth(table: Scores, positive: str | None) -> Scored:
         target = "target" if positive is None else positive
         other = "nontarget" if positive is None else f"not {positive}"
         return Scored([other, target], target, table.scores[:, 0], table.labels)
-    classes: list[Any] = list(table.names)
-    whole = all(name.isdecimal() for name in classes)
-    labels: Labels | None = table.labels
-    classes = [int(name) for name in classes] if whole else classes
-    if len(classes) == 2:
-        at = 1 if positive is None else [str(k) for k in classes].index(positive) if positive in table.names else 1
-        llr = table.scores[:, at] - table.scores[:, 1 - at]
-        return Scored(classes, classes[at], llr, labels)
-    return Scored(classes, None, table.scores, labels)
+    whole = all(name.isdecimal() for name in table.names)
+    classes: list[Any] = [int(name) for name in table.names] if whole else list(table.names)
+    if len(classes) > 2:
+        return Scored(classes, None, table.scores, table.labels)
+    target = target_of(positive, classes)
+    at = classes.index(target)
+    return Scored(classes, target, difference(table.scores[:, at], table.scores[:, 1 - at]), table.labels)
 
 
 def _check_one(names: Sequence[str]) -> None:

@@ -54,8 +54,8 @@ def _show_systems(facts: dict[str, Any]) -> None:
     out.print(f"{facts['rows']} rows: {counts}. The target is {facts['target']}.\n")
     for system in facts["systems"]:
         out.print(_system_table(system))
-        out.print(f" Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
-        out.print(f" {system['verdict']}\n")
+        out.print(f"Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
+        out.print(f"{system['verdict']}\n")
     if "differences" in facts:
         _show_differences(facts["differences"])
     out.print(

@@ -107,22 +107,27 @@ def _none(like: Any) -> Any:
 
 def _verdict(system: dict[str, Any]) -> str:
     """In plain words, at the application where it is worst."""
-    if system["auc"]["estimate"] < 0.5:
+    if _most(system["auc"]) < 0.5:
         return "Targets score lower than the rest: change the sign, or name the other class by --positive."
     worst = max(system["costs"], key=lambda cost: cost["loss"]["estimate"])
     actual, minimum = worst["actual"]["estimate"], worst["minimum"]["estimate"]
     at = f"At {worst['application']} they cost"
+    if actual < 1 + SLIGHT and min(_most(cost["minimum"]) for cost in system["costs"]) > 0.99:
+        return "No threshold does clearly better than deciding without looking."
     if actual > 1:
-        return f"{at} {actual:.3g} times what deciding without looking does: calibrate them before deciding."
+        return f"{at} more than deciding without looking, {actual:.2f} times as much: calibrate them before deciding."
     if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01):
         chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
         remedy = ", which with so few rows may be chance" if chance else ": calibrate them"
         return f"{at} {_more(actual, minimum)}{remedy}."
-    if min(cost["minimum"]["estimate"] for cost in system["costs"]) > 0.99:
-        return "No threshold does better than deciding without looking."
     if _matters(system["cllr"], system["min_cllr"]["estimate"]):
         return f"{at} about what they could, but not at other priors, as Cllr shows: calibrate them."
     return "Well calibrated: they cost about what they could."
+
+
+def _most(value: dict[str, Any]) -> float:
+    """The upper end of a number's interval, or itself."""
+    return float(value["estimate"] if value["high"] is None else value["high"])
 
 
 def _matters(actual: dict[str, Any], possible: float) -> bool:

@@ -14,7 +14,6 @@ from likely._typing import Floats
 from likely.cli.guarding import writing
 from likely.cli.scorefiles import Evidence, Scores, evidence_of
 from likely.exceptions import InvalidParameterError, ModelFileError, TableError
-from likely.persistence import load, read_about, save
 from likely.resampling import kfold_calibrate
 
 __all__ = ["Learned", "check_labelled", "cllrs", "judgeable", "keep", "learned", "loaded", "refuse_both", "written"]
@@ -40,6 +39,8 @@ def learned(untrained: Any, scores: Floats, evidence: Evidence, folds: int) -> L
 
 def keep(trained: Any, path: Path, verb: str, evidence: Evidence, label: str) -> None:
     """Save a map with what it is of."""
+    from likely.persistence import save
+
     about = {
         "made_by": f"likely {verb}",
         "target": label,
@@ -52,6 +53,8 @@ def keep(trained: Any, path: Path, verb: str, evidence: Evidence, label: str) ->
 
 def loaded(path: Path, verb: str) -> tuple[Any, dict[str, Any]]:
     """A saved map and what was kept about it, if it is one for this verb."""
+    from likely.persistence import load, read_about
+
     found = load(path)
     kind = type(found).__name__
     if _VERBS.get(kind) != verb:
