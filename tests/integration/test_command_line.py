@@ -332,6 +332,8 @@ def test_a_model_file_is_described_with_its_parts(run, told, tumours):
     assert facts["classes"] == ["benign", "malignant"]
     assert facts["about"]["target"] == "diagnosis"
     assert "diagnosis" in run("inspect model.likely").stdout
+    Path("model.likely").rename("model.v2")
+    assert told("inspect model.v2")["steps"] == facts["steps"]
 
 
 # Applications from options.

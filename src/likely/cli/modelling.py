@@ -68,8 +68,20 @@ def scored(model: Path, file: Path, label: str | None, positive: str | None) -> 
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file's name says that it holds a model."""
-    return path.suffix.lower() == ".likely"
+    """Whether a file holds a model: its name says so, or is no table's while its content begins like a model's."""
+    if path.suffix.lower() == ".likely":
+        return True
+    try:
+        existing(path, ".npz")
+    except TableError:
+        return path.is_file() and _begins_like_a_model(path)
+    return False
+
+
+def _begins_like_a_model(path: Path) -> bool:
+    with open(path, "rb") as file:
+        start = file.read(9)
+    return len(start) == 9 and start.endswith(b"{") and int.from_bytes(start[:8], "little") < path.stat().st_size
 
 
 def _loaded(path: Path) -> tuple[Any, dict[str, Any]]:
