@@ -17,12 +17,16 @@ from likely.cli.options import with_options_expanded
 __all__ = ["app", "run"]
 
 VERBS = {
+    "compare": ("likely.cli.compare:compare", "Compare all model families on a file, and keep the best."),
     "inspect": ("likely.cli.inspect:inspect", "Say what is in a file of data, or in a model file."),
+    "fit": ("likely.cli.fit:fit", "Train one system on a file, calibrated, and save it."),
     "score": ("likely.cli.score:score", "Give the evidence of a saved model about each row of a file."),
     "evaluate": ("likely.cli.evaluate:evaluate", "Judge anybody's scores: what they cost, and what they could."),
     "calibrate": ("likely.cli.calibrate:calibrate", "Make scores log-likelihood ratios that can be acted on."),
     "fuse": ("likely.cli.fuse:fuse", "Make one score of those of several systems."),
     "decide": ("likely.cli.decide:decide", "Turn evidence into decisions, at your priors and costs."),
+    "report": ("likely.cli.report:report", "Show again what came of a comparison, or what scores are worth."),
+    "demo": ("likely.cli.demo:demo", "Run the main job on data that come along."),
 }
 """Each verb: where its function is, and the line that says what it is for."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 
 from likely._typing import Labels
 from likely._validation import check_option, check_weight, is_count
+from likely._version import library_version
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application, as_application
 from likely.exceptions import DegenerateDataError, InvalidParameterError
@@ -282,5 +284,10 @@ def _identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, An
         "classes": [str(label) for label in classes.tolist()],
         "data": rows.fingerprint,
         "folds": protocol.identity,
-        "versions": {name: version(name) for name in ("likely", "numpy", "scipy", "scikit-learn")},
+        "versions": {
+            "likely": library_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
     }

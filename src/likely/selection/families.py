@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from sklearn.impute import SimpleImputer
@@ -183,10 +184,23 @@ def default_candidates(shape: Shape) -> list[Candidate]:
 
 
 def family(name: str, shape: Shape) -> list[Candidate]:
-    """The grid of one family."""
-    if name not in FAMILIES:
-        raise InvalidParameterError(f"There is no family {name!r}. There are {', '.join(FAMILIES)}.")
-    return FAMILIES[name](shape)
+    """The grid of one family, or one system of any grid, by its name."""
+    if name in FAMILIES:
+        return FAMILIES[name](shape)
+    systems = {_folded(candidate.name): candidate for candidate in default_candidates(shape)}
+    if _folded(name) in systems:
+        return [systems[_folded(name)]]
+    close = get_close_matches(_folded(name), [*FAMILIES, *systems], n=1, cutoff=0.5)
+    said = f" Did you mean {systems[close[0]].name if close[0] in systems else close[0]!r}?" if close else ""
+    raise InvalidParameterError(
+        f"There is no family or system {name!r}.{said} Families are {', '.join(FAMILIES)}; systems are named as on a "
+        "leaderboard, such as 'Gaussian: raw, tied'."
+    )
+
+
+def _folded(name: str) -> str:
+    """A name as it may be typed: in any case, and without a Greek letter."""
+    return " ".join(name.lower().replace("lambda", "λ").replace("=", " ").split())
 
 
 def _candidate(of: str, steps: list[Any], shape: Shape, **settings: Any) -> Candidate:

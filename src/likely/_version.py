@@ -1,0 +1,13 @@
+"""Which version this is."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["library_version"]
+
+
+def library_version() -> str:
+    """The version that is installed; "0" where the source is run without being installed."""
+    try:
+        return version("likely")
+    except PackageNotFoundError:
+        return "0"
