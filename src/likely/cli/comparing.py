@@ -98,7 +98,7 @@ def _check_classes(table: DataTable, target: str) -> None:
     labels = np.unique(np.asarray(table.labels)).tolist()
     if len(labels) < 2:
         raise DegenerateDataError(
-            f"Column {target!r} of {table.path} must hold two classes at least, but all {table.n} rows are {labels[0]!r}."
+            f"Column {target!r} of {table.path} must hold two classes at least, but all rows hold {labels[0]!r}."
         )
 
 

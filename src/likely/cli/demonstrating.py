@@ -43,7 +43,5 @@ def demonstrated(folder: Path) -> None:
     compared(plan, run, False, None, False)
     out.print("\nDecisions about the tumours kept aside, with a second look where it is cheaper than deciding:")
     model = run / "models" / "best.likely"
-    out.print(
-        f"  likely decide {new} --model {model} --prior 0.1 --cost-fn 10 --reject-cost 0.1 -o {folder / 'decisions.csv'}",
-        soft_wrap=True,
-    )
+    decisions = f"--prior 0.1 --cost-fn 10 --reject-cost 0.1 -o {folder / 'decisions.csv'}"
+    out.print(f"  likely decide {new} --model {model} {decisions}", soft_wrap=True)

@@ -109,6 +109,8 @@ def _mean(costs: list[float]) -> str:
 def _show_next(facts: dict[str, Any]) -> None:
     out = console()
     if facts.get("model"):
-        out.print(f"\nThe best system, trained on all rows: {facts['model']}")
-        out.print(f"  likely score {facts['model']} NEW.csv     evidence about new rows")
-        out.print(f"  likely decide NEW.csv --model {facts['model']} --prior P --cost-fn C     decisions")
+        out.print(
+            f"\nThe best system, trained on all rows, is in {facts['model']}. Evidence and decisions about new rows:"
+        )
+        out.print(f"  likely score {facts['model']} NEW.csv", soft_wrap=True)
+        out.print(f"  likely decide NEW.csv --model {facts['model']} --prior P --cost-fn C", soft_wrap=True)

@@ -96,7 +96,7 @@ class Ranking:
         order = sorted(range(len(known)), key=lambda i: (cost_of(judged[i].standing, self.by), judged[i].standing.cllr))
         place = order.index(0) + 1
         best, own = (there.details(*mapped[i]) for i in (order[0], 0))
-        p_value = 1.0 if place == 1 else own.p_value(best, self.by)
+        p_value = 1.0 if place == 1 else min(1.0, own.p_value(best, self.by) * (len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
 

@@ -32,7 +32,8 @@ class Verdict:
     place : int
         Its place among the candidates, fusions left out unless it is one.
     p_value : float
-        Of the paired difference of the chosen one to the best there, on the evaluation rows; 1 if it is the best.
+        Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of others,
+        since the best there is the best of so many (Bonferroni's correction); at most 1, and 1 if it is the best.
     by : str
     """
 
@@ -57,10 +58,8 @@ class Verdict:
             f"{cost_of(best.standing, self.by):.3f}"
         )
         if self.stands:
-            return f"{said}; so many rows do not tell the two apart (p = {self.p_value:.2f}). The choice stands."
-        return (
-            f"{said}, and the difference is more than chance (p = {self.p_value:.3f}). Another choice was better there."
-        )
+            return f"{said}, as the best of so many may by chance (p = {self.p_value:.2g}). The choice stands."
+        return f"{said}, which is more than chance (p = {self.p_value:.2g}). Another choice would have been better."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
