@@ -32,8 +32,8 @@ class Verdict:
     place : int
         Its place among the candidates, fusions left out unless it is one.
     p_value : float
-        Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of others,
-        since the best there is the best of so many (Bonferroni's correction); at most 1, and 1 if it is the best.
+        Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of
+        others, since the best there is the best of so many (Bonferroni's correction); at most 1, and 1 if it is the best.
     by : str
     """
 
