@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
@@ -58,8 +60,10 @@ def opened(estimator: Any, X: Any, reset: bool) -> Table:
     """Rows to be encoded; at a fit (``reset``) the names and number of columns are kept in the estimator."""
     whom = type(estimator).__name__
     if issparse(X):
-        raise InvalidDataError(f"{whom} takes dense rows, but X is sparse: its columns are numbers already. Leave it.")
-    frame = nw.from_native(X, pass_through=True)
+        raise InvalidDataError(
+            f"{whom} takes dense rows, but X is sparse: its columns are numbers already. Leave {whom} out."
+        )
+    frame = _as_frame(X)
     if isinstance(frame, nw.LazyFrame):
         raise InvalidDataError(f"{whom} takes rows in memory, but X is a lazy frame. Collect it first.")
     if not isinstance(frame, nw.DataFrame):
@@ -70,6 +74,19 @@ def opened(estimator: Any, X: Any, reset: bool) -> Table:
     if reset:
         _keep_names(estimator, names)
     return Table(names, len(frame), frame=frame)
+
+
+def _as_frame(X: Any) -> Any:
+    """A frame that can be asked for its columns, whatever library it is of; anything else as it is."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else []
+    except DuplicateError:
+        names = list(X.columns)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InvalidDataError(f"Columns must have names of their own, but X has {twice[0]!r} twice. Rename one.")
+    return frame
 
 
 def _of_array(estimator: Any, X: Any, reset: bool) -> Table:

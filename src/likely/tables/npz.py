@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,21 @@ def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, R
             )
     features = _features(path, roles, arrays)
     others = {name: arrays[name] for name in roles.others()}
+    _check_types(path, features | others)
     _check_rows(path, roles, others, len(next(iter(features.values()))))
     columns = {name: column_of(values) for name, values in others.items()}
     matrix = _matrix(features, roles)
     return (columns if matrix is not None else columns | _apart(path, features)), matrix, roles
+
+
+def _check_types(path: Path, arrays: dict[str, Labels]) -> None:
+    """Arrays in use have a type that columns of a table have."""
+    for name, array in arrays.items():
+        if array.dtype.kind in "cVS":
+            raise TableError(
+                f"Arrays must hold numbers or text, but {name!r} of {path} is of type {array.dtype}. Save it as "
+                f"numbers or text, or leave it out with exclude=/--exclude {name}."
+            )
 
 
 def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> None:
@@ -56,13 +68,14 @@ def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> 
 def _loaded(path: Path, roles: Roles) -> dict[str, Any]:
     """The arrays of a file by name, None for those to leave out."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise TableError(f"{path} must be an .npz file, but is a single array. Save it with numpy.savez.")
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise TableError(f"{path} must be an .npz file, but is a single array. Save it with numpy.savez.")
+        with file:
             return {name: None if name in roles.exclude else _array(path, file, name) for name in file.files}
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError) as error:
-        if isinstance(error, TableError):
-            raise
+    except TableError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError) as error:
         raise TableError(f"{path} must be an .npz file, but cannot be read as one: {error}") from error
 
 

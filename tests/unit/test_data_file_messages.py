@@ -1,0 +1,342 @@
+"""Data files that cannot be read are told by file, line and column, with what to do."""
+
+import gzip
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from likely.exceptions import InvalidParameterError, TableError
+from likely.tables import read_data
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+MANY = "".join(f"{at},user{at},{at % 2}\n" for at in range(20))
+MOSTLY = "".join(f"{at},{'abc' if at == 15 else at},{at % 2}\n" for at in range(25))
+
+FAULTS = {
+    "an unknown target": (
+        "a,class\n1,0\n",
+        {"target": "clas"},
+        ("{path} must have a column of labels 'clas', but its columns are 'a', 'class'. Did you mean 'class'?"),
+    ),
+    "an unknown group": (
+        "a,y\n1,0\n",
+        {"groups": "who"},
+        ("{path} must have a column of groups 'who', but its columns are 'a', 'y'. Name it with groups=."),
+    ),
+    "an unknown weight": (
+        "a,y\n1,0\n",
+        {"weight": "w"},
+        "{path} must have a column of weights 'w', but its columns are 'a', 'y'. Name it with weight=.",
+    ),
+    "an unknown score": (
+        "a,y\n1,0\n",
+        {"scores": ["s"]},
+        "{path} must have a column of scores 's', but its columns are 'a', 'y'. Name it with scores=.",
+    ),
+    "an unknown category": (
+        "a,y\n1,0\n",
+        {"categories": ["zip"]},
+        ("{path} must have a column of categories 'zip', but its columns are 'a', 'y'. Name it with categories=."),
+    ),
+    "an unknown column to leave out": (
+        "a,y\n1,0\n",
+        {"exclude": ["id"]},
+        ("{path} must have a column to leave out 'id', but its columns are 'a', 'y'. Name it with exclude=."),
+    ),
+    "nothing": ("", {}, "{path} must begin with a line of column names, but is empty."),
+    "names only": ("a,y\n", {}, "{path} must have rows, but has none after its column names."),
+    "a short row": (
+        "a,b,y\n1,2,0\n3,1\n",
+        {},
+        (
+            "Every row of {path} must have 3 cells, one a column, but the row on line 3 has 2. Look there "
+            "for a delimiter too few or too many, or an open quotation mark."
+        ),
+    ),
+    "a short row far down": (
+        "a,b,y\n" + "1,2,0\n" * 500 + "3,1\n",
+        {},
+        (
+            "Every row of {path} must have 3 cells, one a column, but the row on line 502 has 2. Look there "
+            "for a delimiter too few or too many, or an open quotation mark."
+        ),
+    ),
+    "one name twice": (
+        "a,a,y\n1,2,0\n",
+        {},
+        "Columns must have names of their own, but {path} has 'a' twice. Rename one.",
+    ),
+    "row numbers": (
+        ",a,y\n0,1,0\n",
+        {},
+        (
+            "Every column of features must have a name, but {path} has one called '', as pandas calls its "
+            "row numbers. Write the file with index=False, or leave the column out with exclude=."
+        ),
+    ),
+    "no features": (
+        "y\n1\n",
+        {},
+        "{path} must have a column of features, but all of its columns are for something else.",
+    ),
+    "bytes that are not UTF-8": (
+        "a,y\n1,0\ncafé,1\n".encode("latin-1"),
+        {},
+        r"{path} must be UTF-8, but line 3 holds b'caf\xe9'. Save it with that encoding.",
+    ),
+    "numbers with a text": (
+        "n,age,y\n" + MOSTLY,
+        {},
+        (
+            "A column must hold numbers or categories, but line 17 of {path} has 'abc' in column 'age', "
+            "where 96 % of the cells are numbers. Correct it, or say that the column holds categories with "
+            "categories=/--category age."
+        ),
+    ),
+    "half numbers": (
+        "a,y\n1,0\nu,1\n",
+        {},
+        (
+            "A column must hold numbers or categories, but line 3 of {path} has 'u' in column 'a', where 50 "
+            "% of the cells are numbers. Correct it, or say that the column holds categories with "
+            "categories=/--category a."
+        ),
+    ),
+    "an infinite number": (
+        "a,y\n1,0\n\n-inf,1\n",
+        {},
+        (
+            "Features must be finite or missing, but line 4 of {path} has -inf in column 'a'. Correct it, "
+            "or leave the cell empty."
+        ),
+    ),
+    "a column without values": (
+        "a,b,y\n1,?,0\n2,,1\n",
+        {},
+        (
+            "A feature must have values, but column 'b' of {path} has no value in any row. Leave it out "
+            "with exclude=/--exclude b."
+        ),
+    ),
+    "an identifier": (
+        "a,id,y\n" + MANY,
+        {},
+        (
+            "Categories must repeat to be learned from, but column 'id' of {path} has 20 texts in 20 rows, "
+            "as an identifier has. Leave it out with exclude=/--exclude id."
+        ),
+    ),
+    "no label": (
+        "a,y\n1,0\n2,\n",
+        {},
+        (
+            "Every row must have a label, but line 3 of {path} has an empty cell in column 'y'. Fill it in "
+            "or drop the row."
+        ),
+    ),
+    "a label that says it is missing": (
+        "a,y\n1,u\n2,NA\n",
+        {},
+        ("Every row must have a label, but line 3 of {path} has 'NA' in column 'y'. Fill it in or drop the row."),
+    ),
+    "no group": (
+        "a,g,y\n1,u,0\n2,,1\n",
+        {"groups": "g"},
+        (
+            "Every row must have a group, but line 3 of {path} has an empty cell in column 'g'. Fill it in "
+            "or drop the row."
+        ),
+    ),
+    "a weight that is text": (
+        "a,w,y\n1,2,0\n2,two,1\n",
+        {"weight": "w"},
+        (
+            "Weights must be finite numbers >= 0, but line 3 of {path} has 'two' in column 'w'. Correct it, "
+            "or name the column of weights with weight=."
+        ),
+    ),
+    "a negative weight": (
+        "a,w,y\n1,2,0\n2,-1,1\n",
+        {"weight": "w"},
+        (
+            "Weights must be finite numbers >= 0, but line 3 of {path} has '-1' in column 'w'. Correct it, "
+            "or name the column of weights with weight=."
+        ),
+    ),
+    "no weight": (
+        "a,w,y\n1,,0\n2,1,1\n",
+        {"weight": "w"},
+        (
+            "Weights must be finite numbers >= 0, but line 2 of {path} has an empty cell in column 'w'. "
+            "Correct it, or name the column of weights with weight=."
+        ),
+    ),
+    "a score that is text": (
+        "a,s,y\n1,high,0\n",
+        {"scores": "s"},
+        (
+            "Scores must be numbers and none may be missing, but line 2 of {path} has 'high' in column 's'. "
+            "Correct it, or name the columns of scores with scores=."
+        ),
+    ),
+    "no score": (
+        "a,s,y\n1,nan,0\n",
+        {"scores": "s"},
+        (
+            "Scores must be numbers and none may be missing, but line 2 of {path} has 'nan' in column 's'. "
+            "Correct it, or name the columns of scores with scores=."
+        ),
+    ),
+    "a picture": (
+        PNG,
+        {},
+        "{path} must be text, as its name says, but begins like a PNG picture. Rename or convert it.",
+    ),
+    "binary data": (
+        b"a,y\n\0\1\2",
+        {},
+        "{path} must be text, as its name says, but begins like binary data. Rename or convert it.",
+    ),
+    "a spreadsheet": (
+        b"PK\x03\x04rest",
+        {},
+        (
+            "{path} must be text, as its name says, but begins like a zip archive, as spreadsheets and .npz "
+            "files are. Rename or convert it."
+        ),
+    ),
+}
+
+
+def assert_refused(path, message, **options):
+    """Reading ends in exactly this message, in which {path} stands for the file."""
+    with pytest.raises(TableError, match="^" + re.escape(message.replace("{path}", str(path))) + "$"):
+        read_data(path, **({"target": "y"} | options))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_text_table_with_a_fault_is_refused(tmp_path, fault):
+    content, options, message = FAULTS[fault]
+    path = tmp_path / "data.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    assert_refused(path, message, **options)
+
+
+TYPED_FAULTS = {
+    "a date": (
+        {"when": pa.array([0, 1], pa.date32()), "y": [0, 1]},
+        (
+            "Features must be numbers or categories, but column 'when' of {path} is of type date32[day]. "
+            "Leave it out with exclude=/--exclude when, or turn it into a number."
+        ),
+    ),
+    "a list": (
+        {"l": [[1], [2]], "y": [0, 1]},
+        (
+            "Features must be numbers or categories, but column 'l' of {path} is of type list<element: "
+            "int64>. Leave it out with exclude=/--exclude l, or turn it into a number."
+        ),
+    ),
+    "an infinite number": (
+        {"a": [1.0, np.inf], "y": [0, 1]},
+        (
+            "Features must be finite or missing, but row 2 of {path} has inf in column 'a'. Correct it, or "
+            "leave the cell empty."
+        ),
+    ),
+    "nulls only": (
+        {"a": pa.nulls(2), "y": [0, 1]},
+        (
+            "A feature must have values, but column 'a' of {path} has no value in any row. Leave it out "
+            "with exclude=/--exclude a."
+        ),
+    ),
+    "no label": (
+        {"a": [1, 2], "y": ["u", None]},
+        ("Every row must have a label, but row 2 of {path} has no value in column 'y'. Fill it in or drop the row."),
+    ),
+    "labels that are not whole": (
+        {"a": [1, 2], "y": [0.5, 1.0]},
+        (
+            "Labels that are numbers must be whole, but column 'y' of {path} has 0.5 in row 1. Name the "
+            "column of labels with label=."
+        ),
+    ),
+    "names only": (
+        {"a": pa.array([], pa.int8()), "y": pa.array([], pa.int8())},
+        "{path} must have rows, but has none after its column names.",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", TYPED_FAULTS)
+def test_a_typed_table_with_a_fault_is_refused(tmp_path, fault):
+    columns, message = TYPED_FAULTS[fault]
+    pa.parquet.write_table(pa.table(columns), tmp_path / "data.parquet")
+
+    assert_refused(tmp_path / "data.parquet", message)
+
+
+def test_typed_weights_that_are_text_are_refused(tmp_path):
+    path = tmp_path / "data.parquet"
+    pa.parquet.write_table(pa.table({"a": [1], "w": ["two"], "y": [0]}), path)
+
+    message = (
+        "Weights must be finite numbers >= 0, but row 1 of {path} has 'two' in column 'w'. Correct it, "
+        "or name the column of weights with weight=."
+    )
+    assert_refused(path, message, weight="w")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("data.parquet", b"a,y\n1,0\n", "^{path} must be a Parquet file, but cannot be read as one: .+"),
+        ("data.feather", b"a,y\n1,0\n", "^{path} must be an Arrow file, but cannot be read as one: .+"),
+        ("data.npz", b"a,y\n1,0\n", "^{path} must be an .npz file, but cannot be read as one: .+"),
+        ("data.npz", b"", "^{path} must be an .npz file, but cannot be read as one: .+"),
+        (
+            "data.csv.gz",
+            b"a,y\n1,0\n",
+            "^{path} must be a gzip file, as its name says, but begins like something else.",
+        ),
+        ("data.csv.gz", gzip.compress(b"a,y\n1,0\n" * 999)[:40], "^{path} cannot be read from line .+ damaged file"),
+        ("data.csv.gz", gzip.compress(PNG), "^{path} must be text, as its name says, but begins like a PNG picture."),
+        ("data.xlsx", b"", "^A table's file name must end with one of .+, .npz, but is '{path}'. Rename or convert it"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    with pytest.raises(TableError, match=message.format(path=re.escape(str(path)))):
+        read_data(path, "y")
+
+
+def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path):
+    (tmp_path / "train.npz").touch()
+
+    with pytest.raises(TableError, match=r"There is no file '.*trian.npz'. Did you mean 'train.npz'\?"):
+        read_data(tmp_path / "trian.npz", "y")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"weight": "y"}, "weight="),
+        ({"groups": "y"}, "groups="),
+        ({"exclude": "y"}, "exclude="),
+        ({"scores": "y"}, "scores="),
+    ],
+)
+def test_a_column_is_for_one_thing(tmp_path, options, said):
+    (tmp_path / "data.csv").write_text("a,y\n1,0\n")
+
+    with pytest.raises(
+        InvalidParameterError, match=f"A column is for one thing, but 'y' is named by target= and by {said}"
+    ):
+        read_data(tmp_path / "data.csv", "y", **options)
