@@ -58,7 +58,8 @@ def told(table: DataTable) -> str:
     kinds = {kind: [column.name for column in table.columns if column.kind == kind] for kind in ("number", "category")}
     missing = [f"{column.name} ({column.n_missing})" for column in table.columns if column.n_missing]
     lines = [f"{table.path}: {table.n} rows, {_counted(table.labels)}."]
-    lines += [f"  {len(names)} of {kind}s: {_few(names)}" for kind, names in kinds.items() if names]
+    plurals = {"number": "numbers", "category": "categories"}
+    lines += [f"  {len(names)} columns of {plurals[kind]}: {_few(names)}" for kind, names in kinds.items() if names]
     lines += [f"  missing values in {_few(missing)}"] if missing else []
     return "\n".join(lines)
 

@@ -30,10 +30,10 @@ class Verdict:
     chosen : Judged
         The one that was chosen.
     place : int
-        Its place among the candidates, fusions left out unless it is one.
+        Its place among all systems there.
     p_value : float
         Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of
-        others, since the best there is the best of so many (Bonferroni's correction); at most 1, and 1 if it is the best.
+        others, since the best there is the best of so many (Bonferroni); at most 1, and 1 if it is the best.
     by : str
     """
 
