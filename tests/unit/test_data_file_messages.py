@@ -96,6 +96,15 @@ FAULTS = {
             "categories=/--category age."
         ),
     ),
+    "decimal commas": (
+        "a;y\n1;0\n2,5;1\n-3,5;1\n",
+        {},
+        (
+            "Numbers must be written with a decimal point and nothing between thousands, but line 3 of {path} has "
+            "'2,5' in column 'a'. Write them so, or say that the column holds categories with "
+            "categories=/--category a."
+        ),
+    ),
     "half numbers": (
         "a,y\n1,0\nu,1\n",
         {},
@@ -263,7 +272,7 @@ TYPED_FAULTS = {
         {"a": [1, 2], "y": [0.5, 1.0]},
         (
             "Labels that are numbers must be whole, but column 'y' of {path} has 0.5 in row 1. Name the "
-            "column of labels with label=."
+            "column of labels with target=."
         ),
     ),
     "names only": (

@@ -183,6 +183,18 @@ def test_many_columns_that_turn_out_to_be_text_are_found(file):
     assert set(kinds(table).values()) == {"category"}
 
 
+def test_a_cell_longer_than_the_blocks_of_the_reader_is_no_obstacle(file):
+    table = read_data(file(f"a,note,y\n1,{'x' * 3_000_000},0\n2,z,1\n"), "y", exclude="note")
+
+    assert table.X["a"].to_pylist() == [1.0, 2.0]
+
+
+def test_lists_of_codes_are_no_numbers_with_commas(file):
+    table = read_data(file('a,y\n"1,2",0\nu,1\nv,1\n"2,3",0\nw,0\n'), "y")
+
+    assert table.X["a"].to_pylist() == ["1,2", "u", "v", "2,3", "w"]
+
+
 def test_booleans_and_decimals_are_numbers(typed):
     columns = {"b": [True, False, None], "d": pa.array([1, 2, 3], pa.decimal128(5, 2)), "y": [0, 1, 1]}
 

@@ -18,7 +18,6 @@ from likely.tables.lines import check_encoding, check_width, is_decoded, line_of
 __all__ = [
     "blame_text",
     "is_number",
-    "refuse_missing_label",
     "refuse_no_rows",
     "text_labels",
     "typed_labels",
@@ -43,26 +42,26 @@ def text_labels(column: Any) -> Labels:
     return np.asarray(np.array(numbers if fits else texts)[codes])
 
 
-def typed_labels(path: Path, name: str, column: Any) -> Labels:
-    """Labels that have a type: whole numbers, text or booleans."""
+def typed_labels(path: Path, name: str, column: Any, option: str = "label=") -> Labels:
+    """Labels that have a type: whole numbers, text or booleans; ``option`` is what names their column."""
     types = arrow().types
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
-        refuse_missing_label(path, name, "row", _first(column.is_null()))
+        _refuse_missing_label(path, name, "row", _first(column.is_null()))
     if is_text(column.type):
         texts, codes = distinct(column)
         if "" in texts:
-            refuse_missing_label(path, name, "row", int((codes == texts.index("")).argmax()) + 1)
+            _refuse_missing_label(path, name, "row", int((codes == texts.index("")).argmax()) + 1)
         return np.asarray(np.array(texts)[codes])
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         raise TableError(
             f"Labels must be whole numbers, text or booleans, but column {name!r} of {path} is of type {column.type}."
         )
-    return _whole(path, name, column.to_numpy())
+    return _whole(path, name, column.to_numpy(), option)
 
 
-def _whole(path: Path, name: str, labels: Labels) -> Labels:
+def _whole(path: Path, name: str, labels: Labels, option: str) -> Labels:
     """Numbers that are whole, as integers of 64 bits where they fit; booleans as they are."""
     if labels.dtype.kind == "f":
         labels = labels.astype(np.float64)
@@ -71,7 +70,7 @@ def _whole(path: Path, name: str, labels: Labels) -> Labels:
             row = int(bad.argmax())
             raise TableError(
                 f"Labels that are numbers must be whole, but column {name!r} of {path} has {labels[row]} in row "
-                f"{row + 1}. Name the column of labels with label=."
+                f"{row + 1}. Name the column of labels with {option}."
             )
         return labels.astype(np.int64)
     return labels.astype(np.int64) if np.can_cast(labels.dtype, np.int64) and labels.dtype.kind != "b" else labels
@@ -127,7 +126,7 @@ def _is_label(cell: str) -> bool:
 def _refuse_cell(path: Path, line: int, name: str, cell: str, is_label: bool) -> NoReturn:
     check_encoding(path, line, cell)
     if is_label:
-        refuse_missing_label(path, name, "line", line)
+        _refuse_missing_label(path, name, "line", line)
     value = cell.strip(" \t")
     if value.lower() in _MISSING or value.lower().startswith("nan("):
         _refuse_missing(path, name, "line", line, repr(cell) if value else "an empty cell")
@@ -141,8 +140,7 @@ def _refuse_missing(path: Path, name: str, unit: str, at: int, what: str) -> NoR
     raise TableError(f"No score may be missing, but {unit} {at} of {path} has {what} in column {name!r}. {_REMEDY}")
 
 
-def refuse_missing_label(path: Path, name: str, unit: str, at: int) -> NoReturn:
-    """Say that a row has no label."""
+def _refuse_missing_label(path: Path, name: str, unit: str, at: int) -> NoReturn:
     raise TableError(f"Every row must have a label, but {unit} {at} of {path} has none in column {name!r}. {_REMEDY}")
 
 

@@ -32,6 +32,8 @@ FilePath: TypeAlias = "str | os.PathLike[str]"
 
 _DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _SUFFIXES = [*_DELIMITERS, ".parquet", ".arrow", ".feather"]
+_BLOCKS = (2**20, 2**25, 2**30)
+"""Bytes read at once; a row that is longer than two blocks needs larger ones."""
 _STRUCTURAL = '[",\t\r\n]'
 
 
@@ -120,15 +122,24 @@ def read_table(
     if delimiter is None:
         with _opened(path) as file:
             return (file.read(names) if hasattr(file, "schema_arrow") else file.read_all()).select(names)
+    for block in _BLOCKS:
+        try:
+            return _read_text(path, delimiter, block, include_columns=names, column_types=types, null_values=missing)
+        except arrow().ArrowInvalid as error:
+            if "straddling" not in str(error) or block == _BLOCKS[-1]:
+                raise
+    return None
+
+
+def _read_text(path: Path, delimiter: str, block: int, **conversion: Any) -> Any:
     pa = arrow()
     compression = "gzip" if path.suffix.lower() == ".gz" else None
     with pa.input_stream(str(path), compression=compression) as stream:
         return pa.csv.read_csv(
             stream,
-            # A row must fit into two blocks.
-            read_options=pa.csv.ReadOptions(block_size=max(2**20, 64 * len(names))),
+            read_options=pa.csv.ReadOptions(block_size=block),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(include_columns=names, column_types=types, null_values=missing),
+            convert_options=pa.csv.ConvertOptions(**conversion),
         )
 
 

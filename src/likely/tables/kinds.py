@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -15,6 +17,7 @@ from likely.tables.files import arrow
 
 __all__ = ["NO_NUMBER", "TextColumn", "is_gap", "is_missing_text"]
 
+_COMMA = re.compile(r"[+-]?[0-9.]+(,[0-9]+)+(\.[0-9]+)?")
 _MISSING_TEXTS = {"", "na", "n/a", "nan", "null"}
 _MISSING_NUMBERS = _MISSING_TEXTS | {"none", "?", "+nan", "-nan"}
 
@@ -49,12 +52,12 @@ class TextColumn:
     def of(cls, column: Any) -> TextColumn:
         return cls(*distinct(column))
 
-    def share(self) -> float:
-        """The share of numbers among the cells that are not missing: 1 if all are."""
+    def share(self, test: Callable[[str], bool] = is_number) -> float:
+        """The share of numbers, or of what else is asked for, among the cells that are not missing: 1 if all are."""
         counts = np.bincount(self.codes, minlength=len(self.texts))
-        numbers = int(counts[self._mask(is_number)].sum())
+        found = int(counts[self._mask(test)].sum())
         there = int(counts[~self._mask(is_gap)].sum())
-        return numbers / there if there else 1.0
+        return found / there if there else 1.0
 
     def kind(self) -> Kind | None:
         """Numbers if every cell that is not missing is one, categories if fewer than half are, else neither."""
@@ -76,13 +79,26 @@ class TextColumn:
 
     def first_text(self) -> int | None:
         """The first row whose cell is neither a number nor missing, if there is one."""
-        rows = self._mask(lambda text: not (is_number(text) or is_gap(text)))[self.codes]
-        return int(rows.argmax()) if rows.any() else None
+        return self._first(lambda text: not (is_number(text) or is_gap(text)))
 
     def first_missing(self) -> int | None:
         """The first row whose text is missing, if there is one."""
-        rows = self._mask(is_missing_text)[self.codes]
+        return self._first(is_missing_text)
+
+    def first_comma(self) -> int | None:
+        """The first row of a number with a comma, if at least half of the cells are numbers with or without one."""
+        row = self._first(_has_comma)
+        often = row is not None and self.share(lambda text: is_number(text) or _has_comma(text)) >= 0.5
+        return row if often else None
+
+    def _first(self, test: Callable[[str], bool]) -> int | None:
+        rows = self._mask(test)[self.codes]
         return int(rows.argmax()) if rows.any() else None
 
-    def _mask(self, test: Any) -> Booleans:
+    def _mask(self, test: Callable[[str], bool]) -> Booleans:
         return np.array([test(text) for text in self.texts], dtype=bool)
+
+
+def _has_comma(cell: str) -> bool:
+    """Whether a cell is a number written with a comma, for decimals or thousands."""
+    return _COMMA.fullmatch(cell.strip(" \t")) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -85,9 +86,20 @@ class TextColumns:
             return numbers_of(self.table[name])
         column = TextColumn.of(self.table[name])
         kind = "category" if categorical else column.kind()
+        if not categorical and kind != "number":
+            self._check_commas(name, column)
         if kind is None:
             self._refuse_mixture(name, column)
         return column.categories() if kind == "category" else column.numbers()
+
+    def _check_commas(self, name: str, column: TextColumn) -> None:
+        row = column.first_comma()
+        if row is not None:
+            raise TableError(
+                f"Numbers must be written with a decimal point and nothing between thousands, but "
+                f"{self.where(row, name)} has {column.texts[column.codes[row]]!r} in column {name!r}. Write them so, "
+                f"or say that the column holds categories with categories=/--category {name}."
+            )
 
     def _refuse_mixture(self, name: str, column: TextColumn) -> NoReturn:
         row, percent = column.first_text() or 0, math.floor(100 * column.share())
@@ -99,12 +111,12 @@ class TextColumns:
 
 
 def _seen_as_text(path: Path, delimiter: str, header: list[str]) -> set[str]:
-    """The columns that hold text in one of the first rows."""
+    """The columns that hold text in one of the first rows; what is wrong with rows is told by who reads them all."""
     found: set[str] = set()
-    for begins, cells in islice(records(path, delimiter), 1, _SAMPLE):
-        check_width(path, begins, cells, len(header))
-        left = (pair for pair in zip(header, cells, strict=True) if pair[0] not in found)
-        found.update(name for name, cell in left if not (is_number(cell) or is_gap(cell)))
+    with suppress(TableError):
+        for _, cells in islice(records(path, delimiter), 1, _SAMPLE):
+            left = (pair for pair in zip(header, cells, strict=False) if pair[0] not in found)
+            found.update(name for name, cell in left if not (is_number(cell) or is_gap(cell)))
     return found
 
 

@@ -39,7 +39,7 @@ class TypedColumns:
         missing = arrow().compute.is_null(column, nan_is_null=True).to_numpy()
         if missing.any():
             return np.empty(0), int(missing.argmax())
-        return typed_labels(self.path, name, column), None
+        return typed_labels(self.path, name, column, "target="), None
 
     def numbers(self, name: str) -> tuple[Floats, int | None]:
         """A column as numbers, NaN where one is missing, and the first row if it holds none."""
