@@ -50,11 +50,7 @@ class Scope:
     inner: Callable[[Any], Scope | None]
     kind: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
-
-    def settle(self, letter: str, value: int) -> None:
-        """A size, which must be the one known already."""
-        if self.sizes.setdefault(letter, value) != value:
-            raise RefusedError(f"must have {self.sizes[letter]} for {value}")
+    fitted: bool = False
 
 
 Check: TypeAlias = Callable[[Any, Scope], None]
@@ -270,15 +266,18 @@ def names(letter: str) -> Check:
     return check
 
 
-def numbers(value: Any, scope: Scope) -> None:
-    """Numbers as a caller may give them: an array, or lists of numbers and of such lists."""
-    if type(value) is np.ndarray and value.dtype.kind in "iufb":
-        return
-    if type(value) not in (list, tuple):
-        number(finite=False)(value, scope)
-        return
-    for item in value:
-        numbers(item, scope)
+def numbers(axes: int) -> Check:
+    """Numbers as a caller may give them: an array, or lists of lists, of so many axes."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if type(value) is np.ndarray and value.dtype.kind in "iuf" and value.ndim == axes:
+            return
+        inner: Check = number(finite=False)
+        for _ in range(axes):
+            inner = listed(inner, least=1)
+        inner(value, scope)
+
+    return check
 
 
 def priors(*, alone: bool = False) -> Check:
@@ -289,10 +288,10 @@ def priors(*, alone: bool = False) -> Check:
             return
         if type(value) is dict:
             mapped(label, number(0))(value, scope)
-        elif alone or type(value) in (list, tuple, np.ndarray):
-            numbers(value, scope)
+        elif alone and _is_real(value):
+            number(0, 1)(value, scope)
         else:
-            raise RefusedError(f"must be priors in class order or by label, but is {said(value)}")
+            numbers(1)(value, scope)
 
     return check
 
@@ -305,7 +304,9 @@ def part(*kinds: str, **links: str) -> Check:
         if inner is None or (kinds and inner.kind not in kinds):
             raise RefusedError(f"must be {' or '.join(kinds) or 'a part of a model'}, but is {said(value)}")
         for theirs, ours in links.items():
-            n = inner.sizes[theirs]
+            n = inner.sizes.get(theirs)
+            if n is None:
+                raise RefusedError(f"must be a {inner.kind} that was fitted, but is not")
             if ours.endswith("*") and n == 1:
                 continue
             if scope.sizes.setdefault(ours.rstrip("*"), n) != n:

@@ -13,7 +13,6 @@ from hashlib import sha256
 from typing import Any, NoReturn
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from likely._typing import Labels
@@ -28,8 +27,8 @@ MOST_HEADER, MOST_VALUES, MOST_DEPTH = 2**24, 2**20, 100
 """Bytes of a header, values in it, and how deeply these are nested: parsed, they take a hundred megabytes or so."""
 
 _KEY, _PREFIX = "likely", '{"sha256": "'
-_SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F16": 2, "I16": 2, "U16": 2, "F32": 4, "I32": 4, "U32": 4}
-_SIZES |= {"F64": 8, "I64": 8, "U64": 8}
+_TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "F16": "<f2", "I16": "<i2", "U16": "<u2", "F32": "<f4", "I32": "<i4"}
+_TYPES |= {"U32": "<u4", "F64": "<f8", "I64": "<i8", "U64": "<u8"}
 
 
 class RefusedError(ModelFileError):
@@ -49,8 +48,11 @@ def packed(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:
     return b"".join([plain[:8], described, memoryview(plain)[start:]])
 
 
-def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, Labels]]:
-    """Document and tensors of a model file, refused unless they are what the checksum says."""
+def unpacked(data: bytearray) -> tuple[dict[str, Any], dict[str, Labels]]:
+    """Document and tensors of a model file, refused unless they are what the checksum says.
+
+    Tensors are views of the data, laid out as :func:`_check_layout` has seen to: copies would double the memory.
+    """
     header, start = _header(data)
     text = _described(header)
     document = _parsed(text)
@@ -61,11 +63,17 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, Labels]]:
         raise RefusedError("it does not begin with a checksum")
     if text[len(_PREFIX) : end] != _digest(rest, header, memoryview(data)[start:]):
         raise RefusedError("it is damaged: its checksum is not that of its contents. Get a fresh copy")
-    try:
-        tensors: dict[str, Labels] = safetensors.numpy.load(data)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"its tensors cannot be read: {error}") from None
-    return document, tensors
+    return document, {name: _tensor(data, start, entry) for name, entry in _entries(header)}
+
+
+def _tensor(data: bytearray, start: int, entry: Mapping[str, Any]) -> Labels:
+    shape, offset = entry["shape"], start + entry["data_offsets"][0]
+    if not math.prod(shape):
+        return np.empty(shape, dtype=_TYPES[entry["dtype"]])
+    values = np.frombuffer(data, _TYPES[entry["dtype"]], math.prod(shape), offset)
+    if entry["dtype"] == "BOOL" and values.view(np.uint8).max() > 1:
+        raise RefusedError("it holds truth values that are neither true nor false")
+    return values.reshape(shape)
 
 
 def _text(digest: str, rest: str) -> str:
@@ -85,11 +93,13 @@ def _entries(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted((name, entry) for name, entry in header.items() if name != "__metadata__")
 
 
-def _header(data: bytes) -> tuple[dict[str, Any], int]:
+def _header(data: bytes | bytearray) -> tuple[dict[str, Any], int]:
     """The header of a safetensors file, with every tensor in its place, and where the tensors begin."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or not 2 <= length <= len(data) - 8 or data[8:9] != b"{":
         raise RefusedError("it is no model file of likely, or only the beginning of one")
+    if length % 8:
+        raise RefusedError("it is damaged: its tensors do not begin at a multiple of eight bytes")
     if length > MOST_HEADER:
         raise RefusedError(f"its header of {length} bytes is longer than the {MOST_HEADER} that are read")
     try:
@@ -110,10 +120,11 @@ def _check_layout(header: Mapping[str, Any], n_bytes: int) -> None:
         shape, offsets = entry["shape"], entry["data_offsets"]
         if not (_are_sizes(shape) and len(shape) <= 8 and _are_sizes(offsets) and len(offsets) == 2):
             raise RefusedError(f"its tensor {name[:80]!r} has a shape or place that is none")
-        if not isinstance(entry["dtype"], str) or entry["dtype"] not in _SIZES:
+        if not isinstance(entry["dtype"], str) or entry["dtype"] not in _TYPES:
             raise RefusedError(f"its tensor {name[:80]!r} is of no type that is read")
-        if math.prod(shape) * _SIZES[entry["dtype"]] != offsets[1] - offsets[0]:
-            raise RefusedError(f"its tensor {name[:80]!r} does not take the bytes that its shape needs")
+        width = np.dtype(_TYPES[entry["dtype"]]).itemsize
+        if math.prod(shape) * width != offsets[1] - offsets[0] or offsets[0] % width:
+            raise RefusedError(f"its tensor {name[:80]!r} does not lie where its shape and type need it")
         spans.append(tuple(offsets))
     ends = [0, *(stop for _, stop in sorted(spans))]
     if [start for start, _ in sorted(spans)] != ends[:-1] or ends[-1] != n_bytes:

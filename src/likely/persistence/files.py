@@ -102,7 +102,6 @@ def load(path: FilePath) -> Any:
     data = _read(name)
     with _telling(f"{name!r} cannot be loaded"):
         document, tensors = unpacked(data)
-        del data
         return TreeReader(tensors).model(_tree(document))
 
 
@@ -160,19 +159,29 @@ def _name(path: Any) -> str:
     return name
 
 
-def _read(name: str) -> bytes:
+def _read(name: str) -> bytearray:
     """All bytes of a regular file: what never ends, such as a device, is not begun."""
     try:
         with open(os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
                 raise ModelFileError(f"{name!r} cannot be loaded: it is no file.")
-            return file.read()
+            data = bytearray(facts.st_size)
+            return _filled(data, file)
     except FileNotFoundError:
         raise ModelFileError(f"There is no file {name!r}.{_hint(Path(name))}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{name!r} cannot be loaded: {error}.") from None
+
+
+def _filled(data: bytearray, file: Any) -> bytearray:
+    """All of the data, or as much as the file has by now."""
+    view, at = memoryview(data), 0
+    while at < len(data) and (n := file.readinto(view[at:])):
+        at += n
+    return data if at == len(data) else data[:at]
 
 
 def _hint(path: Path) -> str:

@@ -26,7 +26,7 @@ from likely.persistence.container import RefusedError
 
 __all__ = ["Reader", "Writer", "said"]
 
-MOST_CHARACTERS = 2**26
+MOST_CHARACTERS = 2**22
 """Of an array of texts, which takes as many for each as for the longest."""
 
 _NUMBERS = {"bool", "uint8", "int8", "float16", "int16", "uint16", "float32", "int32", "uint32"}
@@ -161,7 +161,7 @@ class Reader:
 
     def _scalar(self, node: Any, where: str) -> Any:
         value, name = self.value(node["scalar"], where), node["dtype"]
-        if name not in _NUMBERS or type(value) not in (bool, int, float):
+        if type(name) is not str or name not in _NUMBERS or type(value) not in (bool, int, float):
             raise RefusedError(f"{where} is no number of NumPy's")
         try:
             found = np.dtype(name).type(value)

@@ -87,7 +87,7 @@ class TreeReader:
         scope = Scope(self._scope, kind.key)
         try:
             made = kind.put_together(values, learned, node.get("output"), scope)
-        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
             raise RefusedError(f"{where} ({kind.key}): {error}") from None
         self._built[id(made)] = (made, scope)
         return made

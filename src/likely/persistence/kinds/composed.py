@@ -60,6 +60,9 @@ def _steps(value: Any, scope: Scope) -> None:
 def _check_widths(steps: list[Any], scope: Scope) -> None:
     """What comes out of a step goes into the next, as far as either is known."""
     width = None
+    scope.fitted = bool(steps) and steps[-1].fitted
+    if scope.fitted and not all(step.fitted for step in steps):
+        raise RefusedError("must all be fitted if the last is, but one is not")
     for i, step in enumerate(steps):
         d = step.sizes.get("d")
         if None not in (width, d) and width != d:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from likely._typing import Floats
+from likely.blocks import for_each
 from likely.decisions import Application
 from likely.densities import Diagonal, Full, Gaussian, Gaussians, Spherical
 from likely.densities.covariance import shape_of
@@ -107,23 +109,25 @@ def _check_map(linear: LinearMap, scope: Scope) -> None:
 
 def _check_factors(full: FullCovariances, scope: Scope) -> None:
     """Positive definite, by the factorisation that scoring rows with missing values will make of them."""
-    for C, U in zip(full.matrices, full.whiteners, strict=True):
-        variances = C.diagonal()
-        if not (variances > 0).all():
-            raise RefusedError(f"matrices must have variances above 0, but the least is {variances.min():g}")
-        scales = np.sqrt(variances)
-        R = C / np.outer(scales, scales)
-        if not np.abs(R - R.T).max() <= SLACK or not _is_positive_definite(R):
-            raise RefusedError("matrices must be symmetric and positive definite in double precision, but are not")
-        if np.tril(U, -1).any() or not U.diagonal().all():
-            raise RefusedError("whiteners must be upper triangular, without 0 on the diagonal, but are not")
+    apply: Any = for_each if scope.sizes["d"] >= 128 else map
+    list(apply(_check_factor, list(zip(full.matrices, full.whiteners, strict=True))))
 
 
-def _is_positive_definite(R: Floats) -> bool:
-    try:
-        return bool(np.isfinite(np.linalg.cholesky(R)).all())
-    except np.linalg.LinAlgError:
-        return False
+def _check_factor(pair: tuple[Floats, Floats]) -> None:
+    C, U = pair
+    variances = C.diagonal()
+    if not (variances > 0).all():
+        raise RefusedError(f"matrices must have variances above 0, but the least is {variances.min():g}")
+    scales = np.sqrt(variances)
+    R = C / scales
+    R /= scales[:, None]
+    if not np.abs(R - R.T).max() <= SLACK:
+        raise RefusedError("matrices must be symmetric, but are not")
+    factor, failed = lapack.dpotrf(R.T, lower=1, overwrite_a=1, clean=0)
+    if failed or not np.isfinite(factor.diagonal()).all():
+        raise RefusedError("matrices must be positive definite in double precision, but are not")
+    if np.tril(U, -1).any() or not U.diagonal().all():
+        raise RefusedError("whiteners must be upper triangular, without 0 on the diagonal, but are not")
 
 
 def _application(parameters: dict[str, Any]) -> Application:

@@ -149,7 +149,7 @@ KINDS = [
         RadialFeatures,
         {
             "n_centers": count(1, SAMPLE_ROWS),
-            "centers": none_or(numbers),
+            "centers": none_or(numbers(2)),
             "width": none_or(number(above=0)),
             "random_state": seed,
         },

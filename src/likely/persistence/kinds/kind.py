@@ -88,6 +88,7 @@ class Kind:
         for name, check in self.parameters.items():
             _checked(name, check, parameters[name], scope)
         if state:
+            scope.fitted = True
             _check_names("what was learned", state, self.state, self.optional)
             for name, check in self.state.items():
                 if name in state:
