@@ -1,8 +1,10 @@
 """What is said when a model cannot be saved or a file cannot be loaded, and what a file tells of itself."""
 
+import doctest
 import json
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -360,3 +362,12 @@ def test_loading_warns_of_nothing_and_gives_arrays_that_can_be_changed(data, pat
 
     loaded.coef_ *= 2
     assert loaded.coef_.flags.aligned
+
+
+def test_the_page_about_model_files_shows_what_happens():
+    page = Path(__file__).parents[2] / "docs" / "model-files.md"
+
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+
+    assert tried > 10
+    assert failed == 0

@@ -35,7 +35,7 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     model : estimator, calibrator, fuser, pipeline, density, shape or application
     path : path of the file, of any name
     about : dictionary of plain JSON values, optional
-        Whatever should be known of the model later; ``likely show`` prints it.
+        Whatever should be known of the model later; ``likely inspect`` prints it.
 
     Raises
     ------
