@@ -17,7 +17,7 @@ from likely.resampling.held_out import HeldOut, is_of_this_house
 from likely.selection.candidates import Candidate, described, digest
 from likely.selection.store import MemoryStore, Piece
 
-__all__ = ["Batch", "Outcome", "batches_of", "run_batch"]
+__all__ = ["Batch", "Outcome", "batches_of", "reason_of", "run_batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +88,9 @@ def run_batch(
     if piece is None or not _is_of(piece, batch, n):
         piece = _computed(batch, score, n, n_classes)
         store.put(room, key, piece)
-    names = {candidate.key: candidate.name for candidate in batch.candidates}
-    scores = {names[key]: values for key, values in piece.arrays.items() if key in names}
-    failures = {names[key]: reason for key, reason in piece.about["failures"].items() if key in names}
+    failed, keys = piece.about["failures"], {each.name: each.key for each in batch.candidates}
+    scores = {name: piece.arrays[key] for name, key in keys.items() if key in piece.arrays}
+    failures = {name: failed[key] for name, key in keys.items() if key in failed}
     return Outcome(scores, failures, piece.about["notes"], piece.about["seconds"])
 
 
@@ -105,19 +105,20 @@ def _computed(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n:
     models = {i: candidate.estimator for i, candidate in enumerate(batch.candidates)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = score(models, batch.candidates[0].encoded)
+        found = HeldOut.attempted(models, score, models, batch.candidates[0].encoded)
     arrays, failures = {}, {}
     for i, candidate in enumerate(batch.candidates):
-        reason = _reason(found.failures[i]) if i in found.failures else _fault(found.scores[i], n, n_classes)
+        reason = reason_of(found.failures[i]) if i in found.failures else _fault(found.scores[i], n, n_classes)
         if reason is None:
             arrays[candidate.key] = found.scores[i]
         else:
             failures[candidate.key] = reason
-    notes = list(dict.fromkeys(str(warning.message) for warning in caught))
+    notes = sorted({str(warning.message) for warning in caught})  # from threads, in any order
     return Piece(arrays, {"failures": failures, "notes": notes, "seconds": time.perf_counter() - start})
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """What an error says, in one line."""
     said = " ".join(str(error).split())
     return said or type(error).__name__
 

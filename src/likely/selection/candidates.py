@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +22,9 @@ from likely.resampling.chains import steps_of
 from likely.resampling.scoring import check_scorer
 
 __all__ = ["Candidate", "described", "named_candidates", "outside_systems"]
+
+
+_THIS_RUN = secrets.token_hex(8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +69,10 @@ def digest(text: str) -> str:
 def described(value: Any) -> Any:
     """A value as plain data that differ where settings do: estimators by class and parameters, arrays by their bytes.
 
-    What has no settings of its own to show, such as a function, is told by its address: never taken for another one.
+    What has no settings of its own to show is told by what it is pickled as; what cannot be pickled, such as a function
+    without a name, is like nothing in any other run.
     """
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         return ["array", str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()]
     if isinstance(value, BaseEstimator):
         params = value.get_params(deep=False)
@@ -77,7 +83,14 @@ def described(value: Any) -> Any:
         return [described(each) for each in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    return [type(value).__qualname__, repr(value)]
+    return [type(value).__qualname__, repr(value) if isinstance(value, (float, complex)) else _pickled(value)]
+
+
+def _pickled(value: Any) -> str:
+    try:
+        return hashlib.sha256(pickle.dumps(value)).hexdigest()
+    except Exception:  # noqa: BLE001  anybody's object may refuse in any way
+        return f"{_THIS_RUN} {id(value)}"
 
 
 def named_candidates(given: Any) -> list[Candidate]:

@@ -16,7 +16,7 @@ from likely._validation import check_option, check_weight, is_count
 from likely._version import library_version
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application, as_application
-from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.resampling.kfold import take
 from likely.selection.candidates import Candidate, named_candidates, outside_systems
 from likely.selection.comparison import Comparison
@@ -35,7 +35,7 @@ def compare(
     X: Any,
     y: Any,
     candidates: Any = None,
-    applications: Any = 0.5,
+    applications: Any = None,
     *,
     folds: Any = 5,
     groups: Any = None,
@@ -70,8 +70,9 @@ def compare(
         By default every family of the library, each with a small grid of features and settings. Else names of families,
         such as ``["gaussian", "logistic"]``; or classifiers, this library's or anybody's who follows scikit-learn: one,
         a list of them or of (name, classifier), or a mapping {name: classifier}; or both in one list.
-    applications : Application, effective prior, list of them, or mapping {name: application}, default 0.5
-        Costs are at these; systems are put in order by the mean of their costs. A reject cost plays no part here.
+    applications : Application, effective prior, list of them, or mapping {name: application}, optional
+        By default equal priors and costs. Costs are at these; systems are put in order by the mean of their costs. A
+        reject cost plays no part here.
     folds : int, "leave-one-out", splitter, or list of (train, test), default 5
         A number makes shuffled folds stratified by class, which keep groups together where ``groups`` is given.
     groups : array of shape (n,), optional
@@ -135,9 +136,11 @@ def compare(
         if held_out is not None or scores is None or kept is None
         else {k: np.asarray(v)[kept] for k, v in scores.items()}
     )
-    chosen = _candidates(candidates, protocol.shape(rows), outside, len(protocol.judged.y), len(classes))
-    trial = None if evaluation is None else _evaluation(evaluation, encoder, classes)
+    trial = None if evaluation is None else _evaluation(evaluation, encoder, rows, classes)
+    shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
+    chosen = _candidates(candidates, shape, outside, len(protocol.judged.y), len(classes))
     _check_names(chosen)
+    _check_judged(chosen, trial)
     opened = RunStore(run, _identity(rows, protocol, classes), restart) if run is not None else None
     with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
         found = scored(chosen, rows, protocol, trial, store, progress)
@@ -196,12 +199,13 @@ def _weighty(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any,
 
 def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
     """Applications by name, in class order, without their reject costs."""
+    given = Application.equal(len(classes)) if given is None else given
     if isinstance(given, Mapping):
         parts = {str(name): as_application(part) for name, part in given.items()}
     else:
         listed = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
         applications = [as_application(part) for part in listed]
-        parts = {_said(application): application for application in applications}
+        parts = dict(zip(_names_of(applications), applications, strict=True))
     if not parts:
         raise InvalidParameterError("applications must name one application at least.")
     return {name: _plain(part.aligned(classes)) for name, part in parts.items()}
@@ -218,6 +222,14 @@ def _plain(application: Application) -> Application:
     return plain
 
 
+def _names_of(applications: list[Application]) -> list[str]:
+    """What each is called, numbered where that is the same."""
+    names = [_said(application) for application in applications]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})" for at, name in enumerate(names)
+    ]
+
+
 def _said(application: Application) -> str:
     if application.n_classes == 2:
         return f"effective prior {application.effective_prior:.3g}"
@@ -229,14 +241,14 @@ def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) 
     if held_out is None:
         return Folds(rows, *folds_of(rows, folds, seed))
     judged = RowSet.of(*_pair("held_out", held_out)[:2], None, None, encoder, "held_out")
-    _check_classes(judged.y, np.unique(rows.y), "held_out")
+    _check_alike(judged, rows, np.unique(rows.y), "held_out")
     return HeldOutSet(rows, judged, seed)
 
 
-def _evaluation(given: Any, encoder: Any, classes: Labels) -> tuple[RowSet, Mapping[str, Any]]:
+def _evaluation(given: Any, encoder: Any, rows: RowSet, classes: Labels) -> tuple[RowSet, Mapping[str, Any]]:
     X, y, scores = _pair("evaluation", given)
     judged = RowSet.of(X, y, None, None, encoder, "evaluation")
-    _check_classes(judged.y, classes, "evaluation")
+    _check_alike(judged, rows, classes, "evaluation")
     return judged, scores or {}
 
 
@@ -246,8 +258,12 @@ def _pair(name: str, given: Any) -> tuple[Any, Any, Any]:
     return given[0], given[1], given[2] if len(given) == 3 else None
 
 
-def _check_classes(y: Labels, classes: Labels, whose: str) -> None:
-    there = np.unique(y)
+def _check_alike(judged: RowSet, rows: RowSet, classes: Labels, whose: str) -> None:
+    """Rows to judge on have the features and classes of those learned from."""
+    n_features = [int(each.numbers.shape[1]) for each in (rows, judged)]
+    if n_features[0] != n_features[1]:
+        raise InvalidDataError(f"{whose} must have the {n_features[0]} features of X, but has {n_features[1]}.")
+    there = np.unique(judged.y)
     if not np.array_equal(there, classes):
         raise DegenerateDataError(
             f"{whose} must have rows of the classes that are compared, {classes.tolist()}, but has {there.tolist()}."
@@ -273,6 +289,16 @@ def _check_names(candidates: list[Candidate]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidParameterError(f"Every candidate needs a name of its own, but two are called {twice!r}.")
+
+
+def _check_judged(candidates: list[Candidate], trial: tuple[RowSet, Mapping[str, Any]] | None) -> None:
+    """An outside system that is compared has scores of the evaluation rows too: it may be the one that is chosen."""
+    judged = {str(name) for name in trial[1]} if trial is not None else set()
+    for each in candidates if trial is not None else []:
+        if each.estimator is None and each.name not in judged:
+            raise InvalidParameterError(
+                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores)."
+            )
 
 
 def _identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from likely.selection.candidates import Candidate
 from likely.selection.data import RowSet
 from likely.selection.judging import Judge, Standing
 from likely.selection.protocols import Folds, Protocol
-from likely.selection.verdicts import Verdict
+from likely.selection.verdicts import Verdict, finite
 
 __all__ = ["Comparison", "System"]
 
@@ -210,11 +210,6 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
         "cllr interval": None if around is None else [finite(around.low), finite(around.high)],
         "p_value": None if system.p_value is None else finite(system.p_value),
     }
-
-
-def finite(value: Any) -> float | None:
-    """A number for plain data, where infinities have no name: None."""
-    return float(value) if np.isfinite(value) else None
 
 
 def _application(application: Application) -> dict[str, Any]:

@@ -112,14 +112,17 @@ class Judge:
         nats = cross_entropy(self.y, scores, labels=self.classes, sample_weight=self.weight)
         return float(nats / np.log(len(self.classes)))
 
-    def details(self, scores: Floats, calibrated: Floats) -> Details:
-        """What costs and Cllr are in resamples of the rows; minima only of two classes, whose search is quick."""
-        found = {
-            "actual": Resampled.of(self._costs("actual") | {"cllr": self._cllr()}, self.y, calibrated, **self._setup)
-        }
-        if self.is_binary:
-            found["minimum"] = Resampled.of(self._costs("minimum"), self.y, scores, **self._setup)
-        return Details(found, [str(i) for i in range(len(self.applications))])
+    def details(self, systems: list[tuple[Floats, Floats]]) -> list[Details]:
+        """What costs and Cllr of systems, given by their scores and calibrated scores, are in resamples of the rows.
+
+        Minima only of two classes, whose search is quick.
+        """
+        measures = {"actual": self._costs("actual") | {"cllr": self._cllr()}}
+        measures |= {"minimum": self._costs("minimum")} if self.is_binary else {}
+        parts = [(of, pair[which == "actual"]) for pair in systems for which, of in measures.items()]
+        found = iter(Resampled.of_each(parts, self.y, **self._setup))
+        names = [str(i) for i in range(len(self.applications))]
+        return [Details({which: next(found) for which in measures}, names) for _ in systems]
 
     def _costs(self, which: str) -> dict[str, Any]:
         """The cost at each application."""

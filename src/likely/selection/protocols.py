@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 
+from likely._typing import Integers
 from likely._validation import check_option, encode_labels, is_count
 from likely.exceptions import DegenerateDataError, InvalidParameterError
 from likely.resampling.folds import Split
@@ -33,9 +34,10 @@ class Protocol:
     n_training: int
     said: str
 
-    def shape(self, rows: RowSet) -> Shape:
-        """What the grids of candidates depend on."""
-        return Shape(self.n_training, int(rows.numbers.shape[1]), rows.has_missing or self.judged.has_missing)
+    def shape(self, rows: RowSet, *others: RowSet) -> Shape:
+        """What the grids of candidates depend on; other rows will be scored too."""
+        has_missing = any(each.has_missing for each in (rows, self.judged, *others))
+        return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing)
 
     def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
         """Scores of the judged rows by models that have not seen them."""
@@ -58,14 +60,13 @@ class Folds(Protocol):
         self.judged, self.said = rows, said
         self.split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
         self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
+        self._cv = _calibration_folds(rows, 0) if self.split.leaves_one_out else None
 
     def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
         return kfold_held_out(models, self.split if encoded else self.split.of_rows(self.judged.X))
 
     def cv(self) -> Any:
-        if self.split.leaves_one_out:
-            return list(folds_of(self.judged, 5, 0)[0].split(self.judged.numbers, self.judged.y, self.judged.groups))
-        return [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
+        return self._cv or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
 
     @property
     def identity(self) -> str:
@@ -77,7 +78,7 @@ class HeldOutSet(Protocol):
     """Rows of their own are judged, scored by models trained on all others."""
 
     def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
-        self.training, self.judged, self._seed = training, judged, seed
+        self.training, self.judged, self._cv = training, judged, _calibration_folds(judged, seed)
         self.n_training, self.said = len(training.y), "held-out rows"
 
     def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
@@ -86,8 +87,7 @@ class HeldOutSet(Protocol):
         return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
 
     def cv(self) -> Any:
-        splitter = folds_of(self.judged, 5, self._seed)[0]
-        return list(splitter.split(self.judged.numbers, self.judged.y, self.judged.groups))
+        return self._cv
 
     @property
     def identity(self) -> str:
@@ -111,18 +111,35 @@ def folds_of(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
     return make(int(folds), shuffle=True, random_state=seed), name
 
 
+def _calibration_folds(rows: RowSet, seed: int) -> list[tuple[Integers, Integers]]:
+    """Five folds for calibrators where models have none, or as many as the rarest class allows."""
+    label, count, what = _rarest(rows)
+    if count < 2:
+        raise DegenerateDataError(
+            f"Class {label!r} has one of the {what} that systems are compared on, so no calibrator can be judged that "
+            "has not seen it. Gather more of it, or leave it out."
+        )
+    splitter, _ = folds_of(rows, min(5, count), seed)
+    return list(splitter.split(rows.numbers, rows.y, rows.groups))
+
+
 def _check_frequent(rows: RowSet, n_folds: int) -> None:
     """Every class must be in every fold, or some models would not be tested on it, or not learn it."""
+    label, count, what = _rarest(rows)
+    if count < n_folds:
+        fewer = f"set folds={count}, " if count > 1 else ""
+        raise DegenerateDataError(
+            f"Class {label!r} has {count} {what}, fewer than the {n_folds} folds, so some would be without it. To go "
+            f"on, {fewer}gather more of it, or leave it out."
+        )
+
+
+def _rarest(rows: RowSet) -> tuple[Any, int, str]:
+    """The class with the fewest rows, or groups where there are some, how many, and which of the two."""
     classes, codes = encode_labels(rows.y)
-    units = np.bincount(codes, minlength=len(classes))
-    what = "rows"
+    units, what = np.bincount(codes, minlength=len(classes)), "rows"
     if rows.groups is not None:
         pairs = np.unique(np.column_stack([codes, np.unique(rows.groups, return_inverse=True)[1]]), axis=0)
         units, what = np.bincount(pairs[:, 0], minlength=len(classes)), "groups"
     rarest = int(units.argmin())
-    if units[rarest] < n_folds:
-        fewer = f"set folds={units[rarest]}, " if units[rarest] > 1 else ""
-        raise DegenerateDataError(
-            f"Class {classes.tolist()[rarest]!r} has {units[rarest]} {what}, fewer than the {n_folds} folds, so some "
-            f"would be without it. To go on, {fewer}gather more of it, or leave it out."
-        )
+    return classes.tolist()[rarest], int(units[rarest]), what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from likely.blocks import for_each
 from likely.calibration import LogisticFusion
 from likely.exceptions import DegenerateDataError
 from likely.resampling.scoring import floor_of, in_classes
+from likely.selection.batches import reason_of
 from likely.selection.candidates import Candidate
 from likely.selection.comparison import System
 from likely.selection.judging import Judge
@@ -25,6 +27,18 @@ DETAILED = 10
 """Systems at the head of the board that get intervals and a test against the best."""
 
 
+def _or_why_not(make: Callable[..., System]) -> Callable[..., System | Exception]:
+    """A system, or the error that kept it from being made: scores may be such that no calibrator learns from them."""
+
+    def attempt(*args: Any) -> System | Exception:
+        try:
+            return make(*args)
+        except Exception as error:  # noqa: BLE001  a calibrator of anybody's may raise anything, and the others go on
+            return error
+
+    return attempt
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """How systems are put in order and fused, and by what they are calibrated."""
@@ -35,17 +49,19 @@ class Ranking:
 
     def systems(self, found: Scored, judge: Judge, folds: Any) -> tuple[list[System], list[str]]:
         """All systems, the best first, and what the library said of them."""
-        if not found.scores:
-            raise DegenerateDataError(f"No candidate could be compared. {_first_failure(found)}")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            single = for_each(lambda name: self._single(found, name, judge, folds), list(found.scores))
+            names = list(found.scores)
+            single = _successes(names, for_each(lambda name: self._single(found, name, judge, folds), names), found)
+            if not single:
+                raise DegenerateDataError(f"No candidate could be compared. {_first_failure(found)}")
             ordered = self._ordered(single)
-            ordered = self._ordered(ordered + self._fusions(ordered, judge, folds))
+            ordered = self._ordered(ordered + self._fusions(ordered, found, judge, folds))
             detailed = self._detailed(ordered[:DETAILED], judge)
-        notes = list(dict.fromkeys(str(warning.message) for warning in caught))
+        notes = sorted({str(warning.message) for warning in caught})  # from threads, in any order
         return detailed + ordered[DETAILED:], notes
 
+    @_or_why_not
     def _single(self, found: Scored, name: str, judge: Judge, folds: Any) -> System:
         candidate, raw = found.candidates[name], found.scores[name]
         scores = in_classes(raw, len(judge.classes), _floor(candidate, raw))
@@ -54,20 +70,20 @@ class Ranking:
             name, candidate.family, [candidate], [raw], scores, calibrated, judge.standing(scores, calibrated)
         )
 
-    def _fusions(self, ordered: list[System], judge: Judge, folds: Any) -> list[System]:
+    def _fusions(self, ordered: list[System], found: Scored, judge: Judge, folds: Any) -> list[System]:
         """The best of the best two families fused, of the best three, and so on."""
         best = {system.family: system for system in reversed(ordered)}
         leaders = sorted(best.values(), key=lambda system: ordered.index(system))[: self.fuse]
-        return for_each(lambda k: self._fused(leaders[:k], judge, folds), list(range(2, len(leaders) + 1)))
+        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]
+        fused = for_each(lambda members: self._fused(members, judge, folds), groups)
+        return _successes([_fusion_of(members) for members in groups], fused, found)
 
+    @_or_why_not
     def _fused(self, members: list[System], judge: Judge, folds: Any) -> System:
         inputs = np.stack([member.scores for member in members], axis=1)
         fused = judge.calibrated(LogisticFusion(), inputs, folds)
-        name = "fusion: " + " + ".join(member.family for member in members)
-        parts = [member.parts[0] for member in members]
-        return System(
-            name, "fusion", parts, [member.raw[0] for member in members], fused, fused, judge.standing(fused, fused)
-        )
+        parts, raw = [member.parts[0] for member in members], [member.raw[0] for member in members]
+        return System(_fusion_of(members), "fusion", parts, raw, fused, fused, judge.standing(fused, fused))
 
     def _ordered(self, systems: list[System]) -> list[System]:
         """By cost; of equal cost by Cllr, and then as they came, the simpler first."""
@@ -75,7 +91,7 @@ class Ranking:
 
     def _detailed(self, ordered: list[System], judge: Judge) -> list[System]:
         """With intervals, and a paired test against the first."""
-        details = for_each(lambda system: judge.details(system.scores, system.calibrated), ordered)
+        details = judge.details([(system.scores, system.calibrated) for system in ordered])
         return [
             replace(
                 system,
@@ -95,7 +111,7 @@ class Ranking:
         ]
         order = sorted(range(len(known)), key=lambda i: (cost_of(judged[i].standing, self.by), judged[i].standing.cllr))
         place = order.index(0) + 1
-        best, own = (there.details(*mapped[i]) for i in (order[0], 0))
+        best, own = there.details([mapped[order[0]], mapped[0]])
         p_value = 1.0 if place == 1 else min(1.0, own.p_value(best, self.by) * (len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
@@ -113,6 +129,16 @@ class Ranking:
         old = [in_classes(raw, n_classes, floor) for raw, floor in zip(system.raw, floors, strict=True)]
         fused = judge.trained(LogisticFusion(), np.stack(old, axis=1)).transform(np.stack(new, axis=1))
         return fused, fused
+
+
+def _successes(names: list[str], made: list[System | Exception], found: Scored) -> list[System]:
+    """The systems that could be made; why others could not is written to the failures."""
+    found.failures.update({name: reason_of(e) for name, e in zip(names, made, strict=True) if isinstance(e, Exception)})
+    return [each for each in made if isinstance(each, System)]
+
+
+def _fusion_of(members: list[System]) -> str:
+    return "fusion: " + " + ".join(member.family for member in members)
 
 
 def _floor(candidate: Candidate, raw: Floats) -> float:

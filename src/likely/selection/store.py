@@ -9,18 +9,23 @@
     models/                 final models
 
 A piece is written beside its place, flushed to the disk and moved there; so a process that is killed leaves pieces and,
-at most, a file that nobody reads and the next run removes.
+at most, a file that nobody reads and the next run removes. A folder without run.json holds no run: pieces in it are
+left from one that was being removed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from likely._typing import Floats
 from likely.exceptions import RunError, TableError
@@ -28,6 +33,12 @@ from likely.tables.arrays import read_arrays, write_arrays
 from likely.tables.files import replacing
 
 __all__ = ["MemoryStore", "Piece", "RunStore"]
+
+ROOMS = ("scores", "evaluation", "models")
+
+_TEMPORARY = r"\.[0-9a-f]{16}\.tmp"
+_OWN = rf"run\.json|leaderboard\.json|{_TEMPORARY}|({'|'.join(ROOMS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
+"""Files that a run writes, and may remove; any other is somebody's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +88,22 @@ class RunStore(MemoryStore):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._refuse_strangers()
         self._lock = self._locked()
-        if restart:
-            self._remove(lambda path: True)
+        try:
+            self._open(restart)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, restart: bool) -> None:
+        """Go on with the run that is there, or begin one: run.json is the first to come and the last to go."""
+        if restart or not (self.folder / "run.json").exists():
+            self._remove(_OWN)
         self._check_identity()
-        self._remove(lambda path: path.suffix == ".tmp")
-        with self._explained("written"):
-            for room in ("scores", "evaluation", "models"):
-                (self.folder / room).mkdir(exist_ok=True)
+        self._remove(rf"(.+/)?{_TEMPORARY}")
         self.write_json("run.json", self._identity)
+        with self._explained("written"):
+            for room in ROOMS:
+                (self.folder / room).mkdir(exist_ok=True)
 
     def close(self) -> None:
         """Let others use the folder."""
@@ -93,14 +112,15 @@ class RunStore(MemoryStore):
     def get(self, room: str, key: str) -> Piece | None:
         """A piece that is there and whole, or None: what cannot be read is computed again."""
         try:
-            return Piece(*read_arrays(self._path(room, key)))
-        except TableError:
+            piece = Piece(*read_arrays(self._path(room, key)))
+            return piece if piece.about.pop("digest") == _digest(piece) else None
+        except (TableError, KeyError, TypeError, AttributeError):  # the last three of a damaged footer
             return None
 
     def put(self, room: str, key: str, piece: Piece) -> None:
         """Write a piece, whole or not at all."""
         with self._explained("written"):
-            write_arrays(self._path(room, key), piece.arrays, piece.about)
+            write_arrays(self._path(room, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
 
     def write_json(self, name: str, facts: Any) -> None:
         """Write facts, whole or not at all."""
@@ -116,10 +136,11 @@ class RunStore(MemoryStore):
         """A folder that is not empty and holds no run is somebody's."""
         with self._explained("read"):
             held = {path.name for path in self.folder.iterdir()}
-        if held - {"lock"} and "run.json" not in held and not any(name.endswith(".tmp") for name in held):
+        strange = sorted(name for name in held - {"lock", *ROOMS} if not re.fullmatch(_OWN, name))
+        if strange and "run.json" not in held:
             raise RunError(
-                f"The folder {str(self.folder)!r} holds other files and no run ({sorted(held)[0]!r}). Name a folder "
-                "that is empty or not there yet."
+                f"The folder {str(self.folder)!r} holds other files and no run ({strange[0]!r}). Name a folder that is "
+                "empty or not there yet."
             )
 
     def _locked(self) -> int:
@@ -154,10 +175,12 @@ class RunStore(MemoryStore):
             "to keep both, or start afresh with restart, which removes the earlier run."
         )
 
-    def _remove(self, which: Callable[[Path], bool]) -> None:
+    def _remove(self, pattern: str) -> None:
+        """Remove files whose path in the folder is like a pattern, run.json last."""
         with self._explained("emptied"):
-            for path in [*self.folder.glob("*"), *self.folder.glob("*/*")]:
-                if path.is_file() and path.name != "lock" and which(path):
+            found = [path for path in [*self.folder.glob("*/*"), *self.folder.glob("*")] if path.is_file()]
+            for path in sorted(found, key=lambda path: path.name == "run.json"):
+                if re.fullmatch(pattern, path.relative_to(self.folder).as_posix()):
                     path.unlink()
 
     @contextmanager
@@ -171,6 +194,15 @@ class RunStore(MemoryStore):
                 f"The run folder {str(self.folder)!r} cannot be {what}: {reason}. What it holds of the run so far is "
                 "intact: make room or mend the permissions, and give the same command again."
             ) from error
+
+
+def _digest(piece: Piece) -> str:
+    """A fingerprint of all that a piece holds: checksums of a Parquet file leave its footer out."""
+    sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
+    for name, values in sorted(piece.arrays.items()):
+        sha.update(f"|{name}{values.shape}".encode())
+        sha.update(values.astype(np.float64, order="C", copy=False).data)
+    return sha.hexdigest()
 
 
 def _changes(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from likely.selection.judging import Standing
 
-__all__ = ["Judged", "Verdict"]
+__all__ = ["Judged", "Verdict", "cost_of", "finite"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +69,14 @@ class Verdict:
             "verdict": str(self),
             "chosen": self.chosen.name,
             "place": self.place,
-            "p_value": self.p_value,
+            "p_value": finite(self.p_value),
             "systems": [
                 {
                     "name": each.name,
                     "family": each.family,
                     "minimum": each.standing.minimum,
                     "actual": each.standing.actual,
-                    "cllr": each.standing.cllr,
+                    "cllr": finite(each.standing.cllr),
                 }
                 for each in self.systems
             ],
@@ -87,3 +89,8 @@ def cost_of(standing: Standing, by: str) -> float:
         return standing.cllr
     costs = standing.minimum if by == "minimum" else standing.actual
     return sum(costs) / len(costs)
+
+
+def finite(value: Any) -> float | None:
+    """A number for plain data, where infinities have no name: None."""
+    return float(value) if np.isfinite(value) else None
