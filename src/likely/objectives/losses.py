@@ -50,18 +50,29 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
     -----
     The residual of the truth is minus the sum of the others: posterior − 1 would cancel where the posterior is near 1.
     """
-    logits -= logits.max(axis=1, keepdims=True)
+    ones = np.ones(logits.shape[1])  # a product with it sums rows in a tenth of the time of sum(axis=1)
+    logits -= _highest(logits)[:, None]
     wanted = targets[codes]
     loss = -np.einsum("nk,nk->n", wanted, logits)
     posteriors = np.exp(logits, out=logits)
-    total = posteriors.sum(axis=1)
+    total = posteriors @ ones
     posteriors /= total[:, None]
     loss += np.log(total)
     residuals = posteriors - wanted
     rows = np.arange(len(codes))
     residuals[rows, codes] = 0.0
-    residuals[rows, codes] = -residuals.sum(axis=1)
+    residuals[rows, codes] = -(residuals @ ones)
     return loss, residuals, posteriors
+
+
+def _highest(logits: Floats) -> Floats:
+    """The highest of each row, of few columns a column at a time: NumPy goes along short rows slowly."""
+    if logits.shape[1] > 64:
+        return np.asarray(logits.max(axis=1))
+    highest = logits[:, 0].copy()
+    for column in logits.T[1:]:
+        np.maximum(highest, column, out=highest)
+    return highest
 
 
 def complements(posteriors: Floats) -> Floats:
