@@ -39,7 +39,7 @@ from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap,
 __all__ = ["KINDS", "OPTIONAL", "additive", "check_sums", "fraction", "shape"]
 
 SLACK = 1e-6
-"""Share of its largest entry by which rounding may make a scatter asymmetric, or a variance in it negative."""
+"""Share of its size by which rounding may make a scatter asymmetric, or a variance in it negative."""
 
 fraction = number(0, 1)
 shape: Check = either(part("Full", "Diagonal", "Spherical"), option("full", "diagonal", "spherical"))
@@ -79,10 +79,13 @@ def check_sums(model: Any, scope: Scope, needs: Any) -> None:
 
 def _check_scatter(moments: Moments, scope: Scope) -> None:
     S = moments.scatter
-    largest = np.abs(S).max()
-    if (S.diagonal() < -SLACK * largest).any():
+    with np.errstate(over="ignore"):
+        # Of mapped rows that lie in one point the scatter is all rounding, of the size of their squares.
+        scale = np.abs(S).max() + moments.weight * np.square(moments.mean).max()
+    slack = SLACK * scale + np.finfo(np.float64).tiny
+    if (S.diagonal() < -slack).any():
         raise RefusedError("scatter must have no negative variances, but has")
-    if not np.abs(S - S.T).max() <= SLACK * largest:
+    if not np.abs(S - S.T).max() <= slack:
         raise RefusedError("scatter must be symmetric, but is not")
 
 
