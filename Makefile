@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test check bench clean
 
 demo: .venv/installed
-	$(BIN)/python examples/tumour_models.py
+	$(BIN)/likely demo
 
 test: check
 	$(BIN)/pytest -n 2 tests
@@ -24,6 +24,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/perceptron.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/logistic.py
+	$(BIN)/python benchmarks/compare.py
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

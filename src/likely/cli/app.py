@@ -78,12 +78,9 @@ app = typer.Typer(
 
 def _say_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import PackageNotFoundError, version
+        from likely._version import library_version
 
-        try:
-            typer.echo(f"likely {version('likely')}")
-        except PackageNotFoundError:
-            typer.echo("likely, run from its source without being installed")
+        typer.echo(f"likely {library_version()}")
         raise typer.Exit
 
 

@@ -9,10 +9,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from likely._version import library_version
 from likely.exceptions import ModelFileError, TableError
 from likely.persistence.about import described
 from likely.persistence.container import FORMAT, RefusedError, packed, unpacked
@@ -57,7 +57,7 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
         tree, tensors = tree_of(model)
         # What is written can be read: the checks of loading are made now, when there is still something to be done.
         TreeReader(tensors).model(tree)
-        data = packed({"format": FORMAT, "library": _library(), "about": _plain(about), "model": tree}, tensors)
+        data = packed({"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, tensors)
     try:
         with replacing(name) as temporary, open(temporary, "xb") as stream:
             stream.write(data)
@@ -199,13 +199,6 @@ def _telling(what: str) -> Iterator[None]:
         raise ModelFileError(f"{what}: {str(error).rstrip('.')}.") from None
     except (RecursionError, MemoryError) as error:
         raise ModelFileError(f"{what}: it is too large or too deeply nested ({type(error).__name__}).") from None
-
-
-def _library() -> str:
-    try:
-        return version("likely")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _plain(about: Any) -> Any:
