@@ -171,3 +171,15 @@ def test_95_percent_intervals_of_costs_cover_the_truth_93_to_97_times_in_100():
 
     assert {name: 0.93 <= hits[name] / 500 <= 0.97 for name in names[:3]} == dict.fromkeys(names[:3], True), hits
     assert all(hits[name] / 500 > 0.9 for name in names[3:]), hits
+
+
+def test_two_systems_that_are_alike_seldom_seem_to_differ_in_minimum_cost():
+    application, y = Application.binary(0.3, cost_fn=5), np.repeat([0, 1], [210, 90])
+    chance = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        base = 1.2 * rng.normal(size=len(y)) + np.where(y == 1, 0.7, -0.7)
+        first, second = (base + 0.15 * rng.normal(size=len(y)) for _ in range(2))
+        chance += paired_difference(min_dcf, y, first, second, application, n_resamples=100).p_value < 0.05
+
+    assert chance <= 6  # three are expected
