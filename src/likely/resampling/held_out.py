@@ -26,7 +26,7 @@ __all__ = ["HeldOut", "Rows", "chain_of", "held_out_scores", "is_of_this_house"]
 Chains = dict[int, list[Any]]
 
 _PLAIN = (QuantileTransformer, SimpleImputer)
-"""Features of scikit-learn's that may be fitted in threads, and whose ``fit_transform`` is ``fit`` and ``transform``."""
+"""Features of scikit-learn's that may be fitted in threads; their ``fit_transform`` is ``fit`` and ``transform``."""
 
 
 def is_of_this_house(model: Any) -> bool:

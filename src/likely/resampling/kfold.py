@@ -110,15 +110,19 @@ def kfold_calibrate(
     return mapped
 
 
-def kfold_held_out(models: dict[int, Any], split: Split) -> HeldOut:
+def kfold_held_out(models: dict[int, Any], split: Split, all_in_threads: bool = False) -> HeldOut:
     """Pooled out-of-fold scores of models by their numbers, and why some have none.
 
-    Models that can be scored from sums, or downdated, are; what fails so is tried in the ordinary way, and alone.
+    Models that can be scored from sums, or downdated, are; what fails so is tried in the ordinary way, and alone. Folds
+    of foreign models are fitted one after another unless the caller bears what threads do to them: warnings filters
+    are the process's, and so is the generator that models without a seed draw from.
     """
     found = HeldOut(HeldOut.attempted(models, _from_sums, models, split).scores)
     left = {i: model for i, model in models.items() if i not in found.scores}
-    for together in (True, False):  # in threads, and one fold after another
-        found |= _refitted({i: model for i, model in left.items() if is_of_this_house(model) is together}, split)
+    for ours in (True, False):
+        found |= _refitted(
+            {i: model for i, model in left.items() if is_of_this_house(model) is ours}, split, ours or all_in_threads
+        )
     return found
 
 
@@ -128,14 +132,13 @@ def _from_sums(models: dict[int, Any], split: Split) -> HeldOut:
     return HeldOut(scores_from_cells(models, split) if split.complementary else {})
 
 
-def _refitted(models: dict[int, Any], split: Split) -> HeldOut:
+def _refitted(models: dict[int, Any], split: Split, in_threads: bool) -> HeldOut:
     """Scores by learning anew for each fold, pooled in row order; the failure of one fold is that of the model."""
     if not models:
         return HeldOut()
     folds = list(range(len(split.tests)))
     score = partial(_scores_of_fold, models, split)
-    threaded = all(is_of_this_house(model) for model in models.values())
-    parts = for_each(score, folds) if threaded else [score(fold) for fold in folds]
+    parts = for_each(score, folds) if in_threads else [score(fold) for fold in folds]
     failures = {i: error for part in reversed(parts) for i, error in part.failures.items()}
     return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in models if i not in failures}, failures)
 

@@ -63,7 +63,8 @@ class Folds(Protocol):
         self._cv = _calibration_folds(rows, 0) if self.split.leaves_one_out else None
 
     def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
-        return kfold_held_out(models, self.split if encoded else self.split.of_rows(self.judged.X))
+        split = self.split if encoded else self.split.of_rows(self.judged.X)
+        return kfold_held_out(models, split, all_in_threads=True)  # a batch restores the filters of warnings
 
     def cv(self) -> Any:
         return self._cv or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
