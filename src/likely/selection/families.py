@@ -94,16 +94,21 @@ def _nearest_means(shape: Shape) -> list[Candidate]:
     ]
 
 
+def _logistic(strength: float, penalty: str = "l2") -> LogisticRegression:
+    """As near its minimum as costs can tell: on MNIST half the passes that the default takes."""
+    return LogisticRegression(strength, penalty, tolerance=1e-6)
+
+
 def _logistics(shape: Shape) -> list[Candidate]:
     """Linear ones, on a path of the penalty for each kind of features; and with an L1 penalty."""
     grid = [
-        _candidate("logistic", [*steps, LogisticRegression(strength)], shape, features=said, λ=strength)
+        _candidate("logistic", [*steps, _logistic(strength)], shape, features=said, λ=strength)
         for said, steps in [_standardised(), _gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
         for strength in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     ]
     said, steps = _standardised()
     return grid + [
-        _candidate("logistic L1", [*steps, LogisticRegression(strength, "l1")], shape, features=said, λ=strength)
+        _candidate("logistic L1", [*steps, _logistic(strength, "l1")], shape, features=said, λ=strength)
         for strength in (1e-3, 1e-2, 1e-1)
     ]
 
@@ -115,7 +120,7 @@ def _quadratic_logistics(shape: Shape) -> list[Candidate]:
     return [
         _candidate(
             "quadratic logistic",
-            [*steps, QuadraticFeatures(), Standardize(), LogisticRegression(strength)],
+            [*steps, QuadraticFeatures(), Standardize(), _logistic(strength)],
             shape,
             features=said,
             λ=strength,
@@ -137,7 +142,7 @@ def _radial_logistics(shape: Shape) -> list[Candidate]:
     return [
         _candidate(
             "radial logistic",
-            [*steps, RadialFeatures(n_centers, random_state=0), LogisticRegression(strength)],
+            [*steps, RadialFeatures(n_centers, random_state=0), _logistic(strength)],
             shape,
             features=said,
             centers=n_centers,
