@@ -168,7 +168,8 @@ def _judged(
     verdict = None
     if trial is not None:
         judge_there = Judge(trial[0].y, classes, applications, trial[0].weight, trial[0].groups)
-        verdict = ranking.verdict(systems, found, judge, judge_there)
+        verdict, said_there = ranking.verdict(systems, found, judge, judge_there)
+        said += said_there
     notes = list(dict.fromkeys([*found.notes, *said]))
     return Comparison(
         systems,

@@ -128,7 +128,7 @@ class Comparison:
         """
         system = self.best if name is None else self[name]
         if any(part.estimator is None for part in system.parts):
-            return self.judge.trained(LogisticFusion() if system.is_fusion else self.calibrator, _stacked(system))
+            return self._trained_map(system)
         estimators = [self._final(part) for part in system.parts]
         model: Any = CalibratedClassifier(estimators[0], self.calibrator)
         if system.is_fusion:
@@ -140,6 +140,12 @@ class Comparison:
             judged = self.protocol.judged
             held_out = {"calibration_set": (judged.X, judged.y, judged.weight)}
         return model.fit(self.rows.X, self.rows.y, self.rows.weight, groups=self.rows.groups, **held_out)
+
+    def _trained_map(self, system: System) -> Any:
+        """The calibrator, or fuser, of a system that has no model, trained on all its scores."""
+        if not system.is_fusion:
+            return self.judge.trained(self.calibrator, system.scores)
+        return self.judge.trained(LogisticFusion(), np.stack([self[part.name].scores for part in system.parts], axis=1))
 
     def _final(self, part: Candidate) -> Any:
         """A candidate's estimator, for rows as they were given."""
@@ -177,10 +183,6 @@ class Comparison:
 def _numbers(system: System) -> str:
     standing = system.standing
     return f"min {standing.minimum[0]:.3f}  actual {standing.actual[0]:.3f}  Cllr {standing.cllr:.3f}"
-
-
-def _stacked(system: System) -> Floats:
-    return system.scores if not system.is_fusion else np.stack(system.raw, axis=1)
 
 
 def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:

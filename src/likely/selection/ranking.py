@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,16 @@ __all__ = ["Ranking"]
 
 DETAILED = 10
 """Systems at the head of the board that get intervals and a test against the best."""
+
+
+@contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """Warnings as a list that is there at the end, sorted: from threads they come in any order."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    notes += sorted({str(warning.message) for warning in caught})
 
 
 def _or_why_not(make: Callable[..., System]) -> Callable[..., System | Exception]:
@@ -49,8 +60,7 @@ class Ranking:
 
     def systems(self, found: Scored, judge: Judge, folds: Any) -> tuple[list[System], list[str]]:
         """All systems, the best first, and what the library said of them."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with _overheard() as notes:
             names = list(found.scores)
             single = _successes(names, for_each(lambda name: self._single(found, name, judge, folds), names), found)
             if not single:
@@ -58,7 +68,6 @@ class Ranking:
             ordered = self._ordered(single)
             ordered = self._ordered(ordered + self._fusions(ordered, found, judge, folds))
             detailed = self._detailed(ordered[:DETAILED], judge)
-        notes = sorted({str(warning.message) for warning in caught})  # from threads, in any order
         return detailed + ordered[DETAILED:], notes
 
     @_or_why_not
@@ -101,8 +110,12 @@ class Ranking:
             for place, (system, own) in enumerate(zip(ordered, details, strict=True))
         ]
 
-    def verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> Verdict:
-        """How all systems do on the evaluation rows, calibrated by what was learned before."""
+    def verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> tuple[Verdict, list[str]]:
+        """How all systems do on the evaluation rows, calibrated by what was learned before, and what was said of it."""
+        with _overheard() as notes:
+            return self._verdict(systems, found, judge, there), notes
+
+    def _verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> Verdict:
         known = [system for system in systems if all(part.name in found.evaluation for part in system.parts)]
         mapped = for_each(lambda system: self._carried(system, found, judge), known)
         judged = [
