@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from inspect import cleandoc
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from likely.cli.guarding import guarded
+from likely.cli.guarding import INTERRUPTED, guarded
 from likely.cli.options import with_options_expanded
 
 __all__ = ["app", "run"]
@@ -110,4 +111,11 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show a sign shows a question mark
             stream.reconfigure(errors="replace")
-    app(prog_name="likely")
+    try:
+        app(prog_name="likely")
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # threads may be amid long work; what is to be kept has been written whole
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise

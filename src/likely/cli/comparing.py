@@ -49,7 +49,7 @@ def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None,
     applications = dict(applications_from(plan.where, classes))
     if not as_json:
         console(err=True).print(told(table))
-    with _bar(not as_json) as progress:
+    with _told_when_stopped(folder), _bar(not as_json) as progress:
         comparison = compare(
             table.X,
             table.labels,
@@ -132,6 +132,17 @@ def _present(file: Path, names: list[str]) -> list[str]:
         return []
     header = read_header(existing(file))
     return [name for name in names if name in header]
+
+
+@contextmanager
+def _told_when_stopped(folder: Path | None) -> Iterator[None]:
+    """Say, to who interrupts, that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder is not None:
+            console(err=True).print(f"Stopped. {folder} keeps what is done: the same command goes on from there.")
+        raise
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-__all__ = ["guarded", "note", "writing"]
+__all__ = ["INTERRUPTED", "guarded", "note", "writing"]
 
 WRONG, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
