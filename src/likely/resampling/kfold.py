@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -110,19 +111,24 @@ def kfold_calibrate(
     return mapped
 
 
-def kfold_held_out(models: dict[int, Any], split: Split, all_in_threads: bool = False) -> HeldOut:
+def kfold_held_out(
+    models: dict[int, Any],
+    split: Split,
+    all_in_threads: bool = False,
+    tell: Callable[[float], None] | None = None,
+) -> HeldOut:
     """Pooled out-of-fold scores of models by their numbers, and why some have none.
 
     Models that can be scored from sums, or downdated, are; what fails so is tried in the ordinary way, and alone. Folds
     of foreign models are fitted one after another unless the caller bears what threads do to them: warnings filters
-    are the process's, and so is the generator that models without a seed draw from.
+    are the process's, and so is the generator that models without a seed draw from. ``tell`` is told the share of folds
+    done, by the thread that did the last.
     """
     found = HeldOut(HeldOut.attempted(models, _from_sums, models, split).scores)
     left = {i: model for i, model in models.items() if i not in found.scores}
     for ours in (True, False):
-        found |= _refitted(
-            {i: model for i, model in left.items() if is_of_this_house(model) is ours}, split, ours or all_in_threads
-        )
+        some = {i: model for i, model in left.items() if is_of_this_house(model) is ours}
+        found |= _refitted(some, split, ours or all_in_threads, tell)
     return found
 
 
@@ -132,12 +138,18 @@ def _from_sums(models: dict[int, Any], split: Split) -> HeldOut:
     return HeldOut(scores_from_cells(models, split) if split.complementary else {})
 
 
-def _refitted(models: dict[int, Any], split: Split, in_threads: bool) -> HeldOut:
+def _refitted(models: dict[int, Any], split: Split, in_threads: bool, tell: Callable[[float], None] | None) -> HeldOut:
     """Scores by learning anew for each fold, pooled in row order; the failure of one fold is that of the model."""
     if not models:
         return HeldOut()
-    folds = list(range(len(split.tests)))
-    score = partial(_scores_of_fold, models, split)
+    folds, done = list(range(len(split.tests))), count(1)
+
+    def score(fold: int) -> HeldOut:
+        found = _scores_of_fold(models, split, fold)
+        if tell is not None:
+            tell(next(done) / len(folds))
+        return found
+
     parts = for_each(score, folds) if in_threads else [score(fold) for fold in folds]
     failures = {i: error for part in reversed(parts) for i, error in part.failures.items()}
     return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in models if i not in failures}, failures)

@@ -39,8 +39,8 @@ class Protocol:
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
         return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing)
 
-    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
-        """Scores of the judged rows by models that have not seen them."""
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
+        """Scores of the judged rows by models that have not seen them; the share done is told on the way."""
         raise NotImplementedError
 
     def cv(self) -> Any:
@@ -62,9 +62,9 @@ class Folds(Protocol):
         self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
         self._cv = _calibration_folds(rows, 0) if self.split.leaves_one_out else None
 
-    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         split = self.split if encoded else self.split.of_rows(self.judged.X)
-        return kfold_held_out(models, split, all_in_threads=True)  # a batch restores the filters of warnings
+        return kfold_held_out(models, split, all_in_threads=True, tell=tell)  # a batch restores warnings' filters
 
     def cv(self) -> Any:
         return self._cv or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
@@ -82,7 +82,7 @@ class HeldOutSet(Protocol):
         self.training, self.judged, self._cv = training, judged, _calibration_folds(judged, seed)
         self.n_training, self.said = len(training.y), "held-out rows"
 
-    def scores(self, models: dict[int, Any], encoded: bool) -> HeldOut:
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         train = self.training
         rows = Rows(train.rows_for(encoded), train.y, train.weight, self.judged.rows_for(encoded))
         return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)

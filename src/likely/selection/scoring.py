@@ -11,7 +11,7 @@ import numpy as np
 
 from likely._typing import Floats
 from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
-from likely.selection.batches import Outcome, batches_of, run_batch
+from likely.selection.batches import Batch, Outcome, batches_of, run_batch
 from likely.selection.candidates import Candidate, outside_systems
 from likely.selection.data import RowSet
 from likely.selection.protocols import Protocol
@@ -22,9 +22,9 @@ __all__ = ["Progress", "Scored", "scored"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a comparison has come: candidates done, of how many, and what comes next."""
+    """How far a comparison has come: candidates done, parts of them counted, of how many, and which are at work."""
 
-    done: int
+    done: float
     total: int
     name: str
 
@@ -55,7 +55,7 @@ def scored(
     """Scores of all candidates: those of outside systems as they are, all others batch by batch."""
     n_classes, batches = len(np.unique(rows.y)), batches_of(candidates)
     outside = {each.name: each.scores for each in candidates if each.scores is not None}
-    steps = [(batch, partial(_of_protocol, protocol), "scores", len(protocol.judged.y)) for batch in batches]
+    steps: list[Any] = [(batch, protocol.scores, "scores", len(protocol.judged.y)) for batch in batches]
     evaluation: dict[str, Floats] = {}
     if trial is not None:
         there = outside_systems(trial[1], len(trial[0].y), n_classes)
@@ -64,19 +64,17 @@ def scored(
     outcomes: dict[str, list[Outcome]] = {"scores": [], "evaluation": []}
     done, total = 0, sum(len(step[0].candidates) for step in steps)
     for batch, score, room, n in steps:
-        _tell(progress, Progress(done, total, batch.name))
+        tell = partial(_tell, progress, done, total, batch)
+        tell(0.0)
         suffix = "" if trial is None or room == "scores" else trial[0].fingerprint
-        outcomes[room].append(run_batch(batch, score, n, n_classes, store, room, suffix))
+        outcomes[room].append(run_batch(batch, partial(score, tell=tell), n, n_classes, store, room, suffix))
         done += len(batch.candidates)
-    _tell(progress, Progress(done, total, "judging"))
+    if progress is not None:
+        progress(Progress(done, total, "judging"))
     return _gathered(candidates, outside, evaluation, outcomes)
 
 
-def _of_protocol(protocol: Protocol, models: dict[int, Any], encoded: bool) -> HeldOut:
-    return protocol.scores(models, encoded)
-
-
-def _of_trial(rows: RowSet, there: RowSet, models: dict[int, Any], encoded: bool) -> HeldOut:
+def _of_trial(rows: RowSet, there: RowSet, models: dict[int, Any], encoded: bool, tell: Any) -> HeldOut:
     """Scores of the evaluation rows by models trained on everything."""
     parts = Rows(rows.rows_for(encoded), rows.y, rows.weight, there.rows_for(encoded))
     return held_out_scores({i: chain_of(model) for i, model in models.items()}, parts)
@@ -98,6 +96,7 @@ def _gathered(
     return Scored(names, kept, there, failures, notes, sum(outcome.seconds for outcome in every))
 
 
-def _tell(progress: Callable[[Progress], None] | None, how_far: Progress) -> None:
+def _tell(progress: Callable[[Progress], None] | None, done: int, total: int, batch: Batch, share: float) -> None:
+    """How far it is with a share of a batch."""
     if progress is not None:
-        progress(how_far)
+        progress(Progress(done + share * len(batch.candidates), total, batch.name))
