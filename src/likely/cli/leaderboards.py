@@ -113,4 +113,5 @@ def _show_next(facts: dict[str, Any]) -> None:
             f"\nThe best system, trained on all rows, is in {facts['model']}. Evidence and decisions about new rows:"
         )
         out.print(f"  likely score {facts['model']} NEW.csv", soft_wrap=True)
-        out.print(f"  likely decide NEW.csv --model {facts['model']} --prior P --cost-fn C", soft_wrap=True)
+        options = "--prior P --cost-fn C" if len(facts["classes"]) == 2 else "--priors TEXT --costs FILE"
+        out.print(f"  likely decide NEW.csv --model {facts['model']} {options}", soft_wrap=True)

@@ -98,7 +98,7 @@ def compare(
     restart : bool, default False
         Remove what an earlier run left in the folder.
     progress : function of a Progress, optional
-        Called before each batch of candidates and at the end.
+        Called before each batch of candidates, after each of its folds, by the thread that did it, and before judging.
 
     Returns
     -------

@@ -123,7 +123,8 @@ class Ranking:
             for system, scores in zip(known, mapped, strict=True)
         ]
         order = sorted(range(len(known)), key=lambda i: (cost_of(judged[i].standing, self.by), judged[i].standing.cllr))
-        place = order.index(0) + 1
+        costs = np.array([cost_of(each.standing, self.by) for each in judged])
+        place = 1 + int((costs < costs[0] - 1e-12).sum())
         best, own = there.details([mapped[order[0]], mapped[0]])
         p_value = 1.0 if place == 1 else min(1.0, own.p_value(best, self.by) * (len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))

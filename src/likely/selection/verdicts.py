@@ -32,7 +32,7 @@ class Verdict:
     chosen : Judged
         The one that was chosen.
     place : int
-        Its place among all systems there.
+        Its place among all systems there; systems that cost the same share one.
     p_value : float
         Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of
         others, since the best there is the best of so many (Bonferroni); at most 1, and 1 if it is the best.
