@@ -42,7 +42,7 @@ class RowSet:
         names = None if groups is None else np.asarray(groups)
         if names is not None and names.shape != labels.shape:
             raise InvalidDataError(f"{whose}: groups must name one group for each of {len(labels)} rows.")
-        numbers = X if encoder is None else encoder.transform(X)
+        numbers = X if encoder is None else _encoded(X, encoder, whose)
         rows = cls(X, check_rows(BaseEstimator(), numbers, reset=True), labels, weight, names)
         rows._check_values(whose, encoder)
         return rows if weight is None or weight.all() else rows.of_rows(np.flatnonzero(weight))
@@ -79,6 +79,14 @@ class RowSet:
         for part in (*_parts(self.X), self.y, self.weight, self.groups):
             _add(sha, part)
         return sha.hexdigest()[:16]
+
+
+def _encoded(X: Any, encoder: Encode, whose: str) -> Any:
+    """Columns as numbers; what is wrong with them is said of whose they are."""
+    try:
+        return encoder.transform(X)
+    except InvalidDataError as error:
+        raise type(error)(f"{whose}: {error}") from error
 
 
 def encoder_for(X: Any, sample_weight: Any) -> Encode | None:

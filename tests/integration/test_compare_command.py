@@ -1,0 +1,451 @@
+"""compare, fit, report and demo on the command line: end to end on small files, and bad input told in a sentence."""
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from likely import Application, compare, load
+from likely.cli.app import app
+from likely.datasets import load_tumours
+from likely.tables import read_data, write_columns
+
+QUICK = "--family fisher --fuse 0"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIKELY_DEBUG", raising=False)
+
+    def invoke(command, code=0):
+        result = CliRunner().invoke(app, shlex.split(command))
+        if result.exit_code != code:
+            pytest.fail(f"{command} ended with {result.exit_code}: {result.output} {result.exception!r}")
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def told(run):
+    return lambda command: json.loads(run(f"{command} --json").stdout)
+
+
+@pytest.fixture
+def refused(run):
+    """What is said of a command that cannot be obeyed: one sentence or two, no traceback."""
+
+    def said(command):
+        result = run(command, code=2)
+        assert "Traceback" not in result.output
+        assert result.stdout == ""
+        error = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+        assert len(error) == 1, result.stderr
+        return error[0].removeprefix("Error: ")
+
+    return said
+
+
+def rows_of(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    centres = np.random.default_rng(1).normal(size=(n_classes, 3))
+    return rng.normal(size=(n, 3)) + 0.8 * centres[y], np.array(["no", "yes", "maybe"])[y]
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Files of two classes: to learn from and to judge on, as CSV and otherwise."""
+    for name, n, seed in (("train", 80, 2), ("new", 60, 3)):
+        X, y = rows_of(n, 2, seed)
+        speaker = np.array([f"s{at // 2 % 20}" for at in range(n)])
+        vendor = np.where(y == "yes", 1.0, 0.0) + np.random.default_rng(seed).normal(size=n)
+        columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "speaker": speaker, "vendor": vendor}
+        columns |= {"times": np.arange(n) % 3, "label": y}
+        write_columns(tmp_path / f"{name}.csv", columns)
+        write_columns(tmp_path / f"{name}-numbers.csv", {**dict(zip("abc", X.T.copy(), strict=True)), "label": y})
+        pa.parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        np.savez(tmp_path / f"{name}.npz", X=X, y=y)
+    return tmp_path
+
+
+@pytest.fixture
+def three(tmp_path):
+    for name, n, seed in (("train", 75, 2), ("new", 60, 3)):
+        X, y = rows_of(n, 3, seed)
+        write_columns(tmp_path / f"{name}.csv", {**dict(zip("abc", X.T.copy(), strict=True)), "label": y})
+    return tmp_path
+
+
+def without_time(facts):
+    return {name: value for name, value in facts.items() if name != "seconds"}
+
+
+# The main job.
+
+
+def test_what_is_printed_is_what_the_library_says(told, two):
+    facts = told(
+        "compare train-numbers.csv --target label --prior 0.2 --cost-fn 3 --family fisher --family nearest-mean"
+    )
+
+    table = read_data(two / "train-numbers.csv", "label")
+    application = {"prior 0.2, cost_fn 3": Application.binary(0.2, cost_fn=3, positive="yes")}
+    expected = compare(table.X, table.labels, ["fisher", "nearest-mean"], application)
+    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard()))
+    assert list(facts["applications"]) == list(application)
+    assert facts["classes"] == ["no", "yes"]
+    assert facts["run"] == "train-numbers-run"
+    assert facts["failures"] == {}
+
+
+def test_the_best_system_is_saved_trained_on_everything(told, run, two):
+    facts = told(f"compare train-numbers.csv --target label {QUICK}")
+    table = read_data(two / "train-numbers.csv", "label")
+
+    model = load(two / facts["model"])
+    run(f"score {facts['model']} new-numbers.csv -o scores.csv")
+    run(f"decide new-numbers.csv --model {facts['model']} --prior 0.1 -o decisions.csv")
+
+    expected = compare(table.X, table.labels, ["fisher"], fuse=0).model()
+    new = read_data(two / "new-numbers.csv", "label").X
+    assert np.allclose(model.llr(new), expected.llr(new))
+    header, *lines = (two / "scores.csv").read_text().splitlines()
+    assert np.allclose(
+        np.array([line.split(",")[header.split(",").index("llr")] for line in lines], float), model.llr(new)
+    )
+    assert (two / "decisions.csv").read_text().count("\n") == 61
+
+
+def test_several_applications_each_have_their_costs(told, run, two):
+    options = "--application prior=0.1,cost_fn=10 --application prior=0.5 --positive no"
+    facts = told(f"compare train-numbers.csv --target label {options} {QUICK}")
+
+    names = ["prior 0.1, cost_fn 10", "prior 0.5"]
+    assert list(facts["applications"]) == names
+    assert facts["applications"]["prior 0.5"]["priors"] == [0.5, 0.5]
+    assert facts["applications"][names[0]]["priors"][0] == pytest.approx(0.1)
+    assert list(facts["leaderboard"][0]["costs"]) == names
+    assert "prior 0.1" in run(f"compare train-numbers.csv --target label {options} {QUICK}").stdout
+
+
+def test_three_classes_are_compared_at_priors_and_costs(told, three):
+    (three / "costs.csv").write_text(",no,yes,maybe\nno,0,1,1\nyes,5,0,1\nmaybe,1,1,0\n")
+
+    where = "--priors no=0.5,yes=0.3,maybe=0.2 --costs costs.csv"
+    facts = told(f"compare train.csv --target label {where} --evaluation new.csv {QUICK}")
+
+    assert facts["classes"] == ["maybe", "no", "yes"]
+    assert next(iter(facts["applications"].values()))["priors"] == [0.2, 0.5, 0.3]
+    assert facts["evaluation"]["place"] == 1
+
+
+def test_evaluation_rows_answer_whether_the_choice_was_right(run, told, two):
+    command = "compare train-numbers.csv --target label --evaluation new-numbers.csv --family nearest-mean --fuse 0"
+    facts = told(command)
+
+    assert facts["evaluation"]["chosen"] == facts["leaderboard"][0]["name"]
+    assert {each["name"] for each in facts["evaluation"]["systems"]} == {row["name"] for row in facts["leaderboard"]}
+    shown = run(command).stdout
+    assert "Was the choice right?" in shown
+    assert " ".join(facts["evaluation"]["verdict"].split())[:40] in " ".join(shown.split())
+
+
+def test_held_out_rows_take_the_place_of_folds(told, two):
+    facts = told(f"compare train-numbers.csv --target label --held-out new-numbers.csv {QUICK}")
+
+    assert facts["rows"] == 60
+    assert facts["protocol"] == "held-out rows"
+
+
+def test_groups_and_outside_scores_are_taken_from_their_columns(told, two):
+    facts = told(
+        "compare train.csv --target label --group speaker --scores vendor --exclude times --exclude c "
+        "--family fisher --fuse 2 --evaluation new.csv"
+    )
+
+    table = read_data(two / "train.csv", "label", exclude=["times", "c"], groups="speaker", scores=["vendor"])
+    assert facts["protocol"] == "5 folds of groups"
+    assert facts["rows"] == 80
+    assert {row["name"] for row in facts["leaderboard"]} >= {"vendor", "Fisher: raw"}
+    assert len(facts["leaderboard"]) == 3
+    expected = compare(
+        table.X, table.labels, ["fisher"], {"prior 0.5": 0.5}, groups=table.groups,
+        scores=table.scores, fuse=2,
+    )  # fmt: skip
+    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard()))
+    assert len(facts["evaluation"]["systems"]) == 3
+
+
+def test_leave_one_out_is_asked_for_by_name(told, two):
+    facts = told(f"compare train-numbers.csv --target label --folds leave-one-out {QUICK}")
+
+    assert facts["protocol"] == "leave-one-out"
+
+
+def test_files_of_every_kind_give_the_same_board(told, two):
+    columns = "--exclude speaker --exclude vendor --exclude times"
+    boards = [
+        told(f"compare train-numbers.csv --target label --run r1 {QUICK}"),
+        told(f"compare train.parquet --target label --run r2 {columns} {QUICK}"),
+        told(f"compare train.npz --target y --run r3 {QUICK}"),
+    ]
+
+    assert boards[0]["leaderboard"] == boards[1]["leaderboard"] == boards[2]["leaderboard"]
+
+
+def test_the_same_command_again_prints_the_same(run, told, three):
+    command = "compare train.csv --target label --family nearest-mean --evaluation new.csv"
+    first = run(command)
+    facts = told(command)
+    again = run(command)
+
+    assert again.stdout == first.stdout
+    assert facts == told(command)
+
+
+def test_a_changed_file_is_noticed_and_restart_begins_anew(told, refused, two):
+    told(f"compare train-numbers.csv --target label {QUICK}")
+    lines = (two / "train-numbers.csv").read_text().splitlines()
+    (two / "train-numbers.csv").write_text("\n".join(lines[:-1]) + "\n")
+
+    said = refused(f"compare train-numbers.csv --target label {QUICK}")
+
+    assert "'train-numbers-run' holds a run of something else: rows was 80 and is now 79" in said
+    assert "restart" in said
+    assert told(f"compare train-numbers.csv --target label {QUICK} --restart")["rows"] == 79
+
+
+@pytest.mark.parametrize("by", ["actual", "cllr"])
+def test_systems_are_put_in_order_by_what_is_asked_for(by, told, three):
+    facts = told(f"compare train.csv --target label --family nearest-mean --fuse 2 --by {by}")
+
+    costs = [row["cllr"] if by == "cllr" else row["costs"]["equal priors"]["actual"] for row in facts["leaderboard"]]
+    assert costs == sorted(costs)
+
+
+def test_every_family_is_compared_without_being_asked_for(told, three):
+    facts = told("compare train.csv --target label")
+
+    families = {row["family"] for row in facts["leaderboard"]}
+    assert families == {
+        "Gaussian", "nearest mean", "logistic", "logistic L1", "quadratic logistic", "radial logistic", "Fisher",
+        "least squares", "perceptron", "fusion",
+    }  # fmt: skip
+    assert facts["failures"] == {}
+
+
+# One system.
+
+
+def test_a_system_is_fitted_by_its_name_or_the_best_of_a_family(told, two):
+    named = told("fit train-numbers.csv --target label --model 'gaussian: raw, tied' -o named.likely")
+    best = told("fit train-numbers.csv --target label --model nearest-mean -o best.likely --folds 3")
+
+    assert [row["name"] for row in named["leaderboard"]] == ["Gaussian: raw, tied"]
+    assert best["leaderboard"][0]["family"] == "nearest mean"
+    assert best["protocol"] == "3 folds"
+    new = read_data(two / "new-numbers.csv", "label").X
+    assert np.isfinite(load(two / "named.likely").llr(new)).all()
+    assert set(load(two / "best.likely").decide(new, 0.3).tolist()) <= {"no", "yes"}
+
+
+def test_fit_leaves_no_folder_behind(run, two):
+    before = {path.name for path in two.iterdir()}
+
+    run("fit train-numbers.csv --target label --model fisher -o model.likely")
+
+    assert {path.name for path in two.iterdir()} - before == {"model.likely"}
+
+
+# What came of it, again.
+
+
+def test_a_report_is_what_the_comparison_said(run, told, two):
+    command = "compare train-numbers.csv --target label --family nearest-mean --evaluation new-numbers.csv --run kept"
+    facts, shown = told(command), run(command).stdout
+
+    assert run("report kept").stdout == shown
+    again = told("report kept")
+    assert {name: again[name] for name in again} == {name: facts[name] for name in again}
+    run("report kept -o board.md")
+    page = (two / "board.md").read_text(encoding="utf-8")
+    assert page.startswith("# Comparison\n")
+    assert all(row["name"] in page for row in facts["leaderboard"])
+    assert "## On the evaluation rows" in page
+    widths = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+
+
+def test_a_report_of_no_run_is_refused(refused, two):
+    (two / "empty").mkdir()
+    (two / "begun").mkdir()
+    (two / "begun" / "run.json").write_text("{}")
+    (two / "torn").mkdir()
+    (two / "torn" / "leaderboard.json").write_text("{")
+
+    assert "'empty' holds no run" in refused("report empty")
+    assert "'nowhere' holds no run" in refused("report nowhere")
+    assert "'begun' has not come to its end: give its command again" in refused("report begun")
+    assert "leaderboard.json' cannot be read" in refused("report torn")
+
+
+def test_the_demo_compares_all_families_and_can_be_run_again(run, tmp_path):
+    first = run("demo --folder show")
+    again = run("demo --folder show")
+
+    assert "Was the choice right?" in first.stdout
+    assert again.stdout == first.stdout
+    assert "likely compare" in first.stderr
+    board = json.loads((tmp_path / "show" / "run" / "leaderboard.json").read_text())
+    assert board["failures"] == {}
+    assert board["leaderboard"][0]["costs"]["prior 0.1, cost_fn 10"]["minimum"] < 0.2
+    new = read_data(tmp_path / "show" / "tumours-new.csv", "diagnosis")
+    decided = load(tmp_path / "show" / "run" / "models" / "best.likely").decide(new.X, 0.5)
+    assert (decided == np.asarray(new.labels)).mean() > 0.9
+    assert len(load_tumours()[1]) == 569
+
+
+# Bad input.
+
+
+GOOD = "a,b,label\n" + "".join(f"{at * 7 % 11},{at * 5 % 13},{'yn'[at % 2]}\n" for at in range(40))
+
+
+def lines_of(change):
+    """The good file with one line changed; line 1 is the header."""
+    lines = GOOD.splitlines()
+    for number, text in change.items():
+        lines[number - 1] = text
+    return "\n".join(lines) + "\n"
+
+
+BAD = {
+    "no such file": (None, "", r"There is no file 'data\.csv'"),
+    "no such target": (GOOD, "--target labl", r"data\.csv.*'labl'.*Did you mean 'label'\?"),
+    "empty": ("", "", r"data\.csv .*empty"),
+    "only a header": ("a,b,label\n", "", r"data\.csv must have rows, but has none"),
+    "ragged": (lines_of({7: "1,2,y,9"}), "", r"data\.csv.*line 7.*4"),
+    "short row": (lines_of({9: "1,y"}), "", r"data\.csv.*line 9.*2"),
+    "text among numbers": (lines_of({12: "one,2,y"}), "", r"line 12 of data\.csv has 'one' in column 'a'"),
+    "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold two classes.*all rows hold 'y'"),
+    "rare class": (lines_of({5: "1,2,z", 6: "3,4,z"}), "", r"'z' has 2 rows, fewer than the 5 folds"),
+    "missing label": (lines_of({8: "1,2,"}), "", r"line 8 of data\.csv .*'label'"),
+    "all missing": (re.sub(r"(?m)^\d+,", ",", GOOD), "", r"column 'a' of data\.csv has no value in any row"),
+    "unknown class": (GOOD, "--positive maybe", r"--positive names the class 'maybe'.*'n', 'y'"),
+    "unknown class of priors": (GOOD, "--priors y=0.5,m=0.5", r"--priors names the class 'm'.*'n', 'y'"),
+    "prior": (GOOD, "--prior 1.5", r"1\.5"),
+    "no such family": (GOOD, "--family gausian", r"no family or system 'gausian'\. Did you mean 'gaussian'\?"),
+    "folds": (GOOD, "--folds some", r"--folds must be a whole number from 2 on, or leave-one-out, but is 'some'"),
+    "one fold": (GOOD, "--folds 1", r"folds must be a whole number from 2 on"),
+    "measure": (GOOD, "--by luck", r"by must be.*'luck'"),
+    "no such column": (GOOD, "--exclude c", r"data\.csv.*'c'"),
+    "no such group": (GOOD, "--group who", r"data\.csv.*'who'"),
+    "scores of text": (GOOD.replace("a,b,", "a,b,s,").replace(",y\n", ",x,y\n").replace(",n\n", ",x,n\n"),
+                       "--scores s", r"line 2 of data\.csv has 'x' in column 's'"),
+    "negative weight": (lines_of({6: "1,-2,y"}), "--weight b", r"line 6 of data\.csv has '-2' in column 'b'"),
+    "no such held-out file": (GOOD, "--held-out gone.csv", r"There is no file 'gone\.csv'"),
+    "evaluation without a column": (GOOD, "--evaluation narrow.csv", r"(evaluation|narrow\.csv).*'b'"),
+    "evaluation of one class": (GOOD, "--evaluation half.csv", r"evaluation must have rows of the classes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_told_in_a_sentence_with_its_place(what, refused, tmp_path):
+    content, options, message = BAD[what]
+    if content is not None:
+        (tmp_path / "data.csv").write_text(content)
+    (tmp_path / "narrow.csv").write_text("a,label\n1,y\n2,n\n")
+    (tmp_path / "half.csv").write_text("a,b,label\n1,2,y\n2,3,y\n")
+    target = "" if "--target" in options else "--target label"
+
+    said = refused(f"compare data.csv {target} {QUICK} {options}")
+
+    assert re.search(message, said), said
+    assert not (tmp_path / "data-run" / "leaderboard.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.parquet", GOOD.encode()),
+        ("data.npz", GOOD.encode()),
+        ("data.csv.gz", GOOD.encode()),
+        ("data.arrow", b"\x00\x01"),
+        ("data.csv", b"PAR1\x00\x01\x02\xff\xfePAR1"),
+        ("data.csv", b"PK\x03\x04\x00\x00\xff\xff\x00"),
+        ("data.xlsx", b"PK\x03\x04"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_told(name, content, refused, tmp_path):
+    (tmp_path / name).write_bytes(content)
+
+    said = refused(f"compare {name} --target label {QUICK}")
+
+    assert name in said
+
+
+def test_missing_values_are_told_and_filled_and_no_row_is_dropped(run, told, tmp_path):
+    (tmp_path / "data.csv").write_text(lines_of({4: ",2,y", 9: "3,,n", 10: "?,5,y"}).replace("?", "NA"))
+
+    facts = told("compare data.csv --target label --family nearest-mean --fuse 0")
+    shown = run("compare data.csv --target label --family nearest-mean --fuse 0")
+
+    assert facts["rows"] == 40
+    assert facts["failures"] == {}
+    assert "missing values in a (2), b (1)" in shown.stderr
+
+
+def test_a_run_folder_of_other_files_is_refused_before_any_work(refused, tmp_path):
+    (tmp_path / "data.csv").write_text(GOOD)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("words")
+
+    assert "holds other files and no run ('thesis.txt')" in refused(
+        f"compare data.csv --target label {QUICK} --run mine --restart"
+    )
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
+
+
+def test_a_model_that_cannot_be_written_is_told_and_the_run_is_kept(refused, told, two):
+    said = refused(f"compare train-numbers.csv --target label {QUICK} --save nowhere/model.likely")
+
+    assert "nowhere" in said
+    assert (two / "train-numbers-run" / "leaderboard.json").exists()
+    assert told(f"compare train-numbers.csv --target label {QUICK} --save model.likely")["model"] == "model.likely"
+
+
+# Data as people have them.
+
+
+DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def shared(name):
+    """The path of a file of real data, or the test is skipped."""
+    if not (DATA / name).exists():
+        pytest.skip(f"needs {name}, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
+    return DATA / name
+
+
+def test_a_bank_is_advised_at_its_own_costs(told):
+    credit = shared("german_credit.csv.gz")
+
+    facts = told(
+        f"compare {credit} --target class --positive 2 --cost-fn 5 --cost-fp 1 --prior 0.3 --family nearest-mean "
+        "--family fisher --family 'logistic: standardised, lambda 0.01' --family 'Gaussian: raw, diagonal' --run bank"
+    )
+
+    assert facts["rows"] == 1000
+    assert facts["failures"] == {}
+    best = facts["leaderboard"][0]["costs"]["prior 0.3, cost_fn 5"]
+    assert 0.5 < best["minimum"] < 0.85
+    assert best["minimum"] <= best["actual"] < 1
