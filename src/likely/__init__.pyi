@@ -80,7 +80,7 @@ from .exceptions import (
     SourceError,
     TableError,
 )
-from .features import LDA, PCA, Center, Encode, QuadraticFeatures, RadialFeatures, Standardize, Whiten
+from .features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from .models import (
     CalibratedClassifier,
     FisherClassifier,
@@ -129,6 +129,7 @@ __all__ = [
     "Diagonal",
     "ElasticNet",
     "Encode",
+    "Fill",
     "FisherClassifier",
     "Full",
     "FusedClassifier",

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import QuantileTransformer
 
 import likely
@@ -68,7 +67,7 @@ def models():
         likely.Perceptron(max_epochs=3).fit(X, y),
         likely.make_pipeline(likely.Standardize(), likely.PCA(2), likely.GaussianClassifier()).fit(X, y),
         likely.make_pipeline(likely.QuadraticFeatures(), likely.LogisticRegression(0.1)).fit(X, y),
-        likely.make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=5), likely.LDA()).fit(X, y3),
+        likely.make_pipeline(likely.Fill(), QuantileTransformer(n_quantiles=5), likely.LDA()).fit(X, y3),
         likely.make_pipeline(likely.Whiten(by="within"), likely.RadialFeatures(3, random_state=0)).fit(X, y),
         likely.QuadraticFeatures().fit(X),
         likely.CalibratedClassifier(likely.GaussianClassifier(), likely.IsotonicCalibrator(), cv=3).fit(X, y),

@@ -10,6 +10,7 @@ import likely
 ESTIMATORS = [
     likely.Center(),
     likely.Encode(),
+    likely.Fill(),
     likely.Standardize(),
     likely.Whiten(),
     likely.Whiten(form="pca", by="within"),

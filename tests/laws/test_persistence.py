@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import sklearn.pipeline
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import QuantileTransformer
 
@@ -62,10 +61,10 @@ EXAMPLES = {
         likely.make_pipeline(likely.Standardize(), likely.PCA(2), likely.LDA(), likely.GaussianClassifier(tied=True)),
         likely.make_pipeline(likely.QuadraticFeatures(), likely.LogisticRegression(0.1)),
         likely.make_pipeline(likely.RadialFeatures(5, random_state=0), likely.LeastSquaresClassifier()),
-        likely.make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=9), likely.FisherClassifier()),
+        likely.make_pipeline(likely.Fill(), QuantileTransformer(n_quantiles=9), likely.FisherClassifier()),
         likely.make_pipeline(likely.Standardize(), "passthrough", likely.GaussianClassifier("diagonal")),
         likely.make_pipeline(likely.Center(), likely.Whiten(by="within"), likely.PCA(2)),
-        likely.make_pipeline(sklearn.pipeline.make_pipeline(SimpleImputer()), likely.NearestMeanClassifier()),
+        likely.make_pipeline(sklearn.pipeline.make_pipeline(likely.Fill()), likely.NearestMeanClassifier()),
     ],
     "QuadraticFeatures": [likely.QuadraticFeatures(), likely.QuadraticFeatures(kernel=True)],
     "RadialFeatures": [

@@ -111,7 +111,7 @@ def test_a_stored_run_is_the_run_in_memory_and_so_is_the_same_again(data, tmp_pa
         assert_array_equal(one.scores, other.scores)
         assert_array_equal(one.scores, third.scores)
     assert first.leaderboard() == in_memory.leaderboard() == again.leaderboard()
-    assert again.seconds == first.seconds
+    assert again.record["seconds"] == first.record["seconds"]
 
 
 def test_candidates_that_are_added_leave_the_others_as_they_were(data, tmp_path, diary):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import entr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +13,7 @@ from likely._typing import Floats
 from likely.blocks import all_or_nothing
 from likely.calibration.logistic_map import LogisticMap
 from likely.calibration.scores import Systems
+from likely.decisions import Application, training_priors
 from likely.exceptions import InvalidDataError
 
 __all__ = ["AffineCalibrator"]
@@ -29,6 +31,10 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     prior : float, sequence in class order, or mapping {label: prior}, optional
         Where on the range of applications the map should be best: the target's prior for two classes, one for each
         class otherwise. By default all classes are equally frequent. The result contains no prior.
+    rising : bool, default False
+        Whether higher scores must not mean less. Scores of models that know nothing may yet be a little lower for their
+        own class where they were pooled from folds, since leaving a row out makes its class rarer; a map that falls
+        would take that for evidence. With this, such scores say nothing.
 
     Attributes
     ----------
@@ -53,8 +59,9 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, prior: Any = None) -> None:
+    def __init__(self, prior: Any = None, rising: bool = False) -> None:
         self.prior = prior
+        self.rising = rising
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn scale and offset.
@@ -74,7 +81,18 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             weights, self.offset_ = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight)
             self.scale_ = float(weights[0])
+            if self.rising and self.scale_ < 0:
+                self._say_nothing()
         return self
+
+    def _say_nothing(self) -> None:
+        """The best map that does not fall, where the best one does: no evidence at all, at the cost of the priors."""
+        n = len(self.classes_)
+        priors = Application.equal(n).priors
+        if self.prior is not None:
+            priors = training_priors("AffineCalibrator", self.prior, self.classes_)
+        self.scale_, self.offset_ = 0.0, 0.0 if n == 2 else np.zeros(n)
+        self.objective_ = float(entr(priors).sum())
 
     def transform(self, scores: Any) -> Floats:
         """Calibrated scores of the same shape: llrs, or log-likelihoods up to a constant of the row."""

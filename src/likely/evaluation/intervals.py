@@ -17,6 +17,12 @@ from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_d
 
 __all__ = ["Interval", "PairedDifference", "Resampled", "interval", "intervals", "paired_difference"]
 
+NO_MISTAKES = (
+    "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
+    "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class. "
+    "Report that bound, or judge more trials."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Interval:
@@ -165,7 +171,7 @@ def intervals(
     _check_level(level)
     found = Resampled.of(measures, y_true, scores, groups, sample_weight, n_resamples, seed)
     if found.is_constant:
-        warn_of_degenerate_data(_no_mistakes())
+        warn_of_degenerate_data(NO_MISTAKES)
     return {name: found.interval(name, level) for name in measures}
 
 
@@ -312,14 +318,6 @@ class Resampled:
         found = _interval(like, after - before, gap - reach, gap + reach, level)
         first, second, chance = (_as_came(np.asarray(part), like) for part in (before, after, p_value))
         return PairedDifference(first, second, found, chance)
-
-
-def _no_mistakes() -> str:
-    return (
-        "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
-        "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class. "
-        "Report that bound, or judge more trials."
-    )
 
 
 def _check_level(level: float) -> None:

@@ -229,6 +229,8 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def _evidence(self, X: Rows) -> Floats:
         centre, intercept = (None, self.intercept_) if self._far is None else self._far
         logits = linear_scores(X, self.coef_, intercept, centre)
+        if not self.coef_.any():  # posteriors are the priors: not even rounding may tell rows apart
+            return np.zeros((len(logits), len(self.classes_)))
         if logits.shape[1] > 1:
             return np.asarray(log_normalized(logits) - log(self._priors))
         return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(self._priors))

@@ -16,7 +16,7 @@ from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
-from likely.resampling.kfold import kfold_calibrate, kfold_scores
+from likely.resampling.kfold import kfold_calibrate, kfold_scores, take
 from likely.resampling.scoring import check_scorer, floor_of, in_classes, scores_of
 
 __all__ = ["ScoreMapped"]
@@ -66,7 +66,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             Held-out rows to train the map on, in place of the folds.
         out_of_fold : array, or list of arrays, one for each model, optional
             What :func:`likely.kfold_scores` gives of the models, if it is there already: they are then only trained on
-            everything. Rows of weight 0 must have been left out of it.
+            everything, and ``calibrated_scores_`` is None. Rows of weight 0 must have been left out of it.
 
         Returns
         -------
@@ -126,7 +126,8 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             self._train_map(self._scores(X), y, weight)
             return
         self.scores_ = self._train_map(scores or self._scores(X), y, weight)
-        self.calibrated_scores_ = kfold_calibrate(self._map(), self.scores_, y, _few(cv), groups, weight)
+        if not pooled:
+            self.calibrated_scores_ = kfold_calibrate(self._map(), self.scores_, y, _few(cv), groups, weight)
 
     def _out_of_fold(self, X: Any, y: Labels, cv: Any, groups: Any, weight: Floats | None) -> list[Floats]:
         found: list[Floats] = kfold_scores(self._models(), X, y, cv, groups, weight) if self._models() else []
@@ -230,6 +231,5 @@ def _few(cv: Any) -> Any:
 def _weighty(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
     """Rows of weight 0 are dropped before anything else."""
     kept = np.flatnonzero(weight)
-    X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
-    rows = X.iloc[kept] if hasattr(X, "iloc") else X[kept] if hasattr(X, "shape") else np.asarray(X)[kept]
-    return rows, y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]
+    X = csr_array(X) if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)  # type: ignore[call-overload]
+    return take(X, kept), y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]

@@ -1,5 +1,5 @@
 """Models in files that hold data only."""
 
-from likely.persistence.files import load, read_about, save
+from likely.persistence.files import check_savable, load, read_about, save
 
-__all__ = ["load", "read_about", "save"]
+__all__ = ["check_savable", "load", "read_about", "save"]

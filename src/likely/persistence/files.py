@@ -19,14 +19,14 @@ from likely.persistence.container import FORMAT, RefusedError, packed, unpacked
 from likely.persistence.kinds import TreeReader, tree_of
 from likely.tables.files import FilePath, replacing
 
-__all__ = ["load", "read_about", "save"]
+__all__ = ["check_savable", "load", "read_about", "save"]
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> None:
     """Write a model to a file that holds data only, whole or not at all.
 
     Everything of this library that learns can be saved, fitted or not, and the shapes, penalties and applications that
-    are given to it; so can pipelines with scikit-learn's ``SimpleImputer`` and ``QuantileTransformer``. Anything else
+    are given to it; so can pipelines with scikit-learn's ``QuantileTransformer``. Anything else
     is refused, and named. The out-of-fold scores that calibrated and fused classifiers keep of their training rows are
     left out.
 
@@ -54,9 +54,7 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     """
     name = _name(path)
     with _telling(f"{type(model).__name__} cannot be saved"):
-        tree, tensors = tree_of(model)
-        # What is written can be read: the checks of loading are made now, when there is still something to be done.
-        TreeReader(tensors).model(tree)
+        tree, tensors = _checked_tree(model)
         data = packed({"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, tensors)
     try:
         with replacing(name) as temporary, open(temporary, "xb") as stream:
@@ -188,6 +186,19 @@ def _hint(path: Path) -> str:
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, beside, n=1)
     return f" Did you mean {close[0]!r}?" if close else " Check the path."
+
+
+def check_savable(model: Any) -> None:
+    """Refuse a model that cannot be saved, before it has learned anything."""
+    with _telling(f"{type(model).__name__} cannot be saved"):
+        _checked_tree(model)
+
+
+def _checked_tree(model: Any) -> tuple[Any, Any]:
+    """A model as plain data that can be read: the checks of loading are made while something can still be done."""
+    tree, tensors = tree_of(model)
+    TreeReader(tensors).model(tree)
+    return tree, tensors
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, check_cv
 
 from likely._typing import Booleans, Floats, Integers, Labels
 from likely._validation import check_labels, check_weight, encode_labels
-from likely.exceptions import DegenerateDataError, InvalidDataError
+from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
 
 __all__ = ["Split"]
 
@@ -84,6 +84,11 @@ class Split:
         """The scores of all rows, from those of each fold."""
         scores = np.empty((len(self.y), *parts[0].shape[1:]))
         for test, part in zip(self.tests, parts, strict=True):
+            if part.shape != (len(test), *scores.shape[1:]):
+                raise IncompatiblePartsError(
+                    f"A model gives scores of shape {part.shape} for {len(test)} rows, where those of the first fold "
+                    f"are {parts[0].shape} for {len(self.tests[0])}."
+                )
             scores[test] = part
         return scores
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
-from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils.validation import has_fit_parameter
 
@@ -25,7 +24,7 @@ __all__ = ["HeldOut", "Rows", "chain_of", "held_out_scores", "is_of_this_house"]
 
 Chains = dict[int, list[Any]]
 
-_PLAIN = (QuantileTransformer, SimpleImputer)
+_PLAIN = (QuantileTransformer,)
 """Features of scikit-learn's that may be fitted in threads; their ``fit_transform`` is ``fit`` and ``transform``."""
 
 
@@ -108,7 +107,7 @@ def _of_group(members: Chains, rows: Rows) -> HeldOut:
         return held_out_scores({i: steps[1:] for i, steps in members.items()}, rows.mapped(first[0]))
     found = HeldOut()
     for along in _alike(members, _without_strength):
-        if len(along) > 1 and hasattr(next(iter(along.values()))[0], "path"):
+        if len(along) > 1 and _has_path(next(iter(along.values()))[0]):
             found |= HeldOut(HeldOut.attempted(along, _along_path, along, rows).scores)
         for i, (model,) in found.left_of(along).items():
             found |= HeldOut.attempted([i], _of_model, i, model, rows)
@@ -153,9 +152,14 @@ def _beginning(steps: list[Any]) -> bytes:
     return _fingerprint(steps[0]) if len(steps) > 1 else b""
 
 
+def _has_path(model: Any) -> bool:
+    """Whether a model of this library can be fitted along strengths of its penalty."""
+    return is_of_this_house(model) and hasattr(model, "path")
+
+
 def _without_strength(steps: list[Any]) -> bytes:
     model = steps[0]
-    if not hasattr(model, "path"):
+    if not _has_path(model):
         return _fingerprint(model)
     return _fingerprint(clone(model).set_params(regularization=0.0))
 

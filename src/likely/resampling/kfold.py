@@ -103,7 +103,9 @@ def kfold_calibrate(
     mapped: Floats | None = None
     for fold, test in enumerate(split.tests):
         train = split.train(fold)
-        fitted = clone(calibrator).fit(scores[train], split.y[train], sample_weight=split.weight_of(train))
+        weight = split.weight_of(train)
+        kwargs = {} if weight is None else {"sample_weight": weight}
+        fitted = clone(calibrator).fit(scores[train], split.y[train], **kwargs)
         part = fitted.transform(scores[test])
         mapped = np.empty((len(scores), *part.shape[1:])) if mapped is None else mapped
         mapped[test] = part

@@ -14,7 +14,7 @@ import numpy as np
 from likely._typing import Floats
 from likely.resampling.chains import is_mappable, steps_of
 from likely.resampling.held_out import HeldOut, is_of_this_house
-from likely.selection.candidates import Candidate, described, digest
+from likely.selection.candidates import Candidate, described, digest, score_shapes
 from likely.selection.store import MemoryStore, Piece
 
 __all__ = ["Batch", "Outcome", "batches_of", "reason_of", "run_batch"]
@@ -87,7 +87,8 @@ def run_batch(
     piece = store.get(room, key)
     if piece is None or not _is_of(piece, batch, n):
         piece = _computed(batch, score, n, n_classes)
-        store.put(room, key, piece)
+        if not piece.about["passing"]:
+            store.put(room, key, piece)
     failed, keys = piece.about["failures"], {each.name: each.key for each in batch.candidates}
     scores = {name: piece.arrays[key] for name, key in keys.items() if key in piece.arrays}
     failures = {name: failed[key] for name, key in keys.items() if key in failed}
@@ -114,7 +115,10 @@ def _computed(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n:
         else:
             failures[candidate.key] = reason
     notes = sorted({str(warning.message) for warning in caught})  # from threads, in any order
-    return Piece(arrays, {"failures": failures, "notes": notes, "seconds": time.perf_counter() - start})
+    # What the machine refused today it may grant tomorrow: such a batch is tried again.
+    passing = any(isinstance(error, (MemoryError, OSError)) for error in found.failures.values())
+    seconds = time.perf_counter() - start
+    return Piece(arrays, {"failures": failures, "notes": notes, "seconds": seconds, "passing": passing})
 
 
 def reason_of(error: Exception) -> str:
@@ -125,7 +129,7 @@ def reason_of(error: Exception) -> str:
 
 def _fault(scores: Floats, n: int, n_classes: int) -> str | None:
     """What is wrong with scores that a model gave, or None."""
-    shapes = [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
+    shapes = score_shapes(n, n_classes)
     if scores.shape not in shapes:
         return f"Its scores have shape {scores.shape} where {' or '.join(map(str, shapes))} is needed."
     if np.isnan(scores).any():

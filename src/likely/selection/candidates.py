@@ -21,7 +21,7 @@ from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
 from likely.resampling.scoring import check_scorer
 
-__all__ = ["Candidate", "described", "named_candidates", "outside_systems"]
+__all__ = ["Candidate", "described", "digest", "named_candidates", "outside_systems", "score_shapes"]
 
 
 _THIS_RUN = secrets.token_hex(8)
@@ -136,12 +136,17 @@ def _with_own_names(candidates: list[Candidate]) -> list[Candidate]:
     return named
 
 
+def score_shapes(n: int, n_classes: int) -> list[tuple[int, ...]]:
+    """The shapes that scores of so many rows may have."""
+    return [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
+
+
 def outside_systems(scores: Mapping[str, Any] | None, n: int, n_classes: int) -> list[Candidate]:
     """Candidates made of scores of the very rows that are compared on."""
     systems = []
     for name, values in (scores or {}).items():
         column = check_scores(f"The outside system {name!r}", values)
-        shapes = [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
+        shapes = score_shapes(n, n_classes)
         if column.shape not in shapes:
             raise IncompatiblePartsError(
                 f"Scores of the outside system {name!r} must have shape {' or '.join(map(str, shapes))}, one for each "

@@ -12,15 +12,15 @@ import scipy
 import sklearn
 
 from likely._typing import Labels
-from likely._validation import check_option, check_weight, is_count
+from likely._validation import check_option, is_count
 from likely._version import library_version
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application, as_application
-from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
-from likely.resampling.kfold import take
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, ModelFileError
+from likely.persistence import check_savable, save
 from likely.selection.candidates import Candidate, named_candidates, outside_systems
-from likely.selection.comparison import Comparison
-from likely.selection.data import RowSet, as_rows, check_two_classes, encoder_for
+from likely.selection.comparison import Comparison, Workings
+from likely.selection.data import RowSet, check_two_classes, encoder_for
 from likely.selection.families import Shape, default_candidates, family
 from likely.selection.judging import Judge
 from likely.selection.protocols import Folds, HeldOutSet, Protocol, folds_of
@@ -49,6 +49,7 @@ def compare(
     seed: int = 0,
     run: str | os.PathLike[str] | None = None,
     restart: bool = False,
+    about: dict[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
     """All model families, or candidates of your own, compared on one data set by what their decisions cost.
@@ -76,7 +77,8 @@ def compare(
     folds : int, "leave-one-out", splitter, or list of (train, test), default 5
         A number makes shuffled folds stratified by class, which keep groups together where ``groups`` is given.
     groups : array of shape (n,), optional
-        Rows that depend on each other: folds keep them together, and intervals draw them together.
+        Rows that depend on each other: folds keep them together, and intervals draw them together. "leave-one-out" then
+        leaves out one group at a time.
     sample_weight : array of shape (n,), optional
         Frequencies; rows of weight 0 are dropped.
     held_out : (X, y), optional
@@ -85,7 +87,7 @@ def compare(
         Rows to judge the chosen systems on when all is done, and to ask whether another choice would have been better.
     scores : mapping {name: array}, optional
         Scores that outside systems gave to the rows compared on: of shape (n,) for two classes, else (n, n_classes).
-    calibrator : calibrator, default AffineCalibrator()
+    calibrator : calibrator, default AffineCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
         What systems are put in order by: minimum cost, cost of calibrated decisions, or Cllr.
     fuse : int, default 3
@@ -97,6 +99,8 @@ def compare(
         other data, folds or versions is refused.
     restart : bool, default False
         Remove what an earlier run left in the folder.
+    about : dict of plain values, optional
+        What to write into the file of the best system's model, which goes into the folder as ``models/best.likely``.
     progress : function of a Progress, optional
         Called before each batch of candidates, after each of its folds, by the thread that did it, and before judging.
 
@@ -126,76 +130,82 @@ def compare(
     if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
         raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
     encoder = encoder_for(X, sample_weight)
-    X, y, sample_weight, groups, kept = _weighty(X, y, sample_weight, groups)
     rows = RowSet.of(X, y, sample_weight, groups, encoder, "compare")
+    systems = checked_scores(scores, rows.y) if held_out is None else dict(scores or {})
+    if rows.weight is not None and not rows.weight.all():  # rows of weight 0 are dropped before anything else
+        kept = np.flatnonzero(rows.weight)
+        rows = rows.of_rows(kept)
+        systems = {name: column[kept] for name, column in systems.items()} if held_out is None else systems
     classes = check_two_classes(rows.y, "compare")
     named = named_applications(applications, classes)
     protocol = _protocol(rows, folds, held_out, encoder, seed)
-    outside = (
-        scores
-        if held_out is not None or scores is None or kept is None
-        else {k: np.asarray(v)[kept] for k, v in scores.items()}
-    )
     trial = None if evaluation is None else _evaluation(evaluation, encoder, rows, classes)
     shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
-    chosen = _candidates(candidates, shape, outside, len(protocol.judged.y), len(classes))
+    chosen = _candidates(candidates, shape, systems, len(protocol.judged.y), len(classes))
     _check_names(chosen)
     _check_judged(chosen, trial)
+    ranking = Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
     opened = RunStore(run, _identity(rows, protocol, classes), restart) if run is not None else None
     with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
         found = scored(chosen, rows, protocol, trial, store, progress)
-        comparison = _judged(
-            found, rows, classes, named, protocol, trial, Ranking(by, fuse, calibrator or AffineCalibrator()), encoder
-        )
+        judge = Judge.of(protocol.judged, classes, list(named.values()))
+        workings = Workings(rows, protocol, judge, ranking.calibrator, encoder)
+        comparison = _judged(found, named, ranking, workings, trial)
+        comparison.record.update(_settings(ranking, seed, chosen))
+        if opened is not None:
+            comparison.record["model"] = _kept_model(comparison, opened, about or {})
         store.write_json("leaderboard.json", comparison.to_dict())
     return comparison
 
 
+def checked_scores(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Any]:
+    """Columns of outside scores as arrays, one entry for each row."""
+    return {each.name: each.scores for each in outside_systems(scores, len(y), len(np.unique(y)))}
+
+
 def _judged(
-    found: Scored,
-    rows: RowSet,
-    classes: Labels,
-    named: dict[str, Application],
-    protocol: Protocol,
-    trial: tuple[RowSet, Mapping[str, Any]] | None,
-    ranking: Ranking,
-    encoder: Any,
+    found: Scored, named: dict[str, Application], ranking: Ranking, workings: Workings, trial: Any
 ) -> Comparison:
     """The systems in order, from the scores of all candidates."""
-    applications, judged = list(named.values()), protocol.judged
-    judge = Judge(judged.y, classes, applications, judged.weight, judged.groups)
-    systems, said = ranking.systems(found, judge, protocol.cv())
+    judge = workings.judge
+    systems, notes = ranking.systems(found, judge, workings.protocol.cv())
     verdict = None
     if trial is not None:
-        judge_there = Judge(trial[0].y, classes, applications, trial[0].weight, trial[0].groups)
-        verdict, said_there = ranking.verdict(systems, found, judge, judge_there)
-        said += said_there
-    notes = list(dict.fromkeys([*found.notes, *said]))
-    return Comparison(
-        systems,
-        named,
-        classes,
-        ranking.by,
-        found.failures,
-        notes,
-        verdict,
-        found.seconds,
-        rows,
-        protocol,
-        judge,
-        ranking.calibrator,
-        encoder,
-    )
+        verdict, said = ranking.verdict(systems, found, judge, Judge.of(trial[0], judge.classes, judge.applications))
+        notes += said
+    notes = list(dict.fromkeys([*found.notes, *notes]))
+    total = sum(batch["seconds"] for batch in found.batches)
+    record: dict[str, Any] = {"seconds": {"total": total, "batches": found.batches}}
+    return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings)
 
 
-def _weighty(X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Rows of weight 0 are dropped before anything else; last, which are kept if some are not."""
-    X, y = as_rows(X), np.asarray(y)
-    weight = check_weight(sample_weight, len(y))
-    if weight is None or weight.all():
-        return X, y, weight, groups, None
-    kept = np.flatnonzero(weight)
-    return take(X, kept), y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept], kept
+def _kept_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
+    """The best system, trained on everything, in the run's folder; None, with a note, where it cannot be saved."""
+    path, facts = store.folder / "models" / "best.likely", comparison.to_dict()
+    own = {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
+    try:
+        check_savable(comparison.untrained(comparison.best))
+        save(comparison.model(), path, about={**about, **own})
+    except (ModelFileError, OSError) as error:
+        path.unlink(missing_ok=True)
+        comparison.notes.append(f"The best system is not saved: {error}")
+        return None
+    return "models/best.likely"
+
+
+def _settings(ranking: Ranking, seed: int, candidates: list[Candidate]) -> dict[str, Any]:
+    names = [candidate.name for candidate in candidates]
+    settings = {"fuse": ranking.fuse, "seed": seed, "calibrator": str(ranking.calibrator), "candidates": names}
+    return {"settings": settings, "versions": _versions()}
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "likely": library_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
@@ -241,7 +251,10 @@ def _said(application: Application) -> str:
 def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) -> Protocol:
     if held_out is None:
         return Folds(rows, *folds_of(rows, folds, seed))
-    judged = RowSet.of(*_pair("held_out", held_out)[:2], None, None, encoder, "held_out")
+    X, y, scores = _pair("held_out", held_out)
+    if scores is not None:
+        raise InvalidParameterError("held_out must be (X, y): scores of outside systems are given by scores.")
+    judged = RowSet.of(X, y, None, None, encoder, "held_out")
     _check_alike(judged, rows, np.unique(rows.y), "held_out")
     return HeldOutSet(rows, judged, seed)
 
@@ -250,7 +263,10 @@ def _evaluation(given: Any, encoder: Any, rows: RowSet, classes: Labels) -> tupl
     X, y, scores = _pair("evaluation", given)
     judged = RowSet.of(X, y, None, None, encoder, "evaluation")
     _check_alike(judged, rows, classes, "evaluation")
-    return judged, scores or {}
+    fewest = int(np.unique(judged.y, return_counts=True)[1].min())
+    if fewest < 2:
+        raise DegenerateDataError("evaluation must have two rows of each class at least, but has one of some class.")
+    return judged, checked_scores(scores, judged.y)
 
 
 def _pair(name: str, given: Any) -> tuple[Any, Any, Any]:
@@ -311,10 +327,5 @@ def _identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, An
         "classes": [str(label) for label in classes.tolist()],
         "data": rows.fingerprint,
         "folds": protocol.identity,
-        "versions": {
-            "likely": library_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
+        "versions": _versions(),
     }

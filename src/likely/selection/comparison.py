@@ -18,10 +18,10 @@ from likely.resampling.chains import steps_of
 from likely.selection.candidates import Candidate
 from likely.selection.data import RowSet
 from likely.selection.judging import Judge, Standing
-from likely.selection.protocols import Folds, Protocol
+from likely.selection.protocols import Protocol
 from likely.selection.verdicts import Verdict, finite
 
-__all__ = ["Comparison", "System"]
+__all__ = ["Comparison", "System", "Workings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,17 @@ class System:
 
 
 @dataclass(frozen=True, eq=False)
+class Workings:
+    """What final models are made from: the rows, who scored which of them, the judge of scores, and the maps."""
+
+    rows: RowSet
+    protocol: Protocol
+    judge: Judge
+    calibrator: Any
+    encoder: Encode | None
+
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Systems compared on the same rows at the same costs, the best first; made by :func:`likely.compare`.
 
@@ -68,7 +79,6 @@ class Comparison:
     systems : list of System
         In the order of ``by`` at the applications: candidates, and fusions of the best of some families.
     applications : dict {name: Application}
-    classes : array of labels
     by : {"minimum", "actual", "cllr"}
     failures : dict {name: reason}
         Candidates that have no scores.
@@ -76,23 +86,25 @@ class Comparison:
         What the library said on the way.
     verdict : Verdict or None
         How the systems did on the evaluation rows, if there were any.
-    seconds : float
-        Time of all batches, also of those that an earlier run computed.
+    record : dict
+        Settings, versions, what each batch of candidates took, and where the best model was saved.
+    workings : Workings
+        What final models are made from.
     """
 
     systems: list[System]
     applications: dict[str, Application]
-    classes: Labels
     by: str
     failures: dict[str, str]
     notes: list[str]
     verdict: Verdict | None
-    seconds: float
-    rows: RowSet
-    protocol: Protocol
-    judge: Judge
-    calibrator: Any
-    encoder: Encode | None
+    record: dict[str, Any]
+    workings: Workings
+
+    @property
+    def classes(self) -> Labels:
+        """The labels, sorted."""
+        return self.workings.judge.classes
 
     @property
     def best(self) -> System:
@@ -113,13 +125,6 @@ class Comparison:
     def __len__(self) -> int:
         return len(self.systems)
 
-    def best_of_families(self) -> list[System]:
-        """The best system of each family, in order."""
-        best: dict[str, System] = {}
-        for system in self.systems:
-            best.setdefault(system.family, system)
-        return list(best.values())
-
     def model(self, name: str | None = None) -> Any:
         """A system trained on everything and calibrated, ready to save and to decide: by default the best.
 
@@ -129,29 +134,33 @@ class Comparison:
         system = self.best if name is None else self[name]
         if any(part.estimator is None for part in system.parts):
             return self._trained_map(system)
-        estimators = [self._final(part) for part in system.parts]
-        model: Any = CalibratedClassifier(estimators[0], self.calibrator)
-        if system.is_fusion:
-            model = FusedClassifier([(part.name, each) for part, each in zip(system.parts, estimators, strict=True)])
-        if isinstance(self.protocol, Folds):
-            model.set_params(cv=len(self.protocol.split.tests) if len(self.protocol.split.tests) <= 10 else 5)
-            held_out: dict[str, Any] = {"out_of_fold": system.raw}
-        else:
-            judged = self.protocol.judged
+        rows, judged = self.workings.rows, self.workings.protocol.judged
+        held_out: dict[str, Any] = {"out_of_fold": system.raw}
+        if judged is not rows:
             held_out = {"calibration_set": (judged.X, judged.y, judged.weight)}
-        return model.fit(self.rows.X, self.rows.y, self.rows.weight, groups=self.rows.groups, **held_out)
+        return self.untrained(system).fit(rows.X, rows.y, rows.weight, **held_out)
+
+    def untrained(self, system: System) -> Any:
+        """A system's model before it learns, or of an outside system the map on its scores."""
+        if any(part.estimator is None for part in system.parts):
+            return LogisticFusion() if system.is_fusion else self.workings.calibrator
+        estimators = [(part.name, self._final(part)) for part in system.parts]
+        if system.is_fusion:
+            return FusedClassifier(estimators)
+        return CalibratedClassifier(estimators[0][1], self.workings.calibrator)
 
     def _trained_map(self, system: System) -> Any:
         """The calibrator, or fuser, of a system that has no model, trained on all its scores."""
-        if not system.is_fusion:
-            return self.judge.trained(self.calibrator, system.scores)
-        return self.judge.trained(LogisticFusion(), np.stack([self[part.name].scores for part in system.parts], axis=1))
+        scores = system.scores
+        if system.is_fusion:
+            scores = np.stack([self[part.name].scores for part in system.parts], axis=1)
+        return self.workings.judge.trained(self.untrained(system), scores)
 
     def _final(self, part: Candidate) -> Any:
         """A candidate's estimator, for rows as they were given."""
-        if not part.encoded or self.encoder is None:
+        if not part.encoded or self.workings.encoder is None:
             return part.estimator
-        return make_pipeline(self.encoder, *steps_of(part.estimator))
+        return make_pipeline(self.workings.encoder, *steps_of(part.estimator))
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """The systems in order as plain dictionaries of names and numbers: for tables and files."""
@@ -163,13 +172,13 @@ class Comparison:
             "classes": self.classes.tolist(),
             "applications": {name: _application(app) for name, app in self.applications.items()},
             "by": self.by,
-            "rows": len(self.protocol.judged.y),
-            "protocol": self.protocol.said,
+            "rows": len(self.workings.protocol.judged.y),
+            "protocol": self.workings.protocol.said,
             "leaderboard": self.leaderboard(),
             "failures": self.failures,
             "notes": self.notes,
             "evaluation": None if self.verdict is None else self.verdict.to_dict(),
-            "seconds": self.seconds,
+            **self.record,
         }
 
     def __repr__(self) -> str:

@@ -32,20 +32,19 @@ class RowSet:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, groups: Any, encoder: Encode | None, whose: str) -> RowSet:
-        """Checked rows; those of weight 0 are dropped before anything else."""
+        """Checked rows, with those of weight 0 still among them."""
         labels, X = check_labels(whose, y), as_rows(X)
-        if n_rows(X) != len(labels):
-            raise InvalidDataError(
-                f"{whose}: {n_rows(X)} rows came with {len(labels)} labels. There must be one for each row."
-            )
         weight = check_weight(sample_weight, len(labels))
         names = None if groups is None else np.asarray(groups)
-        if names is not None and names.shape != labels.shape:
-            raise InvalidDataError(f"{whose}: groups must name one group for each of {len(labels)} rows.")
+        for what, part in (("rows", X), ("groups", names)):
+            if part is not None and part.shape[0] != len(labels):
+                raise InvalidDataError(
+                    f"{whose}: {part.shape[0]} {what} came with {len(labels)} labels. There must be one for each row."
+                )
         numbers = X if encoder is None else _encoded(X, encoder, whose)
         rows = cls(X, check_rows(BaseEstimator(), numbers, reset=True), labels, weight, names)
         rows._check_values(whose, encoder)
-        return rows if weight is None or weight.all() else rows.of_rows(np.flatnonzero(weight))
+        return rows
 
     def of_rows(self, rows: Integers) -> RowSet:
         """Some of the rows."""
@@ -90,9 +89,11 @@ def _encoded(X: Any, encoder: Encode, whose: str) -> Any:
 
 
 def encoder_for(X: Any, sample_weight: Any) -> Encode | None:
-    """How columns of a data frame become numbers; None for arrays, which are numbers."""
-    is_frame = hasattr(X, "columns") or hasattr(X, "column_names")
-    return Encode().fit(X, sample_weight=sample_weight) if is_frame else None
+    """How columns of a data frame, or cells of an array of objects, become numbers; None for arrays of numbers."""
+    is_table = (
+        hasattr(X, "columns") or hasattr(X, "column_names") or getattr(X, "dtype", np.dtype(float)).kind in "OUST"
+    )
+    return Encode().fit(X, sample_weight=sample_weight) if is_table else None
 
 
 def as_rows(X: Any) -> Any:
@@ -100,10 +101,6 @@ def as_rows(X: Any) -> Any:
     if issparse(X):
         return csr_array(X)  # type: ignore[call-overload]
     return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def n_rows(X: Any) -> int:
-    return int(X.shape[0])
 
 
 def check_two_classes(y: Labels, whose: str) -> Labels:
@@ -142,6 +139,8 @@ def _add(sha: Any, part: Any) -> None:
         sha.update(str(part).encode() + b"|")
         return
     values = np.asarray(part)
-    values = values.astype(str) if values.dtype.kind in "OT" else values
+    if values.dtype.kind in "OT":  # 1 and "1" read alike, and are not
+        sha.update(str(sorted({type(value).__name__ for value in values.ravel().tolist()})).encode())
+        values = values.astype(str)
     sha.update(f"{values.dtype}{values.shape}|".encode())
     sha.update(np.ascontiguousarray(values))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import QuantileTransformer
 
 from likely.exceptions import InvalidParameterError
-from likely.features import LDA, PCA, QuadraticFeatures, RadialFeatures, Standardize
+from likely.features import LDA, PCA, Fill, QuadraticFeatures, RadialFeatures, Standardize
 from likely.models import (
     FisherClassifier,
     GaussianClassifier,
@@ -34,11 +33,21 @@ MOST_QUADRATIC, MOST_FULL = 60, 2000
 
 @dataclass(frozen=True)
 class Shape:
-    """What the grids depend on: the numbers of rows learned from and of features, and whether values are missing."""
+    """What the grids depend on.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Of the rows that a model learns from.
+    has_missing : bool
+    ranks : bool
+        Whether columns can be Gaussianised: scikit-learn's transform takes neither weights nor sparse rows below 0.
+    """
 
     n_rows: int
     n_features: int
     has_missing: bool = False
+    ranks: bool = True
 
     @property
     def components(self) -> list[int]:
@@ -58,10 +67,13 @@ def _standardised() -> Features:
     return "standardised", [Standardize()]
 
 
-def _gaussianised(shape: Shape) -> Features:
+def _gaussianised(shape: Shape) -> list[Features]:
+    if not shape.ranks:
+        return []
     # More quantiles than rows between them would only repeat the rows; scikit-learn looks at 10,000 rows.
     n_quantiles = max(2, min(1000, shape.n_rows // 2))
-    return "Gaussianised", [QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal", random_state=0)]
+    step = QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal", random_state=0)
+    return [("Gaussianised", [step])]
 
 
 def _projected(shape: Shape, standardised: bool) -> list[Features]:
@@ -78,7 +90,7 @@ def _gaussians(shape: Shape) -> list[Candidate]:
         "tied diagonal": GaussianClassifier("diagonal", tied=True),
     }
     projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
-    features = [_raw(), _gaussianised(shape), ("LDA", [LDA()]), *projections]
+    features = [_raw(), *_gaussianised(shape), ("LDA", [LDA()]), *projections]
     return [
         _candidate("Gaussian", [*steps, model], shape, features=said, covariance=covariance)
         for said, steps in features
@@ -103,7 +115,7 @@ def _logistics(shape: Shape) -> list[Candidate]:
     """Linear ones, on a path of the penalty for each kind of features; and with an L1 penalty."""
     grid = [
         _candidate("logistic", [*steps, _logistic(strength)], shape, features=said, λ=strength)
-        for said, steps in [_standardised(), _gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
+        for said, steps in [_standardised(), *_gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
         for strength in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     ]
     said, steps = _standardised()
@@ -214,7 +226,7 @@ def _candidate(of: str, steps: list[Any], shape: Shape, **settings: Any) -> Cand
         f"{name} {value:g}" if isinstance(value, (int, float)) else str(value) for name, value in settings.items()
     )
     if shape.has_missing and not _copes_with_missing(steps):
-        steps = [SimpleImputer(keep_empty_features=True), *steps]
+        steps = [Fill(), *steps]
     estimator = make_pipeline(*steps) if len(steps) > 1 else steps[0]
     return Candidate(f"{of}: {said}", estimator, of, settings, encoded=True)
 

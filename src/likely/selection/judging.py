@@ -23,8 +23,12 @@ from likely.evaluation import (
 )
 from likely.evaluation.intervals import Resampled
 from likely.resampling import kfold_calibrate
+from likely.selection.data import RowSet
 
 __all__ = ["Details", "Judge", "Standing"]
+
+RESAMPLED_ROWS, LEAST_RESAMPLES, MOST_RESAMPLES = 2e7, 200, 1000
+"""Rows that are drawn for an interval: fewer resamples of many rows, whose costs vary little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +78,19 @@ class Judge:
         self.is_binary = len(classes) == 2
         self._setup = {"sample_weight": weight, "groups": groups}
 
+    @classmethod
+    def of(cls, rows: RowSet, classes: Labels, applications: list[Application]) -> Judge:
+        """Of the rows that systems are judged on."""
+        return cls(rows.y, classes, applications, rows.weight, rows.groups)
+
     def calibrated(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
         """Scores calibrated, or fused, by maps that have not seen their fold."""
         return kfold_calibrate(calibrator, scores, self.y, folds, self.groups, self.weight)
 
     def trained(self, calibrator: Any, scores: Floats) -> Any:
         """A calibrator or fuser trained on all scores."""
-        return clone(calibrator).fit(scores, self.y, sample_weight=self.weight)
+        weights = {} if self.weight is None else {"sample_weight": self.weight}
+        return clone(calibrator).fit(scores, self.y, **weights)
 
     def standing(self, scores: Floats, calibrated: Floats) -> Standing:
         """Numbers of a system, without intervals."""
@@ -120,7 +130,8 @@ class Judge:
         measures = {"actual": self._costs("actual") | {"cllr": self._cllr()}}
         measures |= {"minimum": self._costs("minimum")} if self.is_binary else {}
         parts = [(of, pair[which == "actual"]) for pair in systems for which, of in measures.items()]
-        found = iter(Resampled.of_each(parts, self.y, **self._setup))
+        n_resamples = int(np.clip(RESAMPLED_ROWS / len(self.y), LEAST_RESAMPLES, MOST_RESAMPLES))
+        found = iter(Resampled.of_each(parts, self.y, **self._setup, n_resamples=n_resamples))
         names = [str(i) for i in range(len(self.applications))]
         return [Details({which: next(found) for which in measures}, names) for _ in systems]
 
@@ -154,12 +165,19 @@ class Details:
         estimate, low, high = (np.array([getattr(part, end) for part in parts]) for end in ("estimate", "low", "high"))
         return Interval(estimate, low, high, parts[0].level)
 
-    def p_value(self, best: Details, by: str) -> float:
+    @property
+    def is_constant(self) -> bool:
+        """Whether all resamples cost the same, as they do where nothing is decided wrongly."""
+        return self.found["actual"].mean(self.names, "").is_constant
+
+    def p_value(self, best: Details, by: str) -> float | None:
         """How often a difference to the best, in what systems are put in order by, would come about if there were none.
 
-        Of more than two classes' minima that of the actual costs.
+        Of more than two classes' minima that of the actual costs; None where one of the two is infinite.
         """
         which = "minimum" if by == "minimum" and "minimum" in self.found else "actual"
         names = ["cllr"] if by == "cllr" else self.names
         first, second = (each.found[which].mean(names, by) for each in (best, self))
+        if not (np.isfinite(first.values[by]).all() and np.isfinite(second.values[by]).all()):
+            return None
         return float(first.difference_to(second, by).p_value)

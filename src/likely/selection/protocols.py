@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 
 from likely._typing import Integers
 from likely._validation import check_option, encode_labels, is_count
-from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.resampling.folds import Split
 from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
 from likely.resampling.kfold import kfold_held_out
@@ -19,6 +19,10 @@ from likely.selection.data import RowSet
 from likely.selection.families import Shape
 
 __all__ = ["Folds", "HeldOutSet", "Protocol", "folds_of"]
+
+
+MOST_FOLDS = 20
+"""Folds beyond which calibrators are judged by five of their own: they need rows of every class to be tested on."""
 
 
 class Protocol:
@@ -37,7 +41,8 @@ class Protocol:
     def shape(self, rows: RowSet, *others: RowSet) -> Shape:
         """What the grids of candidates depend on; other rows will be scored too."""
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
-        return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing)
+        ranks = rows.weight is None and not hasattr(rows.numbers, "tocsr")
+        return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing, ranks)
 
     def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         """Scores of the judged rows by models that have not seen them; the share done is told on the way."""
@@ -60,11 +65,26 @@ class Folds(Protocol):
         self.judged, self.said = rows, said
         self.split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
         self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
-        self._cv = _calibration_folds(rows, 0) if self.split.leaves_one_out else None
+        self._check_groups()
+        self._cv = _calibration_folds(rows, 0) if len(self.split.tests) > MOST_FOLDS else None
 
     def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         split = self.split if encoded else self.split.of_rows(self.judged.X)
         return kfold_held_out(models, split, all_in_threads=True, tell=tell)  # a batch restores warnings' filters
+
+    def _check_groups(self) -> None:
+        """Folds of the user's own keep groups together too."""
+        if self.judged.groups is None:
+            return
+        groups = np.unique(self.judged.groups, return_inverse=True)[1]
+        for fold, test in enumerate(self.split.tests):
+            torn = np.intersect1d(groups[test], groups[self.split.train(fold)])
+            if len(torn):
+                name = np.unique(self.judged.groups).tolist()[int(torn[0])]
+                raise InvalidDataError(
+                    f"folds must keep groups together, but group {name!r} is both learned from and tested on in fold "
+                    f"{fold}. Use a splitter such as GroupKFold, or leave groups out."
+                )
 
     def cv(self) -> Any:
         return self._cv or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
@@ -99,7 +119,7 @@ def folds_of(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
     """A splitter, and its name: K folds shuffled and stratified, and grouped where groups are given."""
     if isinstance(folds, str):
         check_option("folds", folds, ("leave-one-out",))
-        return LeaveOneOut(), "leave-one-out"
+        return (LeaveOneOut(), folds) if rows.groups is None else (LeaveOneGroupOut(), "leave-one-group-out")
     if not is_count(folds, 2, 10**9):
         if isinstance(folds, (int, float)):
             raise InvalidParameterError(

@@ -13,7 +13,8 @@ import numpy as np
 from likely._typing import Floats
 from likely.blocks import for_each
 from likely.calibration import LogisticFusion
-from likely.exceptions import DegenerateDataError
+from likely.evaluation.intervals import NO_MISTAKES
+from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
 from likely.resampling.scoring import floor_of, in_classes
 from likely.selection.batches import reason_of
 from likely.selection.candidates import Candidate
@@ -101,6 +102,8 @@ class Ranking:
     def _detailed(self, ordered: list[System], judge: Judge) -> list[System]:
         """With intervals, and a paired test against the first."""
         details = judge.details([(system.scores, system.calibrated) for system in ordered])
+        if any(own.is_constant for own in details):
+            warn_of_degenerate_data(NO_MISTAKES)
         return [
             replace(
                 system,
@@ -126,7 +129,8 @@ class Ranking:
         costs = np.array([cost_of(each.standing, self.by) for each in judged])
         place = 1 + int((costs < costs[0] - 1e-12).sum())
         best, own = there.details([mapped[order[0]], mapped[0]])
-        p_value = 1.0 if place == 1 else min(1.0, own.p_value(best, self.by) * (len(known) - 1))
+        chance = 1.0 if place == 1 else own.p_value(best, self.by)
+        p_value = 1.0 if chance is None else min(1.0, chance * max(1, len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
 

@@ -41,7 +41,8 @@ class Scored:
     evaluation: dict[str, Floats]
     failures: dict[str, str]
     notes: list[str]
-    seconds: float
+    batches: list[dict[str, Any]]
+    """What each batch was of, and the seconds it took, in this run or an earlier one."""
 
 
 def scored(
@@ -62,6 +63,7 @@ def scored(
         evaluation = {each.name: each.scores for each in there if each.scores is not None}
         steps += [(batch, partial(_of_trial, rows, trial[0]), "evaluation", len(trial[0].y)) for batch in batches]
     outcomes: dict[str, list[Outcome]] = {"scores": [], "evaluation": []}
+    log: list[dict[str, Any]] = []
     done, total = 0, sum(len(step[0].candidates) for step in steps)
     for batch, score, room, n in steps:
         tell = partial(_tell, progress, done, total, batch)
@@ -69,9 +71,10 @@ def scored(
         suffix = "" if trial is None or room == "scores" else trial[0].fingerprint
         outcomes[room].append(run_batch(batch, partial(score, tell=tell), n, n_classes, store, room, suffix))
         done += len(batch.candidates)
+        log.append({"of": batch.name, "candidates": len(batch.candidates), "seconds": outcomes[room][-1].seconds})
     if progress is not None:
         progress(Progress(done, total, "judging"))
-    return _gathered(candidates, outside, evaluation, outcomes)
+    return _gathered(candidates, outside, evaluation, outcomes, log)
 
 
 def _of_trial(rows: RowSet, there: RowSet, models: dict[int, Any], encoded: bool, tell: Any) -> HeldOut:
@@ -85,6 +88,7 @@ def _gathered(
     outside: dict[str, Floats],
     evaluation: dict[str, Floats],
     outcomes: dict[str, list[Outcome]],
+    log: list[dict[str, Any]],
 ) -> Scored:
     every = [*outcomes["scores"], *outcomes["evaluation"]]
     failures = {name: reason for outcome in every for name, reason in outcome.failures.items()}
@@ -93,7 +97,7 @@ def _gathered(
     notes = list(dict.fromkeys(note for outcome in every for note in outcome.notes))
     names = {candidate.name: candidate for candidate in candidates if candidate.name not in failures}
     kept = {name: scores[name] for name in names}
-    return Scored(names, kept, there, failures, notes, sum(outcome.seconds for outcome in every))
+    return Scored(names, kept, there, failures, notes, log)
 
 
 def _tell(progress: Callable[[Progress], None] | None, done: int, total: int, batch: Batch, share: float) -> None:

@@ -34,7 +34,7 @@ _points = rising(floats("points", finite=False))
 KINDS = [
     Kind(
         AffineCalibrator,
-        {"prior": priors(alone=True)},
+        {"prior": priors(alone=True), "rising": flag},
         {"classes_": classes(), "scale_": number(), "offset_": _offset, **_fit},
         mark="scale_",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.features import LDA, PCA, Center, Encode, QuadraticFeatures, RadialFeatures, Standardize, Whiten
+from likely.features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from likely.features.lda import _Discriminants
 from likely.features.radial import SAMPLE_ROWS
 from likely.persistence.checks import (
@@ -67,6 +67,11 @@ def _feature(kind: Any, parameters: dict[str, Check], statistics: Check, axes: i
     )
 
 
+def _check_fill(model: Fill, scope: Scope) -> None:
+    if "d" in scope.sizes:
+        scope.sizes["out"] = scope.sizes["d"]
+
+
 def _check_quadratic(model: QuadraticFeatures, scope: Scope) -> None:
     if "d" in scope.sizes:
         scope.sizes["out"] = model.expands_to(scope.sizes["d"])
@@ -116,6 +121,14 @@ KINDS = [
     ),
     _feature(Center, {}, _moments, axes=1),
     _feature(Standardize, {}, _moments, axes=1),
+    Kind(
+        Fill,
+        {},
+        additive(part("DiagonalMoments", d="d"), floats("d")),
+        mark="statistics_",
+        optional=(*OPTIONAL, "classes_"),
+        rule=_check_fill,
+    ),
     _feature(
         Whiten,
         {"form": option("zca", "pca"), "by": option("total", "within"), "floor": fraction},

@@ -1,11 +1,7 @@
-"""Kinds of scikit-learn's own that chains of this library use: folds, an imputer and a transformer."""
+"""Kinds of scikit-learn's own that chains of this library use: folds and a transformer."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import QuantileTransformer
 
@@ -24,39 +20,8 @@ from likely.persistence.checks import (
 )
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds.kind import Kind
-from likely.persistence.values import said
 
 __all__ = ["KINDS", "SPLITTERS"]
-
-
-def _imputer(parameters: dict[str, Any], state: dict[str, Any]) -> SimpleImputer:
-    """An imputer that has learned from one row, which its means then are: no private attribute is set."""
-    made = SimpleImputer(**parameters)
-    if state:
-        made.fit(state["statistics_"][None])
-        if "feature_names_in_" in state:
-            made.feature_names_in_ = state["feature_names_in_"]
-    return made
-
-
-def _means(value: Any, scope: Scope) -> None:
-    """Finite, or NaN for a column that had no values, in single or double precision."""
-    if type(value) is not np.ndarray or value.dtype.name not in ("float32", "float64"):
-        raise RefusedError(f"must be an array of numbers, but is {said(value)}")
-    floats("d", finite=False, nan=True)(value.astype(np.float64), scope)
-    if np.isinf(value).any():
-        raise RefusedError("must not be infinite, but is")
-
-
-def _missing(value: Any, scope: Scope) -> None:
-    if type(value) is not float or value == value:
-        raise RefusedError(f"must be NaN, but is {said(value)}")
-
-
-def _imputes(model: SimpleImputer, scope: Scope) -> None:
-    if "d" in scope.sizes:
-        kept = scope.sizes["d"] if model.keep_empty_features else int((~np.isnan(model.statistics_)).sum())
-        scope.sizes["out"] = kept
 
 
 def _widths(model: QuantileTransformer, scope: Scope) -> None:
@@ -79,23 +44,6 @@ SPLITTERS = tuple(kind.key for kind in _FOLDS)
 
 KINDS = [
     *_FOLDS,
-    Kind(
-        SimpleImputer,
-        {
-            "missing_values": _missing,
-            "strategy": option("mean", "median"),
-            "fill_value": option(None),
-            "copy": flag,
-            "add_indicator": option(False),
-            "keep_empty_features": flag,
-        },
-        {"n_features_in_": size("d"), "feature_names_in_": names("d"), "statistics_": _means},
-        mark="statistics_",
-        derived=("_fit_dtype", "_fill_dtype", "indicator_"),
-        build=_imputer,
-        rule=_imputes,
-        name="sklearn.SimpleImputer",
-    ),
     Kind(
         QuantileTransformer,
         {
