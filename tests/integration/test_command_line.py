@@ -20,6 +20,7 @@ from likely import (
     LogisticFusion,
     Trials,
     bayes_risk,
+    compare,
     cross_entropy,
     interval,
     kfold_calibrate,
@@ -32,14 +33,14 @@ from likely.cli import app as frame
 from likely.cli.app import VERBS, app
 from likely.cli.applications import applications_from
 from likely.cli.options import ApplicationOptions
+from likely.cli.words import as_options
 from likely.datasets import load_tumours
-from likely.exceptions import InvalidParameterError, TableError
+from likely.exceptions import InvalidParameterError, LikelyError, TableError
 from likely.features import Encode
 from likely.persistence import load, save
 from likely.tables import read_data, write_columns
 
 ROOT = Path(__file__).parents[2]
-MINE = ["inspect", "score", "evaluate", "calibrate", "fuse", "decide"]
 
 
 @pytest.fixture
@@ -336,6 +337,78 @@ def test_a_model_file_is_described_with_its_parts(run, told, tumours):
     assert told("inspect model.v2")["steps"] == facts["steps"]
 
 
+@pytest.fixture
+def first(tumours, tmp_path):
+    """The model of a clinic whose target is the first class in sorted order."""
+    save(tumours[0], tmp_path / "first.likely", about={"target": "diagnosis", "positive": "benign"})
+    return tumours
+
+
+def test_scores_are_of_the_second_class_whatever_the_model_was_trained_for(run, told, first, tmp_path):
+    said = run("score first.likely rest.csv -o scores.csv").stdout
+    turned = run("score first.likely rest.csv --positive benign -o turned.csv").stdout
+
+    assert "llr: malignant against benign. Written" in said
+    assert "llr: benign against malignant; give --positive benign to the commands that read it" in turned
+    plain = told("evaluate scores.csv --no-intervals")["systems"][0]
+    assert plain["auc"]["estimate"] > 0.9
+    assert told("evaluate turned.csv --no-intervals --positive benign")["systems"][0]["auc"] == plain["auc"]
+
+
+def test_decisions_by_a_model_are_for_the_target_it_was_trained_for(run, told, first):
+    model, rest = first
+    decided = told("decide rest.csv --model first.likely --prior 0.9")
+
+    assert decided["target"] == "benign"
+    expected = model.decide(rest.X, Application.binary(0.9, positive="benign"))
+    assert decided["columns"]["decision"] == expected.tolist()
+    assert "benign from llr -2.197 on." in run("decide rest.csv --model first.likely --prior 0.9 -o d.csv").stdout
+    said = run("decide rest.csv --model first.likely --prior 0.1 --positive malignant -o d.csv").stdout
+    assert "malignant from llr 2.197 on." in said
+
+
+def test_decisions_by_a_file_name_the_target(run, two):
+    assert "At prior 0.1: yes from llr 2.197 on." in run("decide one.csv --prior 0.1 -o d.csv").stdout
+    assert "llrs are of no" in run("decide one.csv --positive no --reject-cost 0.1 -o d.csv").stdout
+
+
+def test_scores_that_rank_the_other_way_round_are_noted_when_they_are_mapped(run, two):
+    single = run("calibrate two.csv -o out.csv -c plain --positive no").stderr
+    fused = run("fuse two.csv -o out.csv --positive no").stderr
+
+    assert "Note: The scores of 'plain' rank the other way round" in single
+    assert "Note: The scores of 'plain', 'sure' rank the other way round" in fused
+    assert run("calibrate two.csv -o out.csv").stderr == run("fuse two.csv -o out.csv").stderr == ""
+
+
+def test_categories_that_training_did_not_have_are_noted(run, tmp_path):
+    for name, texts in (("train", ["a", "b"] * 10), ("new", ["a", "c", "c", "d"])):
+        numbers = np.arange(len(texts)) * 7.0 % 5
+        write_columns(tmp_path / f"{name}.csv", {"size": numbers, "shop": np.array(texts)})
+    table = read_data(tmp_path / "train.csv")
+    save(make_pipeline(Encode(), GaussianClassifier("diagonal")).fit(table.X, [0, 0, 1, 1] * 5), tmp_path / "m.likely")
+
+    said = run("score m.likely new.csv").stderr
+
+    assert "Note: Column 'shop' holds categories in 3 rows that training did not have, 'c', 'd'" in said
+    assert "Note" not in run("score m.likely train.csv").stderr
+
+
+def test_labels_of_any_length_and_kind_are_shown_in_a_line(run, tmp_path):
+    long = "long " * 1000
+    labels = np.array([long, "two\nlines"] * 10)
+    write_scores(tmp_path / "odd.csv", labels, np.arange(20.0))
+
+    shown = run("evaluate odd.csv --no-intervals").stdout + run("decide odd.csv -o d.csv").stdout
+    shown += run("inspect odd.csv --target label").stdout
+    refused = run("evaluate odd.csv --positive x", code=2).stderr
+
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "two\\nlines" in shown
+    assert len(shown) < 5000
+    assert len(refused) < 500
+
+
 # Applications from options.
 
 
@@ -383,20 +456,56 @@ def test_applications_that_cannot_be_are_refused_in_a_sentence(options, classes,
     [
         (",a,b\na,0,1\nc,1,0\n", "The first column of"),
         (",a,x\na,0,1\nb,1,0\n", "The header of"),
-        (",a,b\na,0\nb,1,0\n", "Every line of"),
-        (",a,b\na,0,much\nb,1,0\n", "must hold numbers, but 'much' is none"),
+        (",a,b\na,0\nb,1,0\n", "the row on line 2 has 2"),
+        (",a,b\na,0,much\nb,1,0\n", r"line 2 of .*costs\.csv has 'much' in column 'b'"),
+        (",a,b\na,0,inf\nb,1,0\n", r"line 2 of .*costs\.csv has 'inf' in column 'b'"),
+        (",a,b\na,0,1\nb," + "1" * 200_000 + ",0\n", r"costs\.csv cannot be read from line 3 on"),
+        (",a,b\n\na,0,1\nb,\udcff,0\n", r"costs\.csv must be UTF-8, but line 4"),
+        ("PAR1\0\0", r"costs\.csv must be text, as its name says"),
         ("", "The header of"),
     ],
 )
 def test_tables_of_costs_that_do_not_fit_are_refused_in_a_sentence(tmp_path, text, sentence):
     path = tmp_path / "costs.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
-    with pytest.raises((TableError, InvalidParameterError), match=sentence):
+    with pytest.raises(TableError, match=sentence):
         applications_from(ApplicationOptions(costs=path), ["a", "b"])
 
 
 # What goes wrong.
+
+
+def test_messages_of_the_library_speak_of_options(tmp_path):
+    (tmp_path / "data.csv").write_text("a,b,when,label\n1,1,2020-01-01,x\n2,z,2020-01-02,y\n3,4,2021-01-01,y\n")
+    path = tmp_path / "data.csv"
+    y = [0, 0, 1, 1, 1]
+    X = [[at] for at in range(5)]
+
+    def said(call, *args, **kwargs):
+        with pytest.raises(LikelyError) as caught:
+            call(*args, **kwargs)
+        return as_options(str(caught.value))
+
+    assert said(read_data, path, "truth").endswith("Name it with --target.")
+    assert said(read_data, path, "label", groups="who").endswith("Name it with --group.")
+    assert said(read_data, path, "label", exclude=["zz"]).endswith("Name it with --exclude.")
+    assert said(read_data, path, "label", scores=["label"]).endswith("named by --target and by --scores. Name another.")
+    assert said(read_data, path, "label", exclude=["b"], weight="when").endswith(
+        "name the column of weights with --weight."
+    )
+    assert said(read_data, path, "label").endswith("say that the column holds categories with --category b.")
+    assert said(read_scores, path, "truth").endswith("Name it with --label.")
+    assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
+    assert "To go on, set --folds 2, gather" in said(compare, X, y, ["fisher"])
+    assert said(compare, X, y, folds=1).startswith("--folds must be a whole number from 2 on or leave-one-out, but")
+    assert said(compare, X, y, by="luck").startswith("--by must be")
+    assert said(compare, X, y, fuse=-1).startswith("--fuse and --seed must be")
+    assert said(compare, X, y, folds=2, evaluation=(X, [0] * 5)).startswith("--evaluation must have rows of")
+    assert as_options("column 'label=' of 'exclude=.csv'") == "column 'label=' of 'exclude=.csv'"
+    compare(X, y, ["fisher"], folds=2, fuse=0, run=tmp_path / "run")
+    other = said(compare, X, y[::-1], ["fisher"], folds=2, fuse=0, run=tmp_path / "run")
+    assert "or start afresh with --restart, which removes" in other
 
 
 @pytest.mark.parametrize(
@@ -411,28 +520,31 @@ def test_tables_of_costs_that_do_not_fit_are_refused_in_a_sentence(tmp_path, tex
         ("evaluate costs.csv", "must have a column of labels 'label'"),
         ("calibrate two.csv -o nowhere/out.csv", "there is no folder"),
         ("calibrate two.csv -o out.xyz", "must end with one of"),
+        ("calibrate two.csv -o out.csv --column plain --save nowhere/kept.likely", "there is no folder"),
+        ("calibrate two.csv -o out.csv --column plain --save kept.pkl", "must end with .likely, but is 'kept.pkl'"),
         ("calibrate two.csv -o out.csv --save kept.likely", "--save keeps the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
         ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for the affine method"),
         ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is none to --save"),
         ("calibrate two.csv -o out.csv --using features.likely", "no map to calibrate with"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),
-        ("calibrate two.csv -o out.csv --folds 300", "n_splits=300"),
+        ("calibrate two.csv -o out.csv --folds 300", "--folds 300 cannot be"),
         ("fuse one.csv -o out.csv", "Fusing takes the scores of two systems or more"),
         ("fuse three.csv -o out.csv", "Fusing takes the scores of two systems or more"),
         ("decide two.csv", "Choose by --column."),
         ("decide one.csv --application prior=0.1 --application prior=0.5", "Decisions are for one application"),
         ("decide three.csv --prior 0.1", "--prior is for two classes"),
         ("decide gap.csv", "line 3 of gap.csv has an empty cell in column 'llr'"),
-        ("decide one.csv --costs absent.csv", "'absent.csv' cannot be used: No such file or directory."),
+        ("decide one.csv --costs absent.csv", "There is no file 'absent.csv'."),
         ("score absent.likely two.csv", "There is no file 'absent.likely'."),
         ("score features.likely two.csv", "is of kind PCA"),
+        ("score model.likely rest.csv --label truth", "must have a column of labels 'truth'"),
         ("inspect absent.csv", "There is no file 'absent.csv'."),
-        ("inspect two.csv --target truth", "'truth'"),
+        ("inspect two.csv --target truth", "a column of labels 'truth', but its columns are 'label', 'plain', 'sure'."),
         ("inspect two.likely", "There is no file 'two.likely'."),
     ],
 )
-def test_what_a_user_can_mend_is_said_in_a_sentence(run, two, three, tmp_path, command, sentence):
+def test_what_a_user_can_mend_is_said_in_a_sentence(run, two, three, tumours, tmp_path, command, sentence):
     write_scores(tmp_path / "alike.csv", ["yes", "yes"], [1.0, 2.0])
     (tmp_path / "gap.csv").write_text("llr,id\n1.5,a\n,b\n")
     save(PCA(1).fit([[0.0, 1.0], [2.0, 3.5], [1.0, 1.0]]), tmp_path / "features.likely")
@@ -517,7 +629,7 @@ def test_a_reader_who_stops_reading_is_no_error(tmp_path, two):
     assert "Exception" not in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], *([verb, "--help"] for verb in MINE)], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["--help"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
 def test_help_loads_nothing_slow(arguments):
     code = (
         "import sys; from likely.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
@@ -529,12 +641,14 @@ def test_help_loads_nothing_slow(arguments):
     assert "slow: set()" in result.stdout
 
 
-@pytest.mark.parametrize("verb", MINE)
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_every_verb_teaches_by_commands_whose_options_there_are(run, verb):
     shown = run(f"{verb} --help").stdout
 
-    commands = re.findall(rf"^ +(likely {verb} .*)$", shown, flags=re.MULTILINE)
-    assert commands
+    commands = re.findall(rf"^ +(likely {verb}\b.*)$", shown, flags=re.MULTILINE)
+    taught = re.findall(rf"^ +(likely {verb}\b.*)$", frame._loaded(verb).help, flags=re.MULTILINE)
+    assert [" ".join(command.split()) for command in commands] == taught, "an example is broken into lines"
+    assert "MISSING" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     for option in re.findall(r" (-[-a-z]+)", " ".join(commands)):
         assert re.search(rf"{option}\b", shown.partition("Arguments")[2])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likely.cli.options import ApplicationOptions
+from likely.cli.words import listing, shown
 
 if TYPE_CHECKING:
     from likely.decisions import Application
 
-__all__ = ["applications_from", "label_named", "listing", "target_of"]
+__all__ = ["applications_from", "label_named", "target_of"]
 
 _FIELDS = ("prior", "cost_fn", "cost_fp", "reject_cost")
 
@@ -56,12 +56,6 @@ def label_named(text: str, classes: Sequence[Any], option: str) -> Any:
             if said(label) == text.strip():
                 return label
     raise InvalidParameterError(f"{option} names the class {text.strip()!r}, but the classes are {listing(classes)}.")
-
-
-def listing(names: Sequence[Any], most: int = 10) -> str:
-    """Names in a sentence, the first few of many."""
-    shown = ", ".join(repr(name) for name in list(names)[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _refuse_mixtures(options: ApplicationOptions, classes: Sequence[Any]) -> None:
@@ -140,7 +134,7 @@ def _of_any_classes(options: ApplicationOptions, classes: Sequence[Any]) -> tupl
 
     priors = _priors(options.priors, classes)
     costs = None if options.costs is None else _costs(options.costs, classes)
-    parts = ["equal priors" if options.priors is None else ", ".join(f"{k} {p:g}" for k, p in priors.items())]
+    parts = ["equal priors" if options.priors is None else ", ".join(f"{shown(k)} {p:g}" for k, p in priors.items())]
     parts += [] if options.costs is None else [f"costs of {options.costs.name}"]
     parts += [] if options.reject_cost is None else [f"reject {options.reject_cost:g}"]
     return ", ".join(parts), Application(priors, costs, options.reject_cost)
@@ -165,18 +159,6 @@ def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
 
 def _costs(path: Path, classes: Sequence[Any]) -> list[list[float]]:
     """Costs in class order from a table of labels, truth in rows and decision in columns."""
-    from likely.exceptions import TableError
+    from likely.cli.costs import read_costs
 
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",") if any(row)]
-    names = [str(label) for label in classes]
-    truths, decisions = [row[0].strip() for row in rows[1:]], [name.strip() for name in rows[0][1:]] if rows else []
-    for which, found in (("header", decisions), ("first column", truths)):
-        if sorted(found) != sorted(names):
-            raise TableError(
-                f"The {which} of {str(path)!r} must hold each class once, {listing(names)}, but holds {listing(found)}."
-            )
-    if any(len(row) != len(names) + 1 for row in rows):
-        raise TableError(f"Every line of {str(path)!r} must have a label and {len(names)} costs.")
-    table = {(row[0].strip(), name): cell for row in rows[1:] for name, cell in zip(decisions, row[1:], strict=True)}
-    return [[_number(table[truth, decision], repr(str(path))) for decision in names] for truth in names]
+    return read_costs(path, [str(label) for label in classes])

@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely.cli.options import (
-    AsJson,
-    Columns,
-    Folds,
-    Label,
-    Output,
-    Positive,
-    SaveMap,
-    ScoresFile,
-    TrainingPrior,
-    UseMap,
-)
-from likely.cli.rendering import console, number, print_json, table, write_file
+from likely.cli.options import MapOptions, ScoresFile
+from likely.cli.rendering import console, number, table
 
 if TYPE_CHECKING:
-    from likely.cli.scorefiles import Evidence, Scores
+    from likely.cli.scorefiles import Evidence
 
 __all__ = ["calibrate"]
 
@@ -37,16 +26,8 @@ class Method(StrEnum):
 
 def calibrate(
     scores: ScoresFile,
-    output: Output,
+    how: MapOptions,
     method: Annotated[Method, typer.Option(help="A scale and an offset, or any rising map.")] = Method.affine,
-    prior: TrainingPrior = None,
-    save: SaveMap = None,
-    using: UseMap = None,
-    folds: Folds = 5,
-    label: Label = "label",
-    column: Columns = None,
-    positive: Positive = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make scores log-likelihood ratios that can be acted on at any priors and costs.
 
@@ -57,29 +38,22 @@ def calibrate(
         likely calibrate scores.csv -o calibrated.csv --save calibrator.likely
         likely calibrate new.csv -o new-llr.csv --using calibrator.likely
     """
-    from likely.cli.maps import refuse_both
-    from likely.cli.scorefiles import read_any
+    from functools import partial
 
-    refuse_both(using, save)
-    if using is not None:
-        columns, facts = _applied(using, scores, label, column)
-    else:
-        evidence = _evidence(read_any(scores, label, column), scores, label, positive)
-        calibrator = _calibrator(method, prior, evidence)
-        columns, facts = _calibrated(calibrator, evidence, folds, label)
-        facts |= {"method": method.value, "folds": folds}
-        _keep(save, facts.pop("maps"), evidence, label)
-    write_file(output, columns)
-    facts = {"file": str(scores), "output": str(output), **facts}
-    print_json(facts) if as_json else _show(facts)
+    from likely.cli.maps import mapped
+
+    mapped(scores, how, partial(_learned, method=method), _applied, _show)
 
 
-def _evidence(table: Scores, path: Path, label: str, positive: str | None) -> Evidence:
-    from likely.cli.maps import check_labelled
-    from likely.cli.scorefiles import evidence_of
+def _learned(path: Path, how: MapOptions, method: Method) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Scores calibrated by maps that have not seen them, and what that has brought; the map of all is kept."""
+    from likely.cli.maps import labelled
 
-    check_labelled(table, path, label)
-    return evidence_of(table, positive)
+    evidence = labelled(path, how)
+    calibrator = _calibrator(method, how.prior, evidence)
+    columns, facts = _calibrated(calibrator, evidence, how.folds, how.label)
+    _keep(how.save, facts.pop("maps"), evidence, how.label)
+    return columns, facts | {"method": method.value, "folds": how.folds}
 
 
 def _calibrator(method: Method, prior: float | None, evidence: Evidence) -> Any:
@@ -100,7 +74,7 @@ def _calibrated(calibrator: Any, evidence: Evidence, folds: int, label: str) -> 
     """Each system, or the one of more classes, calibrated by folds: the columns to write, and what it has brought."""
     from sklearn.base import clone
 
-    from likely.cli.maps import learned
+    from likely.cli.maps import learned, note_reversal
 
     if not evidence.is_binary:
         found = learned(calibrator, evidence.scores, evidence, folds)
@@ -113,6 +87,7 @@ def _calibrated(calibrator: Any, evidence: Evidence, folds: int, label: str) -> 
     for system, found in zip(systems, found_each, strict=True):
         if hasattr(found.map, "scale_"):
             system |= {"scale": found.map.scale_, "offset": found.map.offset_}
+    note_reversal({system["name"]: system.get("scale", 1.0) for system in systems})
     return {label: evidence.labels, **columns}, {"systems": systems, "maps": [found.map for found in found_each]}
 
 
@@ -127,7 +102,7 @@ def _keep(path: Path | None, maps: list[Any], evidence: Evidence, label: str) ->
     keep(maps[0], path, "calibrate", evidence, label)
 
 
-def _applied(using: Path, path: Path, label: str, column: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _applied(path: Path, how: MapOptions, using: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Scores mapped by a calibrator that is kept; judged too, if there are labels."""
     import numpy as np
 
@@ -136,7 +111,7 @@ def _applied(using: Path, path: Path, label: str, column: list[str] | None) -> t
 
     calibrator, about = loaded(using, "calibrate")
     by_class = len(calibrator.classes_) > 2
-    table = read_any(path, label, [str(k) for k in calibrator.classes_] if by_class else column)
+    table = read_any(path, how.label, [str(k) for k in calibrator.classes_] if by_class else how.column)
     table = table if by_class else as_systems(table, calibrator.classes_.tolist(), about.get("positive"))
     whole = calibrator.transform(table.scores) if by_class else None
     mapped = np.column_stack([calibrator.transform(each) for each in table.scores.T]) if whole is None else whole
@@ -146,7 +121,7 @@ def _applied(using: Path, path: Path, label: str, column: list[str] | None) -> t
         facts["cross_entropy"] = _entropies(evidence, mapped)
     elif evidence is not None:
         facts["systems"] = _before_and_after(evidence, dict(zip(table.names, mapped.T, strict=True)))
-    return written(table, label, table.names, mapped), facts
+    return written(table, how.label, table.names, mapped), facts
 
 
 def _before_and_after(evidence: Evidence, columns: dict[str, Any]) -> list[dict[str, Any]]:

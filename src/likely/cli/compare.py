@@ -50,8 +50,8 @@ def compare(
     computed is kept in a folder: stopped or killed, the same command goes on there.
 
     For example:
-        likely compare train.csv --target label --prior 0.1 --cost-fn 10 --cost-fp 1
-        likely compare train.csv --target label --evaluation test.csv --family gaussian --family logistic
+        likely compare train.csv --target label --prior 0.1 --cost-fn 10
+        likely compare train.csv --target label --evaluation test.csv
     """
     from likely.cli.comparing import Plan, compared
 

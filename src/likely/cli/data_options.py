@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likely.cli.words import counted, shown
+
 if TYPE_CHECKING:
     from likely.tables import DataTable
 
 __all__ = ["DataFile", "DataOptions", "told", "training_table"]
 
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Rows to learn from: CSV, TSV, Parquet, Arrow, npz.")]
+
+_SCORES = "Scores of an outside system, higher for the target of two classes; repeatable."
 
 
 def _what(name: str, metavar: str, text: str) -> Any:
@@ -33,9 +37,7 @@ class DataOptions:
         str | None, _what("--group", "COLUMN", "Rows that depend on each other, such as a speaker's, have one value.")
     ] = None
     weight: Annotated[str | None, _what("--weight", "COLUMN", "How often each row counts.")] = None
-    scores: Annotated[
-        list[str] | None, _what("--scores", "COLUMN", "Scores of an outside system, to compare with; repeatable.")
-    ] = None
+    scores: Annotated[list[str] | None, _what("--scores", "COLUMN", _SCORES)] = None
 
 
 def training_table(file: Path, options: DataOptions) -> DataTable:
@@ -57,19 +59,21 @@ def told(table: DataTable) -> str:
     """What a file was found to hold, in a few lines."""
     kinds = {kind: [column.name for column in table.columns if column.kind == kind] for kind in ("number", "category")}
     missing = [f"{column.name} ({column.n_missing})" for column in table.columns if column.n_missing]
-    lines = [f"{table.path}: {table.n} rows, {_counted(table.labels)}."]
+    lines = [f"{table.path}: {counted(table.n, 'row')}, {_classes(table.labels)}."]
     plurals = {"number": "numbers", "category": "categories"}
-    lines += [f"  {len(names)} columns of {plurals[kind]}: {_few(names)}" for kind, names in kinds.items() if names]
+    lines += [
+        f"  {counted(len(names), 'column')} of {plurals[kind]}: {_few(names)}" for kind, names in kinds.items() if names
+    ]
     lines += [f"  missing values in {_few(missing)}"] if missing else []
     return "\n".join(lines)
 
 
-def _counted(labels: Any) -> str:
+def _classes(labels: Any) -> str:
     import numpy as np
 
     classes, counts = np.unique(labels, return_counts=True)
-    said = [f"{label} {count}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True)]
-    return f"{len(said)} class{'es' * (len(said) != 1)} ({_few(said)})"
+    said = [f"{shown(label)} {count}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True)]
+    return f"{counted(len(said), 'class', 'classes')} ({_few(said)})"
 
 
 def _few(names: list[str], most: int = 8) -> str:

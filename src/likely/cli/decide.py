@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +10,10 @@ import typer
 
 from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv
 from likely.cli.rendering import confusion_table, console, deliver, number
+from likely.cli.words import counted, shown
 
 if TYPE_CHECKING:
-    from likely.cli.modelling import Scored
+    from likely.cli.modelling import RowEvidence
     from likely.decisions import Application
 
 __all__ = ["decide"]
@@ -34,7 +36,8 @@ def decide(
 
     Scores are a column llr, or the one named by --column, or one column of log-likelihoods for each class. Each row
     gets the decision of least expected cost, or none where rejecting is cheaper. The same scores serve any number of
-    applications. With labels, decisions are counted against the truth, and their cost is said.
+    applications. With labels, decisions are counted against the truth, and their cost is said. The target of two
+    classes is the second in sorted order, or with --model the one that it was trained for, unless --positive names it.
 
     For example:
         likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
@@ -42,12 +45,13 @@ def decide(
     """
     from likely.cli.applications import applications_from
     from likely.cli.deciding import read_evidence
-    from likely.cli.modelling import scored
+    from likely.cli.modelling import scored, trained_target
     from likely.exceptions import InvalidParameterError
 
     if model is None:
         found = read_evidence(file, label or "label", column, where.positive)
     else:
+        where = where if where.positive is not None else replace(where, positive=trained_target(model))
         found = scored(model, file, label, where.positive)
     applications = applications_from(where, found.classes)
     if len(applications) > 1:
@@ -59,7 +63,7 @@ def decide(
         _show(facts, output)
 
 
-def _decided(found: Scored, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
+def _decided(found: RowEvidence, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
     """The decision of each row, and what there is to say of all of them."""
     from likely.cli.judging import application_facts
 
@@ -70,13 +74,14 @@ def _decided(found: Scored, name: str, application: Application) -> tuple[Any, d
         counts["rejected"] = len(decisions) - sum(counts.values())
     facts = {
         "rows": len(decisions),
+        "target": found.target,
         "application": application_facts(name, application, order),
         "decisions": counts,
     }
     return decisions, facts | _judged(found, decisions, order, application)
 
 
-def _judged(found: Scored, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
+def _judged(found: RowEvidence, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
     """Decisions against the truth, if it is known of every class that is expected."""
     from likely.evaluation import confusion
 
@@ -94,13 +99,22 @@ def _judged(found: Scored, decisions: Any, order: list[Any], application: Applic
     return facts
 
 
+def _said_of_target(target: Any, application: dict[str, Any]) -> str:
+    """Which of two classes evidence is for, and from where on it is decided."""
+    if target is None:
+        return ""
+    if application["reject_cost"] is not None:
+        return f": llrs are of {shown(target)}"
+    return f": {shown(target)} from llr {number(application['threshold'])} on"
+
+
 def _show(facts: dict[str, Any], output: Path | None) -> None:
     out = console(err=output is None)
     application = facts["application"]
-    threshold = f": llr from {number(application['threshold'])} on" if "threshold" in application else ""
-    out.print(f"At {application['name']}{threshold if application['reject_cost'] is None else ''}.")
-    counts = ", ".join(f"{count} {label}" for label, count in facts["decisions"].items())
-    out.print(f"{facts['rows']} rows decided: {counts}." + ("" if output is None else f" Written to {output}."))
+    out.print(f"At {application['name']}{_said_of_target(facts['target'], application)}.")
+    counts = ", ".join(f"{count} {shown(label)}" for label, count in facts["decisions"].items())
+    where = "" if output is None else f" Written to {output}."
+    out.print(f"{counted(facts['rows'], 'row')} decided: {counts}.{where}")
     if "confusion" in facts:
         out.print(confusion_table(facts["classes"], facts["confusion"], application["name"]))
     if "cost" in facts:

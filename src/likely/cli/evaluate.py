@@ -8,6 +8,7 @@ import typer
 
 from likely.cli.options import ApplicationOptions, AsJson, Columns, Label, ScoresFile
 from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
+from likely.cli.words import counted, shown
 
 __all__ = ["evaluate"]
 
@@ -50,8 +51,8 @@ def evaluate(
 
 def _show_systems(facts: dict[str, Any]) -> None:
     out = console()
-    counts = ", ".join(f"{count} {label}" for label, count in facts["classes"].items())
-    out.print(f"{facts['rows']} rows: {counts}. The target is {facts['target']}.\n")
+    counts = ", ".join(f"{count} {shown(label)}" for label, count in facts["classes"].items())
+    out.print(f"{counted(facts['rows'], 'row')}: {counts}. The target is {shown(facts['target'])}.\n")
     for system in facts["systems"]:
         out.print(_system_table(system))
         out.print(f"Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")

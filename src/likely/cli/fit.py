@@ -31,8 +31,8 @@ def fit(
     priors and costs is taken. What it costs, judged on rows that it had not seen, is said.
 
     For example:
-        likely fit train.csv --target label --model "Gaussian: raw, tied" -o model.likely
-        likely fit train.csv --target label --model logistic --prior 0.1 -o model.likely
+        likely fit train.csv --target label -m "Gaussian: raw, tied" -o m.likely
+        likely fit train.csv --target label -m logistic --prior 0.1 -o m.likely
     """
     from likely.cli.comparing import Plan, compared
 

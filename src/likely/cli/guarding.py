@@ -9,11 +9,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import typer
 
-__all__ = ["INTERRUPTED", "guarded", "note", "writing"]
+from likely.cli.words import as_options
+
+__all__ = ["INTERRUPTED", "check_output", "guarded", "note", "writing"]
 
 WRONG, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 
@@ -51,6 +54,21 @@ def writing(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
+def check_output(path: Path, suffix: str = "") -> None:
+    """A file that is to be written later can be: its name ends as it should, and its folder takes files."""
+    from likely.exceptions import InvalidParameterError
+
+    if not path.name.lower().endswith(suffix):
+        raise InvalidParameterError(f"The file to write must end with {suffix}, but is {str(path)!r}. Rename it.")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise InvalidParameterError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Make it.")
+    if path.is_dir():
+        raise InvalidParameterError(f"{str(path)!r} cannot be written: it is a folder. Give the name of a file.")
+    with writing(path), TemporaryFile(dir=folder):
+        pass
+
+
 def note(message: str) -> None:
     """Say something beside the results."""
     warnings.warn(message, UserWarning, stacklevel=2)
@@ -64,7 +82,7 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {error}".strip()
     if _is_of_likely(error) or (isinstance(error, (ValueError, TypeError)) and _is_of_scikit_learn(error)):
-        return " ".join(str(error).split())
+        return as_options(str(error))
     return None
 
 
@@ -88,7 +106,7 @@ def _noted_warnings() -> Iterator[None]:
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], filename: str, *rest: Any, **more: Any) -> None:
-        text = " ".join(str(message).split())
+        text = as_options(str(message))
         if text not in said:
             said.add(text)
             typer.echo(f"Note: {text}", err=True)

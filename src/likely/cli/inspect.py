@@ -9,6 +9,7 @@ import typer
 
 from likely.cli.options import AsJson
 from likely.cli.rendering import console, print_json, table
+from likely.cli.words import counted, shown
 
 __all__ = ["inspect"]
 
@@ -47,10 +48,12 @@ def inspect(
 
 def _show_data(facts: dict[str, Any]) -> None:
     out = console()
-    out.print(f"{facts['file']}: {facts['rows']} rows, {len(facts['columns'])} columns of features.")
+    out.print(
+        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(facts['columns']), 'column')} of features."
+    )
     if facts["classes"]:
-        counts = ", ".join(f"{label} {count}" for label, count in list(facts["classes"].items())[:20])
-        out.print(f"{facts['target']} has {len(facts['classes'])} classes: {counts}.")
+        counts = ", ".join(f"{shown(label)} {count}" for label, count in list(facts["classes"].items())[:20])
+        out.print(f"{facts['target']} has {counted(len(facts['classes']), 'class', 'classes')}: {counts}.")
     rows = [
         [
             c["name"],
@@ -63,7 +66,7 @@ def _show_data(facts: dict[str, Any]) -> None:
     ]
     out.print(table(["column", "kind", "values", "missing", "distinct"], rows, texts=3))
     if len(facts["columns"]) > _MOST_COLUMNS:
-        out.print(f"… and {len(facts['columns']) - _MOST_COLUMNS} more columns.\n")
+        out.print(f"… and {counted(len(facts['columns']) - _MOST_COLUMNS, 'more column')}.\n")
     for line in facts["plan"]:
         out.print(line)
 
@@ -84,5 +87,5 @@ def _said(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_said(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(item) for item in value[:12]) + (", …" if len(value) > 12 else "")
+        return ", ".join(shown(item) for item in value[:12]) + (", …" if len(value) > 12 else "")
     return "" if value is None else str(value)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.applications import listing
 from likely.cli.modelling import table_of
+from likely.cli.words import listing
 from likely.persistence import load, read_about
 from likely.tables import ColumnSummary
 

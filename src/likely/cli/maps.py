@@ -11,12 +11,26 @@ import numpy as np
 
 from likely import evaluation
 from likely._typing import Floats
-from likely.cli.guarding import writing
-from likely.cli.scorefiles import Evidence, Scores, evidence_of
+from likely.cli.guarding import check_output, note, writing
+from likely.cli.options import MapOptions
+from likely.cli.rendering import print_json, write_file
+from likely.cli.scorefiles import Evidence, Scores, evidence_of, read_any
+from likely.cli.words import listing
 from likely.exceptions import InvalidParameterError, ModelFileError, TableError
 from likely.resampling import kfold_calibrate
 
-__all__ = ["Learned", "check_labelled", "cllrs", "judgeable", "keep", "learned", "loaded", "refuse_both", "written"]
+__all__ = [
+    "Learned",
+    "cllrs",
+    "judgeable",
+    "keep",
+    "labelled",
+    "learned",
+    "loaded",
+    "mapped",
+    "note_reversal",
+    "written",
+]
 
 _VERBS = {"AffineCalibrator": "calibrate", "IsotonicCalibrator": "calibrate", "LogisticFusion": "fuse"}
 """Which verb applies a saved map."""
@@ -28,6 +42,40 @@ class Learned:
 
     map: Any
     scores: Floats
+
+
+def mapped(path: Path, how: MapOptions, learn: Any, apply: Any, show: Any) -> None:
+    """Learn a map from scores, or apply one that is kept; write what comes out, and say what it is worth."""
+    if how.using is not None and how.save is not None:
+        raise InvalidParameterError("--using applies a map that is kept already, so there is none to --save.")
+    check_output(how.output)
+    if how.save is not None:
+        check_output(how.save, ".likely")
+    columns, facts = learn(path, how) if how.using is None else apply(path, how, how.using)
+    write_file(how.output, columns)
+    facts = {"file": str(path), "output": str(how.output), **facts}
+    print_json(facts) if how.as_json else show(facts)
+
+
+def labelled(path: Path, how: MapOptions) -> Evidence:
+    """The scores of a file, sorted out by the labels that a map is learned from."""
+    table = read_any(path, how.label, how.column)
+    if table.labels is None:
+        raise TableError(
+            f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a map that "
+            "was saved by --using."
+        )
+    return evidence_of(table, how.positive)
+
+
+def note_reversal(weights: dict[str, float]) -> None:
+    """Say of which systems the target scores lower than the rest: their map turns them round."""
+    turned = [name for name, weight in weights.items() if weight < 0]
+    if turned:
+        note(
+            f"The scores of {listing(turned)} rank the other way round, lower for the target, and were turned: perhaps "
+            "they are of the other class, to be named by --positive."
+        )
 
 
 def learned(untrained: Any, scores: Floats, evidence: Evidence, folds: int) -> Learned:
@@ -82,18 +130,3 @@ def judgeable(table: Scores, positive: Any) -> Evidence | None:
     if table.labels is None or len(np.unique(table.labels)) < 2:
         return None
     return evidence_of(table, None if positive is None else str(positive))
-
-
-def refuse_both(using: Path | None, save: Path | None) -> None:
-    """A map is either applied or learned."""
-    if using is not None and save is not None:
-        raise InvalidParameterError("--using applies a map that is kept already, so there is none to --save.")
-
-
-def check_labelled(table: Scores, path: Path, label: str) -> None:
-    """A map is learned from labels."""
-    if table.labels is None:
-        raise TableError(
-            f"{path} has no column {label!r} of labels to learn from. Name it with --label, or apply a map that was "
-            "saved by --using."
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,22 @@ import numpy as np
 
 from likely._numerics import difference
 from likely._typing import Floats, Labels
-from likely.cli.applications import label_named
+from likely.cli.applications import target_of
 from likely.cli.guarding import note
+from likely.cli.unseen import note_unseen
+from likely.cli.words import shown
 from likely.exceptions import ModelFileError, TableError
 from likely.persistence import load, read_about
 from likely.tables import DataTable, read_data
 from likely.tables.files import existing, read_header
+from likely.tables.header import check_there
 
-__all__ = ["Scored", "is_model", "scored", "table_of"]
+__all__ = ["RowEvidence", "header_of", "is_model", "said_of_llr", "scored", "table_of", "trained_target"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """Evidence of a model about rows.
+class RowEvidence:
+    """Evidence about rows, of a model or from a file.
 
     Attributes
     ----------
@@ -53,18 +56,34 @@ class Scored:
         return labels | dict(zip(map(str, self.classes), np.ascontiguousarray(self.evidence.T), strict=True))
 
 
-def scored(model: Path, file: Path, label: str | None, positive: str | None) -> Scored:
-    """A saved model's evidence about the rows of a file."""
+def scored(model: Path, file: Path, label: str | None, positive: str | None) -> RowEvidence:
+    """A saved model's evidence about the rows of a file; llrs are of the class named, or else of the second."""
     found, about = _loaded(model)
     classes = found.classes_.tolist()
     X, labels = _rows(found, about, file, label)
+    note_unseen(found, X)
     evidence = found.log_likelihood(X)
     if len(classes) > 2:
-        return Scored(classes, None, evidence, labels)
-    named = positive if positive is not None else about.get("positive")
-    target = classes[1] if named is None else label_named(str(named), classes, "--positive")
+        return RowEvidence(classes, None, evidence, labels)
+    target = target_of(positive, classes)
     at = classes.index(target)
-    return Scored(classes, target, difference(evidence[:, at], evidence[:, 1 - at]), labels)
+    return RowEvidence(classes, target, difference(evidence[:, at], evidence[:, 1 - at]), labels)
+
+
+def said_of_llr(found: RowEvidence) -> str:
+    """Which way the llrs of two classes point, and what the verbs that read them must be told of it."""
+    other, target = found.order()
+    said = f"llr: {shown(target)} against {shown(other)}"
+    if target == found.classes[1]:
+        return said
+    return f"{said}; give --positive {shlex.quote(shown(target))} to the commands that read it, too"
+
+
+def trained_target(model: Path) -> str | None:
+    """The target of two classes that a model was trained for, if that is known."""
+    about = read_about(model)
+    named = (about["about"] or {}).get("positive")
+    return None if named is None or len(about["classes"] or ()) != 2 else str(named)
 
 
 def is_model(path: Path) -> bool:
@@ -98,30 +117,34 @@ def _loaded(path: Path) -> tuple[Any, dict[str, Any]]:
 
 def _rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> tuple[Any, Labels | None]:
     """The features of a file, and its labels if it has any."""
-    header = _header(path)
+    header = header_of(path)
     named = label if label is not None else about.get("target")
-    if label is None and named not in header:
+    if label is not None:
+        check_there(path, header, label, "of labels", "--label")
+    elif named not in header:
         named = None
     if path.suffix.lower() == ".npz":
         table = read_data(path, named)
         return table.X, table.labels
-    return _columns(path, named, label is not None, _unused(model, header, named))
+    features = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    return _columns(path, named, label is not None, features if set(features) <= set(header) else [])
 
 
-def _columns(path: Path, label: str | None, needed: bool, unused: Sequence[str]) -> tuple[Any, Labels | None]:
-    # Read like groups: rows to be scored may lack what rows to learn from must have.
+def _columns(path: Path, label: str | None, needed: bool, features: list[str]) -> tuple[Any, Labels | None]:
+    # Without a target: rows to be scored may lack what rows to learn from must have.
     try:
-        table = read_data(path, groups=label, exclude=unused)
+        table = read_data(path, groups=label, features=features or None)
     except TableError:
         if label is None or needed:
             raise
-        table = read_data(path, exclude=[*unused, label])
+        table = read_data(path, exclude=[label], features=features or None)
         note(f"Some rows have no label in column {label!r}, so labels are not carried along.")
         return table.X, None
     return table.X, table.groups
 
 
-def _header(path: Path) -> list[str]:
+def header_of(path: Path) -> list[str]:
+    """The names of a file's columns, or of a .npz's arrays."""
     file = existing(path, ".npz")
     if file.suffix.lower() != ".npz":
         return read_header(file)
@@ -129,18 +152,12 @@ def _header(path: Path) -> list[str]:
         return list(getattr(arrays, "files", []))
 
 
-def _unused(model: Any, header: list[str], label: str | None) -> list[str]:
-    """Columns that the model does not look at, if it is known by name what it does."""
-    features = set(map(str, getattr(model, "feature_names_in_", ())))
-    if not features or not features <= set(header):
-        return []
-    return [name for name in header if name not in features and name != label]
-
-
 def table_of(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
     """A data file to look at, with the labels of a column, whatever its features are like."""
     if existing(path, ".npz").suffix.lower() == ".npz":
         table = read_data(path, target)
         return table, table.labels
+    if target is not None:
+        check_there(path, header_of(path), target, "of labels", "--target")
     table = read_data(path, groups=target)
     return table, table.groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -16,6 +16,7 @@ __all__ = [
     "Columns",
     "Folds",
     "Label",
+    "MapOptions",
     "Output",
     "OutputOrCsv",
     "Positive",
@@ -29,6 +30,7 @@ __all__ = [
 _POSITIVE = "The target of two classes. The second in sorted order if not given."
 _APPLICATION = "Two classes, all in one, as prior=0.1,cost_fn=10,cost_fp=1; repeatable."
 _PRIORS = "Any number of classes, as a=0.2,b=0.5,c=0.3. Equal if not given."
+_REJECT_COST = "What deciding nothing costs, where decisions are made."
 _COSTS = "Table of costs: labels as header and first column, truth in rows, decision in columns."
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")]
@@ -73,10 +75,25 @@ class ApplicationOptions:
     cost_fn: Annotated[float | None, _where("--cost-fn", "C", "What missing a target costs. 1 if not given.")] = None
     cost_fp: Annotated[float | None, _where("--cost-fp", "C", "What a false alarm costs. 1 if not given.")] = None
     positive: Annotated[str | None, _where("--positive", "LABEL", _POSITIVE)] = None
-    reject_cost: Annotated[float | None, _where("--reject-cost", "C", "What deciding nothing costs.")] = None
+    reject_cost: Annotated[float | None, _where("--reject-cost", "C", _REJECT_COST)] = None
     application: Annotated[list[str] | None, _where("--application", "TEXT", _APPLICATION)] = None
     priors: Annotated[str | None, _where("--priors", "TEXT", _PRIORS)] = None
     costs: Annotated[Path | None, _where("--costs", "FILE", _COSTS)] = None
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Options of the verbs that learn a map on scores, keep it, or apply one that is kept."""
+
+    output: Output
+    prior: TrainingPrior = None
+    save: SaveMap = None
+    using: UseMap = None
+    folds: Folds = 5
+    label: Label = "label"
+    column: Columns = None
+    positive: Positive = None
+    as_json: AsJson = False
 
 
 def with_options_expanded(verb: Callable[..., None]) -> Callable[..., None]:
@@ -106,6 +123,11 @@ def _parameters_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     kind = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
+        inspect.Parameter(field.name, kind, default=_default(field), annotation=hints[field.name])
         for field in fields(group)
     ]
+
+
+def _default(field: Field[Any]) -> Any:
+    """What an option is if it is not given; one without that must be."""
+    return inspect.Parameter.empty if field.default is MISSING else field.default

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likely.cli.words import printable, shown
+
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
@@ -43,27 +45,29 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for at, name in enumerate(columns):
-        made.add_column(name, justify="left" if at < texts else "right", no_wrap=at >= texts, overflow="fold")
+        made.add_column(
+            printable(name), justify="left" if at < texts else "right", no_wrap=at >= texts, overflow="fold"
+        )
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(printable, row))
     return Group(Text(title, style="bold"), made) if title else Group(made)
 
 
 def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
     """Decisions counted by truth; of many classes, the most frequent mistakes."""
-    names = [str(label) for label in labels]
+    names = [shown(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
-        shown = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
-        return table(["truth", *names, *(["rejected"] if rejected else [])], shown, title=f"Decisions at {application}")
+        lines = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
+        return table(["truth", *names, *(["rejected"] if rejected else [])], lines, title=f"Decisions at {application}")
     mistakes = [
         (counts[truth][decided], names[truth], names[decided])
         for truth in range(len(names))
         for decided in range(len(names))
         if decided != truth and counts[truth][decided]
     ]
-    shown = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
-    return table(["truth", "decided", "rows"], shown, title=f"Most frequent mistakes at {application}", texts=2)
+    lines = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
+    return table(["truth", "decided", "rows"], lines, title=f"Most frequent mistakes at {application}", texts=2)
 
 
 def status(message: str) -> Any:

@@ -26,15 +26,17 @@ def score(
 ) -> None:
     """Give the evidence of a saved model about each row of a file, free of priors and costs.
 
-    For two classes a column llr, the log-likelihood ratio of the target against the other class; for more, a column of
-    log-likelihoods for each class. Labels, if the file has them, are carried along, so that the result can be judged
-    by likely evaluate; decisions are made of it by likely decide.
+    For two classes a column llr, the log-likelihood ratio of the second class in sorted order against the first, as the
+    other verbs take it, unless --positive names the first; for more, a column of log-likelihoods for each class.
+    Labels, if the file has them, are carried along, so that the result can be judged by likely evaluate; decisions are
+    made of it by likely decide.
 
     For example:
         likely score model.likely new.csv -o scores.csv
         likely score model.likely new.csv | head
     """
-    from likely.cli.modelling import scored
+    from likely.cli.modelling import said_of_llr, scored
+    from likely.cli.words import counted
 
     found = scored(model, file, label, positive)
     facts = {
@@ -46,7 +48,6 @@ def score(
         "labelled": found.labels is not None,
     }
     if deliver(found.columns(), output, facts, as_json):
-        others = [label for label in found.classes if label != found.target]
-        what = f"llr: {found.target} against {others[0]}" if found.target is not None else "log-likelihoods"
+        what = said_of_llr(found) if found.target is not None else "log-likelihoods"
         where = "" if output is None else f" Written to {output}."
-        console(err=output is None).print(f"{facts['rows']} rows scored, {what}.{where}")
+        console(err=output is None).print(f"{counted(facts['rows'], 'row')} scored, {what}.{where}", soft_wrap=True)

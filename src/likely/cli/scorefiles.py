@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 
 from likely._numerics import difference
 from likely._typing import Floats, Labels
-from likely.cli.applications import listing, target_of
-from likely.exceptions import LikelyError, TableError
+from likely.cli.applications import target_of
+from likely.cli.words import listing
+from likely.exceptions import TableError
 from likely.tables import ScoreTable, read_scores
 from likely.tables.files import delimiter_of, existing, hint, read_header, read_table
 from likely.tables.text import TextColumns
@@ -64,12 +64,8 @@ class Evidence:
 
 
 def read_labelled(path: Path, label: str, columns: Sequence[str] | None) -> ScoreTable:
-    """Labels and scores of a file, with complaints in terms of the command's options."""
-    try:
-        return read_scores(path, label, columns or None)
-    except LikelyError as error:
-        said = re.sub(r"\b(label|column)s?=", r"--\1", str(error))
-        raise TableError(said) from error
+    """Labels and scores of a file."""
+    return read_scores(path, label, columns or None)
 
 
 def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:

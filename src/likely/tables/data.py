@@ -79,6 +79,7 @@ def read_data(
     groups: str | None = None,
     weight: str | None = None,
     scores: Sequence[str] = (),
+    features: Sequence[str] | None = None,
 ) -> DataTable:
     r"""Features and labels from a CSV, TSV, Parquet, Arrow, Feather or NumPy file, told by its suffix.
 
@@ -105,6 +106,9 @@ def read_data(
         The column of weights, finite and not negative.
     scores : sequence of str
         Columns of another system's scores.
+    features : sequence of str, optional
+        The columns of features, as other rows had them: the file must have them, further ones do not matter, and they
+        may be missing in every row or have a text of their own in each.
 
     Returns
     -------
@@ -144,7 +148,8 @@ def read_data(
     """
     file = existing(path, ".npz")
     check_content(file)
-    roles = Roles(target, groups, weight, _names(scores), _names(categories), _names(exclude))
+    only = None if features is None else _names(features)
+    roles = Roles(target, groups, weight, _names(scores), _names(categories), _names(exclude), only)
     if suffix_of(file, ".npz") == ".npz":
         arrays, matrix, roles = read_npz(file, roles)
         columns: Columns = TypedColumns(file, arrow().table(arrays))
@@ -153,9 +158,9 @@ def read_data(
         names = roles.features(file, list(arrays))
     else:
         columns, names = _opened(file, roles)
-    features = {name: columns.feature(name, name in roles.categories) for name in names}
-    summaries = [_summary(columns, roles, name, column, len(names)) for name, column in features.items()]
-    return _table(columns, roles, arrow().table(features), summaries)
+    read = {name: columns.feature(name, name in roles.categories) for name in names}
+    summaries = [_summary(columns, roles, name, column, len(names)) for name, column in read.items()]
+    return _table(columns, roles, arrow().table(read), summaries)
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:
@@ -194,7 +199,7 @@ def _summary(columns: Columns, roles: Roles, name: str, column: Any, n_columns: 
     if isinstance(column, np.ndarray):
         check_finite(columns, name, column)
     summary = summary_of(name, column, len(column) * n_columns)
-    if roles.target is not None:
+    if roles.target is not None and roles.only is None:
         check_feature(columns.path, summary, len(column))
     return summary
 

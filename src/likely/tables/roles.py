@@ -14,7 +14,10 @@ __all__ = ["Roles"]
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns hold labels, groups, weights and scores; the others are features, unless they are excluded."""
+    """Which columns hold labels, groups, weights and scores; the others are features, unless they are excluded.
+
+    With ``only``, those are the features, and further columns do not matter.
+    """
 
     target: str | None = None
     groups: str | None = None
@@ -22,6 +25,7 @@ class Roles:
     scores: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
 
     def named(self) -> Iterator[tuple[str, str, str]]:
         """The columns that are no features: each after what it is of, and the option that names it."""
@@ -51,6 +55,10 @@ class Roles:
     def features(self, path: Path, header: Sequence[str]) -> list[str]:
         """The columns of features in the order of the file."""
         self.check(path, header)
+        if self.only is not None:
+            for name in self.only:
+                check_there(path, header, name, "of features", "the name that the training rows have")
+            return list(self.only)
         aside = {*self.others(), *self.exclude}
         names = [name for name in header if name not in aside]
         if not names:

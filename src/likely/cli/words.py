@@ -1,0 +1,93 @@
+"""Words for people: counts in grammar, labels that fit a line whatever they hold, options for parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["as_options", "counted", "listing", "printable", "shortened", "shown"]
+
+_NAMED = {
+    "target": "--target",
+    "exclude": "--exclude",
+    "categories": "--category",
+    "column": "--column",
+    "columns": "--column",
+    "label": "--label",
+    "labels": "--label",
+    "groups": "--group",
+    "weight": "--weight",
+    "scores": "--scores",
+}
+"""What the library calls the parameters that name columns, and the options that do so here."""
+
+_OPTIONS = [
+    (re.compile(rf"(?<![\w'\"-])({'|'.join(_NAMED)})=(?:/--\w+)?(?=[\s.,;:)]|$)"), lambda m: _NAMED[m[1]]),
+    (re.compile(r"(?<![\w'\"-])(?:folds|n_splits)=(\d+)"), lambda m: f"--folds {m[1]}"),
+    (re.compile(r"\bwith restart\b"), lambda m: "with --restart"),
+    (re.compile(r"^fuse and seed must be"), lambda m: "--fuse and --seed must be"),
+    (re.compile(r"^(by|folds) must be"), lambda m: f"--{m[1]} must be"),
+    (re.compile(r"^(evaluation|held_out)(?= must |: )"), lambda m: f"--{m[1].replace('_', '-')}"),
+    (re.compile(r", a splitter or 'leave-one-out'"), lambda m: " or leave-one-out"),
+    (re.compile(r"'([^']{60})[^']{240,}'"), lambda m: f"'{m[1]}…'"),
+]
+
+
+def as_options(message: str) -> str:
+    """A message of the library in terms of the command's options, on one line.
+
+    Examples
+    --------
+    >>> as_options("data.csv must have a column of labels 'x', but its columns are 'a', 'b'. Name it with target=.")
+    "data.csv must have a column of labels 'x', but its columns are 'a', 'b'. Name it with --target."
+    >>> as_options("To go on, set folds=3, or start afresh with restart.")
+    'To go on, set --folds 3, or start afresh with --restart.'
+    """
+    said = printable(" ".join(message.split()))
+    for pattern, option in _OPTIONS:
+        said = pattern.sub(option, said)
+    return said
+
+
+def printable(text: str) -> str:
+    """A text whose line breaks and other signs that steer a terminal are spelt out."""
+    return text if text.isprintable() else "".join(s if s.isprintable() else repr(s)[1:-1] for s in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text that is too long."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def shown(label: Any, most: int = 40) -> str:
+    r"""A label as it is shown, whatever it holds.
+
+    Examples
+    --------
+    >>> shown("one\ntwo"), shown(3), shown("long" * 100, most=9)
+    ('one\\ntwo', '3', 'longlong…')
+    """
+    return shortened(printable(str(label)[: 2 * most]), most)
+
+
+def listing(names: Sequence[Any], most: int = 10) -> str:
+    """Names in a sentence, the first few of many."""
+    said = ", ".join(_quoted(name) for name in list(names)[:most])
+    return said + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _quoted(name: Any) -> str:
+    said = repr(name)
+    return said if len(said) <= 62 else said[:60] + "…'"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(0, "class", "classes")
+    ('1 row', '0 classes')
+    """
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"
