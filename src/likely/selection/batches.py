@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,8 +105,7 @@ def _is_of(piece: Piece, batch: Batch, n: int) -> bool:
 def _computed(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: int, n_classes: int) -> Piece:
     start = time.perf_counter()
     models = {i: candidate.estimator for i, candidate in enumerate(batch.candidates)}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with overheard() as notes:
         found = HeldOut.attempted(models, score, models, batch.candidates[0].encoded)
     arrays, failures = {}, {}
     for i, candidate in enumerate(batch.candidates):
@@ -114,11 +114,20 @@ def _computed(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n:
             arrays[candidate.key] = found.scores[i]
         else:
             failures[candidate.key] = reason
-    notes = sorted({str(warning.message) for warning in caught})  # from threads, in any order
     # What the machine refused today it may grant tomorrow: such a batch is tried again.
     passing = any(isinstance(error, (MemoryError, OSError)) for error in found.failures.values())
     seconds = time.perf_counter() - start
     return Piece(arrays, {"failures": failures, "notes": notes, "seconds": seconds, "passing": passing})
+
+
+@contextmanager
+def overheard() -> Iterator[list[str]]:
+    """Warnings as a list that is there at the end, sorted: from threads they come in any order."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    notes += sorted({str(warning.message) for warning in caught})
 
 
 def reason_of(error: Exception) -> str:

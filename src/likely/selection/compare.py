@@ -8,16 +8,13 @@ from contextlib import closing, nullcontext
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 
 from likely._typing import Labels
 from likely._validation import check_option, is_count
-from likely._version import library_version
 from likely.calibration import AffineCalibrator
-from likely.decisions import Application, as_application
-from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, ModelFileError
-from likely.persistence import check_savable, save
+from likely.decisions import Application
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
+from likely.selection.applications import named_applications
 from likely.selection.candidates import Candidate, named_candidates, outside_systems
 from likely.selection.comparison import Comparison, Workings
 from likely.selection.data import RowSet, check_two_classes, encoder_for
@@ -25,6 +22,7 @@ from likely.selection.families import Shape, default_candidates, family
 from likely.selection.judging import Judge
 from likely.selection.protocols import Folds, HeldOutSet, Protocol, folds_of
 from likely.selection.ranking import Ranking
+from likely.selection.record import identity, kept_model, settings
 from likely.selection.scoring import Progress, Scored, scored
 from likely.selection.store import MemoryStore, RunStore
 
@@ -145,15 +143,15 @@ def compare(
     _check_names(chosen)
     _check_judged(chosen, trial)
     ranking = Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
-    opened = RunStore(run, _identity(rows, protocol, classes), restart) if run is not None else None
+    opened = RunStore(run, identity(rows, protocol, classes), restart) if run is not None else None
     with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
         found = scored(chosen, rows, protocol, trial, store, progress)
         judge = Judge.of(protocol.judged, classes, list(named.values()))
         workings = Workings(rows, protocol, judge, ranking.calibrator, encoder)
         comparison = _judged(found, named, ranking, workings, trial)
-        comparison.record.update(_settings(ranking, seed, chosen))
+        comparison.record.update(settings(ranking, seed, chosen))
         if opened is not None:
-            comparison.record["model"] = _kept_model(comparison, opened, about or {})
+            comparison.record["model"] = kept_model(comparison, opened, about or {})
         store.write_json("leaderboard.json", comparison.to_dict())
     return comparison
 
@@ -177,75 +175,6 @@ def _judged(
     total = sum(batch["seconds"] for batch in found.batches)
     record: dict[str, Any] = {"seconds": {"total": total, "batches": found.batches}}
     return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings)
-
-
-def _kept_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
-    """The best system, trained on everything, in the run's folder; None, with a note, where it cannot be saved."""
-    path, facts = store.folder / "models" / "best.likely", comparison.to_dict()
-    own = {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
-    try:
-        check_savable(comparison.untrained(comparison.best))
-        save(comparison.model(), path, about={**about, **own})
-    except (ModelFileError, OSError) as error:
-        path.unlink(missing_ok=True)
-        comparison.notes.append(f"The best system is not saved: {error}")
-        return None
-    return "models/best.likely"
-
-
-def _settings(ranking: Ranking, seed: int, candidates: list[Candidate]) -> dict[str, Any]:
-    names = [candidate.name for candidate in candidates]
-    settings = {"fuse": ranking.fuse, "seed": seed, "calibrator": str(ranking.calibrator), "candidates": names}
-    return {"settings": settings, "versions": _versions()}
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "likely": library_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
-
-
-def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
-    """Applications by name, in class order, without their reject costs."""
-    given = Application.equal(len(classes)) if given is None else given
-    if isinstance(given, Mapping):
-        parts = {str(name): as_application(part) for name, part in given.items()}
-    else:
-        listed = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
-        applications = [as_application(part) for part in listed]
-        parts = dict(zip(_names_of(applications), applications, strict=True))
-    if not parts:
-        raise InvalidParameterError("applications must name one application at least.")
-    return {name: _plain(part.aligned(classes)) for name, part in parts.items()}
-
-
-def _plain(application: Application) -> Application:
-    plain = Application(
-        dict(zip(application.labels, application.priors.tolist(), strict=True))
-        if application.labels
-        else application.priors,
-        application.costs,
-    )
-    plain.constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
-    return plain
-
-
-def _names_of(applications: list[Application]) -> list[str]:
-    """What each is called, numbered where that is the same."""
-    names = [_said(application) for application in applications]
-    return [
-        name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})" for at, name in enumerate(names)
-    ]
-
-
-def _said(application: Application) -> str:
-    if application.n_classes == 2:
-        return f"effective prior {application.effective_prior:.3g}"
-    equal = np.ptp(application.priors) < 1e-12
-    return "equal priors" if equal else "priors " + ", ".join(f"{prior:.3g}" for prior in application.priors)
 
 
 def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) -> Protocol:
@@ -316,16 +245,3 @@ def _check_judged(candidates: list[Candidate], trial: tuple[RowSet, Mapping[str,
             raise InvalidParameterError(
                 f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores)."
             )
-
-
-def _identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any]:
-    """What the pieces of a run depend on, besides the candidates, which each piece names."""
-    return {
-        "format": 1,
-        "rows": len(rows.y),
-        "features": int(rows.numbers.shape[1]),
-        "classes": [str(label) for label in classes.tolist()],
-        "data": rows.fingerprint,
-        "folds": protocol.identity,
-        "versions": _versions(),
-    }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +14,7 @@ from likely.calibration import LogisticFusion
 from likely.evaluation.intervals import NO_MISTAKES
 from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
 from likely.resampling.scoring import floor_of, in_classes
-from likely.selection.batches import reason_of
+from likely.selection.batches import overheard, reason_of
 from likely.selection.candidates import Candidate
 from likely.selection.comparison import System
 from likely.selection.judging import Judge
@@ -27,16 +25,6 @@ __all__ = ["Ranking"]
 
 DETAILED = 10
 """Systems at the head of the board that get intervals and a test against the best."""
-
-
-@contextmanager
-def _overheard() -> Iterator[list[str]]:
-    """Warnings as a list that is there at the end, sorted: from threads they come in any order."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    notes += sorted({str(warning.message) for warning in caught})
 
 
 def _or_why_not(make: Callable[..., System]) -> Callable[..., System | Exception]:
@@ -61,7 +49,7 @@ class Ranking:
 
     def systems(self, found: Scored, judge: Judge, folds: Any) -> tuple[list[System], list[str]]:
         """All systems, the best first, and what the library said of them."""
-        with _overheard() as notes:
+        with overheard() as notes:
             names = list(found.scores)
             single = _successes(names, for_each(lambda name: self._single(found, name, judge, folds), names), found)
             if not single:
@@ -115,7 +103,7 @@ class Ranking:
 
     def verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> tuple[Verdict, list[str]]:
         """How all systems do on the evaluation rows, calibrated by what was learned before, and what was said of it."""
-        with _overheard() as notes:
+        with overheard() as notes:
             return self._verdict(systems, found, judge, there), notes
 
     def _verdict(self, systems: list[System], found: Scored, judge: Judge, there: Judge) -> Verdict:
