@@ -18,7 +18,7 @@ from likely.resampling.held_out import HeldOut, is_of_this_house
 from likely.selection.candidates import Candidate, described, digest, score_shapes
 from likely.selection.store import MemoryStore, Piece
 
-__all__ = ["Batch", "Outcome", "batches_of", "reason_of", "run_batch"]
+__all__ = ["Batch", "Outcome", "batches_of", "overheard", "reason_of", "run_batch"]
 
 
 @dataclass(frozen=True, eq=False)
