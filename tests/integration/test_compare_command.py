@@ -12,8 +12,10 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from likely import Application, compare, load
+from likely import Application, Trials, compare, load, read_scores
 from likely.cli.app import app
+from likely.cli.leaderboards import show_comparison
+from likely.cli.notes import brief_notes
 from likely.datasets import load_tumours
 from likely.tables import read_data, write_columns
 
@@ -345,8 +347,8 @@ BAD = {
     "prior": (GOOD, "--prior 1.5", r"1\.5"),
     "no such family": (GOOD, "--family gausian", r"no family or system 'gausian'\. Did you mean 'gaussian'\?"),
     "folds": (GOOD, "--folds some", r"--folds must be a whole number from 2 on, or leave-one-out, but is 'some'"),
-    "one fold": (GOOD, "--folds 1", r"folds must be a whole number from 2 on"),
-    "measure": (GOOD, "--by luck", r"by must be.*'luck'"),
+    "one fold": (GOOD, "--folds 1", r"--folds must be a whole number from 2 on"),
+    "measure": (GOOD, "--by luck", r"--by must be.*'luck'"),
     "no such column": (GOOD, "--exclude c", r"data\.csv.*'c'"),
     "no such group": (GOOD, "--group who", r"data\.csv.*'who'"),
     "scores of text": (GOOD.replace("a,b,", "a,b,s,").replace(",y\n", ",x,y\n").replace(",n\n", ",x,n\n"),
@@ -354,7 +356,7 @@ BAD = {
     "negative weight": (lines_of({6: "1,-2,y"}), "--weight b", r"line 6 of data\.csv has '-2' in column 'b'"),
     "no such held-out file": (GOOD, "--held-out gone.csv", r"There is no file 'gone\.csv'"),
     "evaluation without a column": (GOOD, "--evaluation narrow.csv", r"(evaluation|narrow\.csv).*'b'"),
-    "evaluation of one class": (GOOD, "--evaluation half.csv", r"evaluation must have rows of the classes"),
+    "evaluation of one class": (GOOD, "--evaluation half.csv", r"'label' of half\.csv must hold every class.*'n' has no row"),
 }  # fmt: skip
 
 
@@ -415,12 +417,198 @@ def test_a_run_folder_of_other_files_is_refused_before_any_work(refused, tmp_pat
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
 
 
-def test_a_model_that_cannot_be_written_is_told_and_the_run_is_kept(refused, told, two):
-    said = refused(f"compare train-numbers.csv --target label {QUICK} --save nowhere/model.likely")
-
-    assert "nowhere" in said
-    assert (two / "train-numbers-run" / "leaderboard.json").exists()
+def test_a_model_that_cannot_be_written_is_told_before_any_work(refused, told, two):
+    before = sorted(os.listdir(two))
+    for command, sentence in {
+        f"compare train-numbers.csv --target label {QUICK} --save nowhere/m.likely": "there is no folder",
+        f"compare train-numbers.csv --target label {QUICK} --save m.pkl": "must end with .likely, but is 'm.pkl'",
+        "fit train-numbers.csv --target label -m fisher -o nowhere/m.likely": "there is no folder",
+        "fit train-numbers.csv --target label -m fisher -o m.pkl": "must end with .likely",
+        "report nowhere -o board.pdf": "must end with .md, but is 'board.pdf'",
+    }.items():
+        assert sentence in refused(command)
+    assert sorted(os.listdir(two)) == before
     assert told(f"compare train-numbers.csv --target label {QUICK} --save model.likely")["model"] == "model.likely"
+    assert (two / "model.likely").read_bytes() == (two / "train-numbers-run/models/best.likely").read_bytes()
+
+
+def test_a_folder_that_takes_no_files_is_told_before_any_work(refused, two, monkeypatch):
+    def closed(dir):
+        raise PermissionError(13, "Permission denied", str(dir))
+
+    monkeypatch.setattr("likely.cli.guarding.TemporaryFile", closed)
+
+    said = refused("fit train-numbers.csv --target label -m fisher -o m.likely")
+
+    assert said == "'m.likely' cannot be used: Permission denied."
+
+
+def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, two, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("likely.cli.comparing.shutil.copyfile", full)
+
+    result = run(f"compare train-numbers.csv --target label {QUICK} --save model.likely", code=2)
+
+    assert "Fisher: raw" in result.stdout
+    assert "Error: 'model.likely' cannot be used: No space left on device." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("compare train.csv --target label --reject-cost 0.1", "A reject cost is for likely decide"),
+        ("compare train.csv --target label --application prior=0.1,reject_cost=0.1", "A reject cost is for likely"),
+        ("fit train.csv --target label -o m.likely --reject-cost 0.1", "A reject cost is for likely decide"),
+        ("fit train.csv --target label -o m.likely --scores vendor", "--scores is for likely compare"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(refused, two, command, sentence):
+    assert sentence in refused(command)
+
+
+def test_the_target_must_be_named(run, two):
+    assert "Missing option '--target'" in run("compare train.csv", code=2).stderr
+
+
+# Other files.
+
+
+def test_columns_that_training_does_not_use_do_not_matter_elsewhere(run, told, two):
+    plain = told(f"compare train-numbers.csv --target label --evaluation new-numbers.csv {QUICK}")
+    lines = (two / "new-numbers.csv").read_text().splitlines()
+    ids = ["id,when,times", *(f"p{at},2026-01-{at % 28 + 1:02},{at % 4}" for at in range(len(lines) - 1))]
+    (two / "more.csv").write_text("".join(f"{a},{b}\n" for a, b in zip(lines, ids, strict=True)))
+
+    more = told(f"compare train-numbers.csv --target label --evaluation more.csv {QUICK}")
+
+    assert more["evaluation"] == plain["evaluation"]
+
+
+def test_what_is_wrong_with_another_file_is_said_of_it_and_its_column(refused, two):
+    files = {
+        "narrow.csv": ("a,c,label\n1,2,yes\n2,3,no\n", "narrow.csv must have a column of features 'b'"),
+        "strange.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,no\n2,3,4,perhaps\n", "but holds 'perhaps' too"),
+        "half.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,yes\n", "Column 'label' of half.csv must hold every class"),
+        "text.csv": ("a,b,c,label\n1,x,3,yes\n2,y,4,no\n", "Column 'b' held numbers"),
+    }
+    for name, (content, sentence) in files.items():
+        (two / name).write_text(content)
+        for option in ("--held-out", "--evaluation"):
+            said = refused(f"compare train-numbers.csv --target label {option} {name} {QUICK}")
+            assert sentence in said
+            assert name in said or option in said
+
+
+def test_weights_and_groups_of_other_files_are_said_not_to_be_used(run, two):
+    command = "compare train.csv --target label --weight times --group speaker --exclude vendor --evaluation new.csv"
+
+    said = " ".join(run(f"{command} {QUICK}").stderr.split())
+
+    assert "The weights of column 'times' are those of train.csv: they are not used in new.csv." in said
+    assert "The groups of column 'speaker' are those of train.csv: they are not used in new.csv." in said
+
+
+def test_outside_scores_are_of_the_target_that_is_named(told, run, two):
+    for name in ("train", "new"):
+        table = read_data(two / f"{name}.csv", "label", exclude=["speaker"])
+        against = np.where(table.labels == "no", 3.0, -3.0) + table.X["vendor"].to_numpy()
+        write_columns(two / f"{name}-no.csv", {"a": table.X["a"].to_numpy(), "vendor": against, "label": table.labels})
+    command = f"compare train-no.csv --target label --scores vendor --positive no {QUICK}"
+
+    facts = told(f"{command} --evaluation new-no.csv")
+    held_out = told(f"{command} --held-out new-no.csv --run other")
+    run("calibrate new-no.csv --using train-no-run/models/best.likely -c vendor -o llr.csv")
+
+    for each in (facts, held_out):
+        assert each["leaderboard"][0]["name"] == "vendor"
+        assert each["leaderboard"][0]["costs"]["prior 0.5"]["minimum"] < 0.1
+    assert facts["evaluation"]["chosen"] == "vendor"
+    assert facts["evaluation"]["systems"][0]["minimum"][0] < 0.1
+    table = read_scores(two / "llr.csv")
+    assert Trials(table.labels, table.scores[:, 0], pos_label="no").cllr() < 0.2
+    assert "likely calibrate NEW.csv -c vendor --using" in run("report train-no-run").stdout
+
+
+# What is shown.
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_boards_of_several_applications_keep_names_and_headings(n, run, told, two, monkeypatch, capsys):
+    facts = told(f"compare train-numbers.csv --target label {QUICK}")
+    (row,), cost = facts["leaderboard"], facts["leaderboard"][0]["costs"]["prior 0.5"]
+    names = [f"prior 0.{at}, cost_fn {at}0, cost_fp 3" for at in range(1, n + 1)]
+    row |= {"name": "Gaussian: standardised, PCA 3, tied diagonal", "costs": dict.fromkeys(names, cost)}
+    facts |= {"applications": dict.fromkeys(names), "leaderboard": [{**row, "place": at} for at in range(1, 12)]}
+    monkeypatch.setenv("COLUMNS", "80")
+    capsys.readouterr()
+
+    show_comparison(facts)
+
+    shown = capsys.readouterr().out
+    board = shown[: shown.index("Costs at")]
+    assert max(map(len, board.splitlines())) <= 80
+    assert "…" not in board
+    assert board.count("standardised, ") == 10 * -(-n // 2)
+    headings = (
+        ["minimum", "actual"] if n == 1 else [f"{which} {'ABCDE'[at]}" for at in range(n) for which in ("min", "act")]
+    )
+    assert all(heading in board for heading in headings)
+    said = " ".join(shown.split())
+    assert ("with its 95 % interval" in said) == (n == 1)
+    assert all(name in said for name in names)
+
+
+def test_notes_of_a_kind_are_one_line():
+    wide = "Class 'a' has 40 rows for 9 features, so its full covariance has rank 7 (constant columns: 1, 2). Use PCA."
+    alike = wide.replace("'a'", "'b'").replace("40", "1e-09").replace("1, 2", "3").replace("rank 7", "rank +2.5")
+    lists = ["Columns 1, 2, 3 and 4 are equal.", "Columns 5, 6 are equal."]
+
+    assert brief_notes([wide, alike, *lists]) == (
+        [f"{wide.removesuffix(' Use PCA.')} (and 1 like it)", f"{lists[0]} (and 1 like it)"],
+        True,
+    )
+    assert brief_notes(["Even the letter e is kept."]) == (["Even the letter e is kept."], False)
+    lines, left_out = brief_notes([f"{word} {'was ' * 100} too long." for word in "abcdefg"])
+    assert left_out
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= 150
+
+
+def test_the_report_names_no_model_of_another_run(run, told, two):
+    told(f"compare train-numbers.csv --target label {QUICK} --run kept")
+    run("fit train-numbers.csv --target label -m 'nearest mean: raw' -o other.likely")
+    (two / "other.likely").rename(two / "kept/models/best.likely")
+
+    assert told("report kept")["model"] is None
+    assert "is of another run: give the command of this one again" in " ".join(run("report kept").stdout.split())
+    (two / "kept/models/best.likely").unlink()
+    assert "cannot be read: give the command" in " ".join(run("report kept").stdout.split())
+
+
+def test_a_report_of_scores_is_what_evaluate_says(run, told, refused, two):
+    run("evaluate train.csv -c vendor --prior 0.1 --resamples 20")
+    options = "-c vendor --prior 0.1 --resamples 20"
+
+    assert told(f"report train.csv {options}") == told(f"evaluate train.csv {options}")
+    assert run(f"report train.csv {options}").stdout == run(f"evaluate train.csv {options}").stdout
+    run(f"report train.csv {options} -o page.md")
+    page = (two / "page.md").read_text()
+    assert page.startswith("# Scores\n\n80 rows: 40 no, 40 yes.")
+    assert "## vendor" in page
+    (two / "run").mkdir()
+    assert "which has its own priors and costs" in refused("report run --prior 0.1")
+
+
+def test_a_report_of_scores_of_three_classes_is_a_page(run, three):
+    rng = np.random.default_rng(0)
+    y = np.array(["no", "yes", "maybe"])[np.arange(60) % 3]
+    write_columns(three / "scores.csv", {"label": y, **{k: rng.normal(size=60) + (y == k) for k in set(y)}})
+
+    run("report scores.csv --no-intervals -o page.md")
+
+    assert "| cost at equal priors |" in (three / "page.md").read_text()
 
 
 # Data as people have them.

@@ -106,15 +106,15 @@ def _applied(path: Path, how: MapOptions, using: Path) -> tuple[dict[str, Any], 
     """Scores mapped by a calibrator that is kept; judged too, if there are labels."""
     import numpy as np
 
-    from likely.cli.maps import judgeable, loaded, written
+    from likely.cli.maps import judgeable, loaded, oriented, written
     from likely.cli.scorefiles import as_systems, read_any
 
     calibrator, about = loaded(using, "calibrate")
     by_class = len(calibrator.classes_) > 2
     table = read_any(path, how.label, [str(k) for k in calibrator.classes_] if by_class else how.column)
     table = table if by_class else as_systems(table, calibrator.classes_.tolist(), about.get("positive"))
-    whole = calibrator.transform(table.scores) if by_class else None
-    mapped = np.column_stack([calibrator.transform(each) for each in table.scores.T]) if whole is None else whole
+    apply = oriented(calibrator.transform, about, calibrator.classes_)
+    mapped = apply(table.scores) if by_class else np.column_stack([apply(each) for each in table.scores.T])
     facts: dict[str, Any] = {"using": str(using), "rows": len(mapped)}
     evidence = judgeable(table, about.get("positive"))
     if evidence is not None and by_class:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,14 +13,18 @@ import numpy as np
 
 from likely.cli.applications import applications_from, target_of
 from likely.cli.data_options import DataOptions, told, training_table
-from likely.cli.guarding import writing
+from likely.cli.guarding import check_output, writing
 from likely.cli.leaderboards import show_comparison
 from likely.cli.options import ApplicationOptions
+from likely.cli.other_rows import other_rows
 from likely.cli.rendering import console, print_json
-from likely.exceptions import DegenerateDataError, InvalidParameterError
+from likely.cli.words import shown
+from likely.decisions import Application
+from likely.exceptions import DegenerateDataError, InvalidParameterError, LikelyError
 from likely.persistence import save
 from likely.selection import Comparison, Progress, compare
-from likely.tables import DataTable, read_data
+from likely.tables import DataTable
+from likely.tables.files import replacing
 
 __all__ = ["Plan", "compared"]
 
@@ -41,12 +46,17 @@ class Plan:
     seed: int = 0
 
 
-def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None, as_json: bool) -> Comparison:
-    """Compare, show what came out, and keep the best system's model."""
+def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None, as_json: bool) -> None:
+    """Compare, show what came out, and keep the best system's model in the folder, in a file of its own, or both."""
+    if model is not None:
+        check_output(model, ".likely")
     table = training_table(plan.file, plan.data)
     _check_classes(table, plan.data.target)
     classes = np.unique(np.asarray(table.labels)).tolist()
-    applications = dict(applications_from(plan.where, classes))
+    applications = _applications(plan.where, classes)
+    target = target_of(plan.where.positive, classes) if len(classes) == 2 else None
+    others = _other_rows(plan, table, target is not None and target != classes[1])
+    about = {"target": plan.data.target, "positive": target, "file": plan.file.name}
     if not as_json:
         console(err=True).print(told(table))
     with _told_when_stopped(folder), _bar(not as_json) as progress:
@@ -58,39 +68,64 @@ def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None,
             folds=_folds(plan.folds),
             groups=table.groups,
             sample_weight=table.weight,
-            held_out=_rows(plan, plan.held_out, plan.data.target)[:2] if plan.held_out else None,
-            evaluation=_rows(plan, plan.evaluation, plan.evaluation_target) if plan.evaluation else None,
-            scores=table.scores or None,
+            **others,
             by=plan.by,
             fuse=plan.fuse,
             seed=plan.seed,
             run=folder,
             restart=restart,
+            about=about,
             progress=progress,
         )
-    where = model or (folder or Path()) / "models" / "best.likely"
-    _keep_best(comparison, where, plan)
-    facts = comparison.to_dict() | {"file": str(plan.file), "run": str(folder) if folder else None, "model": str(where)}
-    if as_json:
-        print_json(facts)
-    else:
-        show_comparison(facts)
-    return comparison
+    failure = None if model is None else _kept(comparison, folder, model, about)
+    facts = comparison.to_dict() | {"file": str(plan.file), "run": None if folder is None else str(folder)}
+    inside = None if folder is None or facts.get("model") is None else str(folder / facts["model"])
+    facts["model"] = inside if model is None or failure is not None else str(model)
+    print_json(facts) if as_json else show_comparison(facts)
+    if failure is not None:
+        raise failure
 
 
-def _keep_best(comparison: Comparison, path: Path, plan: Plan) -> None:
-    """Train the best system on everything and save it, with what it was trained for."""
+def _kept(comparison: Comparison, folder: Path | None, path: Path, about: dict[str, Any]) -> Exception | None:
+    """The best system's model in a file of its own; what went wrong is told after what was found is shown."""
     facts = comparison.to_dict()
-    about = {
-        "system": comparison.best.name,
-        "target": plan.data.target,
-        "positive": target_of(plan.where.positive, facts["classes"]) if len(facts["classes"]) == 2 else None,
-        "applications": facts["applications"],
-        "file": plan.file.name,
-        "rows": facts["rows"],
-    }
-    with writing(path):
-        save(comparison.model(), path, about=about)
+    try:
+        with writing(path):
+            if folder is not None and facts.get("model") is not None:
+                with replacing(path) as temporary:
+                    shutil.copyfile(folder / facts["model"], temporary)
+            else:
+                own = {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
+                save(comparison.model(), path, about={**about, **own})
+    except (LikelyError, OSError) as error:
+        return error
+    return None
+
+
+def _applications(where: ApplicationOptions, classes: list[Any]) -> dict[str, Application]:
+    """Applications to compare at, in which every row is decided."""
+    found = dict(applications_from(where, classes))
+    if any(application.reject_cost is not None for application in found.values()):
+        raise InvalidParameterError(
+            "A reject cost is for likely decide: systems are compared by their decisions about every row. Leave it out."
+        )
+    return found
+
+
+def _other_rows(plan: Plan, table: DataTable, turned: bool) -> dict[str, Any]:
+    """What compare takes besides the training rows; outside scores are turned where the target is the first class."""
+
+    def oriented(of: DataTable) -> dict[str, Any]:
+        return {name: -column if turned else column for name, column in of.scores.items()}
+
+    found: dict[str, Any] = {"scores": oriented(table) or None}
+    if plan.held_out is not None:
+        judged = other_rows(plan.held_out, plan.data.target, plan.data, table)
+        found |= {"held_out": (judged.X, judged.labels), "scores": oriented(judged) or None}
+    if plan.evaluation is not None:
+        later = other_rows(plan.evaluation, plan.evaluation_target, plan.data, table)
+        found["evaluation"] = (later.X, later.labels, oriented(later))
+    return found
 
 
 def _check_classes(table: DataTable, target: str) -> None:
@@ -98,7 +133,7 @@ def _check_classes(table: DataTable, target: str) -> None:
     labels = np.unique(np.asarray(table.labels)).tolist()
     if len(labels) < 2:
         raise DegenerateDataError(
-            f"Column {target!r} of {table.path} must hold two classes at least, but all rows hold {labels[0]!r}."
+            f"Column {target!r} of {table.path} must hold two classes at least, but all rows hold {shown(labels[0])!r}."
         )
 
 
@@ -108,30 +143,6 @@ def _folds(text: str) -> Any:
     if not text.isdecimal():
         raise InvalidParameterError(f"--folds must be a whole number from 2 on, or leave-one-out, but is {text!r}.")
     return int(text)
-
-
-def _rows(plan: Plan, file: Path | None, target: str) -> tuple[Any, Any, Any]:
-    """Rows, labels and outside scores of another file, which needs the columns that the first one has."""
-    assert file is not None
-    skipped = [name for name in (plan.data.group, plan.data.weight) if name is not None]
-    table = read_data(
-        file,
-        target,
-        exclude=[*_present(file, [*(plan.data.exclude or []), *skipped])],
-        categories=plan.data.category or (),
-        scores=plan.data.scores or (),
-    )
-    return table.X, table.labels, table.scores
-
-
-def _present(file: Path, names: list[str]) -> list[str]:
-    """Of columns that are not needed, those that a file has."""
-    from likely.tables.files import existing, read_header
-
-    if file.suffix.lower() == ".npz" or not names:
-        return []
-    header = read_header(existing(file))
-    return [name for name in names if name in header]
 
 
 @contextmanager

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
-
-from likely.cli.options import ApplicationOptions, AsJson, Columns, Label, ScoresFile
+from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoresFile
 from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
 from likely.cli.words import counted, shown
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "judgement", "show_judgement"]
 
 
-def evaluate(
-    scores: ScoresFile,
-    where: ApplicationOptions,
-    label: Label = "label",
-    column: Columns = None,
-    intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True,
-    resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000,
-    as_json: AsJson = False,
-) -> None:
+def evaluate(scores: ScoresFile, where: ApplicationOptions, how: JudgingOptions, as_json: AsJson = False) -> None:
     """Judge anybody's scores: what decisions by them cost, and what they could cost.
 
     Scores of two classes are log-likelihood ratios, a column for each system. Their actual cost is that of deciding by
@@ -33,20 +24,25 @@ def evaluate(
         likely evaluate scores.csv
         likely evaluate scores.csv --prior 0.01 --cost-fn 10 --positive malignant
     """
+    facts = judgement(scores, where, how)
+    print_json(facts) if as_json else show_judgement(facts)
+
+
+def judgement(scores: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
+    """What the scores of a file are worth."""
     from likely.cli.applications import applications_from
     from likely.cli.judging import judged
     from likely.cli.scorefiles import evidence_of, read_labelled
 
-    evidence = evidence_of(read_labelled(scores, label, column), where.positive)
+    evidence = evidence_of(read_labelled(scores, how.label, how.column), where.positive)
     applications = applications_from(where, evidence.classes)
-    with status("Resampling the rows …" if intervals else "Judging …"):
-        facts = {"file": str(scores), **judged(evidence, applications, resamples if intervals else 0)}
-    if as_json:
-        print_json(facts)
-    elif evidence.is_binary:
-        _show_systems(facts)
-    else:
-        _show_classes(facts)
+    with status("Resampling the rows …" if how.intervals else "Judging …"):
+        return {"file": str(scores), **judged(evidence, applications, how.resamples if how.intervals else 0)}
+
+
+def show_judgement(facts: dict[str, Any]) -> None:
+    """The facts about scores as tables."""
+    _show_systems(facts) if "systems" in facts else _show_classes(facts)
 
 
 def _show_systems(facts: dict[str, Any]) -> None:
@@ -105,7 +101,7 @@ def _clear(difference: dict[str, Any]) -> str:
 
 def _show_classes(facts: dict[str, Any]) -> None:
     out = console()
-    out.print(f"{facts['rows']} rows of {len(facts['classes'])} classes.\n")
+    out.print(f"{counted(facts['rows'], 'row')} of {len(facts['classes'])} classes.\n")
     rows = [
         (f"cost at {cost['application']}", within(cost["actual"]), number(cost["after_affine"]))
         for cost in facts["costs"]

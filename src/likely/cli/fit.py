@@ -35,6 +35,9 @@ def fit(
         likely fit train.csv --target label -m logistic --prior 0.1 -o m.likely
     """
     from likely.cli.comparing import Plan, compared
+    from likely.exceptions import InvalidParameterError
 
+    if data.scores:
+        raise InvalidParameterError("--scores is for likely compare: fit trains a system of its own. Leave it out.")
     plan = Plan(file, data, where, [model], folds, fuse=0, seed=seed)
     compared(plan, None, False, output, as_json)

@@ -58,12 +58,12 @@ def _learned(path: Path, how: MapOptions) -> tuple[dict[str, Any], dict[str, Any
 
 def _applied(path: Path, how: MapOptions, using: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Scores fused by a map that is kept; judged too, if there are labels."""
-    from likely.cli.maps import cllrs, judgeable, loaded, written
+    from likely.cli.maps import cllrs, judgeable, loaded, oriented, written
     from likely.cli.scorefiles import read_any
 
     fuser, about = loaded(using, "fuse")
     table = read_any(path, how.label, how.column or about.get("columns"))
-    fused = fuser.transform(table.scores)
+    fused = oriented(fuser.transform, about, fuser.classes_)(table.scores)
     facts: dict[str, Any] = {"using": str(using), "rows": len(fused)}
     evidence = judgeable(table, about.get("positive"))
     if evidence is not None:

@@ -2,57 +2,74 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+import shlex
+from string import ascii_uppercase
 from typing import Any
 
+from likely.cli.notes import brief_notes
 from likely.cli.rendering import console, number, table
+from likely.cli.words import as_options, counted, shortened
 
 __all__ = ["show_comparison"]
 
-SHOWN, MOST_NOTES = 10, 5
+SHOWN, ABREAST = 10, 2
 
 
 def show_comparison(facts: dict[str, Any]) -> None:
     """The leaderboard, what failed, what was noted, and what to do next."""
     out = console()
-    board = facts["leaderboard"]
-    out.print(f"\n{len(board)} systems on {facts['rows']} rows, {facts['protocol']}, by {_said(facts['by'])}.\n")
-    out.print(_board(board[:SHOWN], facts))
-    shown = {row["name"] for row in board[:SHOWN]}
-    others = [row for row in _best_of_families(board) if row["name"] not in shown]
+    board, rows = facts["leaderboard"], counted(facts["rows"], "row")
+    out.print(f"\n{counted(len(board), 'system')} on {rows}, {facts['protocol']}, by {_said(facts['by'])}.\n")
+    _show_board(board[:SHOWN], facts)
+    names = {row["name"] for row in board[:SHOWN]}
+    others = [row for row in _best_of_families(board) if row["name"] not in names]
     if others:
-        out.print(_board(others, facts, "The best of the other families"))
-    out.print(_legend(facts))
-    _show_failures(facts["failures"])
-    _show_notes(facts["notes"])
+        _show_board(others, facts, "The best of the other families")
+    out.print(_legend(facts, board[0]))
+    for name, reason in facts["failures"].items():
+        out.print(f"Failed: {name}: {shortened(as_options(reason), 300)}")
+    _show_notes(facts)
     if facts.get("evaluation"):
-        _show_evaluation(facts["evaluation"], facts)
-    _show_next(facts)
+        _show_evaluation(facts["evaluation"], len(facts["applications"]))
+    _show_next(facts, board[0])
 
 
-def _board(rows: list[dict[str, Any]], facts: dict[str, Any], title: str = "") -> Any:
+def _show_board(rows: list[dict[str, Any]], facts: dict[str, Any], title: str = "") -> None:
+    """One table, or several where more applications are asked for than there is room for."""
     names = list(facts["applications"])
-    single = len(names) == 1
-    columns = ["", "system"]
-    for name in names:
-        columns += ["minimum", "actual"] if single else [f"min at {name}", f"actual at {name}"]
-    columns += ["Cllr", "p"]
-    cells = []
-    for row in rows:
-        costs = [cell for name in names for cell in _costs(row["costs"][name], single)]
-        p_value = "" if row["p_value"] is None else number(row["p_value"])
-        cells.append([str(row["place"]), row["name"], *costs, number(row["cllr"]), p_value])
-    return table(columns, cells, title=title, texts=2)
+    if len(names) == 1:
+        cells = [[*_costs(row["costs"][names[0]], with_interval=True)] for row in rows]
+        console().print(_board(rows, ["minimum", "actual"], cells, title))
+        return
+    for start in range(0, len(names), ABREAST):
+        some = list(zip(map(_letter, range(len(names))), names, strict=True))[start : start + ABREAST]
+        columns = [f"{which} {letter}" for letter, _ in some for which in ("min", "act")]
+        cells = [[cell for _, name in some for cell in _costs(row["costs"][name])] for row in rows]
+        console().print(_board(rows, columns, cells, title))
 
 
-def _costs(cost: dict[str, Any], with_interval: bool) -> list[str]:
+def _board(rows: list[dict[str, Any]], columns: list[str], costs: list[list[str]], title: str) -> Any:
+    cells = [
+        [str(row["place"]), row["name"], *cost, number(row["cllr"]), number(row["p_value"])]
+        for row, cost in zip(rows, costs, strict=True)
+    ]
+    return table(["", "system", *columns, "Cllr", "p"], cells, title=title, texts=2)
+
+
+def _letter(at: int) -> str:
+    return ascii_uppercase[at] if at < len(ascii_uppercase) else f"A{at}"
+
+
+def _costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
     """Minimum and actual cost, the latter with its interval where there is room and one is known."""
-    around = cost.get("actual interval")
+    around = _interval(cost) if with_interval else None
     actual = number(cost["actual"])
-    if with_interval and around and None not in around:
-        actual += f" [{number(around[0])}, {number(around[1])}]"
-    return [number(cost["minimum"]), actual]
+    return [number(cost["minimum"]), actual if around is None else f"{actual} [{', '.join(map(number, around))}]"]
+
+
+def _interval(cost: dict[str, Any]) -> list[float] | None:
+    around = cost.get("actual interval")
+    return around if around and None not in around else None
 
 
 def _best_of_families(board: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -66,39 +83,39 @@ def _said(by: str) -> str:
     return {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}[by]
 
 
-def _legend(facts: dict[str, Any]) -> str:
-    at = "; ".join(facts["applications"])
-    best = "with the best threshold" if len(facts["classes"]) == 2 else "after the best affine calibration"
+def _legend(facts: dict[str, Any], best: dict[str, Any]) -> str:
+    names = list(facts["applications"])
+    single = len(names) == 1
+    at = names[0] if single else "; ".join(f"{_letter(at)}: {name}" for at, name in enumerate(names)) + "; all"
+    how = "with the best threshold" if len(facts["classes"]) == 2 else "after the best affine calibration"
+    around = ", with its 95 % interval" if single and _interval(best["costs"][names[0]]) is not None else ""
+    tested = "" if best is facts["leaderboard"][-1] else "; p: of the difference to the first"
+    minimum, actual = ("minimum", "actual") if single else ("min", "act")
     return (
-        f"Costs at {at}, divided by that of deciding without looking. minimum: {best}; actual: calibrated by K-fold, "
-        "with its 95 % interval; p: of the difference to the first."
+        f"Costs at {at}{',' if single else ''} divided by that of deciding without looking. {minimum}: {how}; "
+        f"{actual}: as calibrated on other rows{around}{tested}."
     )
 
 
-def _show_failures(failures: dict[str, str]) -> None:
-    for name, reason in failures.items():
-        console().print(f"Failed: {name}: {reason}")
+def _show_notes(facts: dict[str, Any]) -> None:
+    lines, left_out = brief_notes(facts["notes"])
+    out = console(err=True)
+    for line in lines:
+        out.print(f"Note: {line}")
+    if left_out:
+        where = f"in {facts['run']}/leaderboard.json" if facts.get("run") else "among what --json prints"
+        out.print(f"All notes in full are {where}.")
 
 
-def _show_notes(notes: list[str]) -> None:
-    """What was said on the way, alike notes once."""
-    kinds = Counter(re.sub(r"[-+0-9.e]+", "#", note) for note in notes)
-    first = {re.sub(r"[-+0-9.e]+", "#", note): note for note in reversed(notes)}
-    for kind, count in list(kinds.items())[:MOST_NOTES]:
-        more = f" (and {count - 1} like it)" if count > 1 else ""
-        console(err=True).print(f"Note: {first[kind]}{more}")
-    if len(kinds) > MOST_NOTES:
-        console(err=True).print(f"Note: {len(kinds) - MOST_NOTES} more are in leaderboard.json.")
-
-
-def _show_evaluation(evaluation: dict[str, Any], facts: dict[str, Any]) -> None:
+def _show_evaluation(evaluation: dict[str, Any], n_applications: int) -> None:
     columns = ["", "system", "minimum", "actual", "Cllr"]
     rows = [
         [str(place), each["name"], _mean(each["minimum"]), _mean(each["actual"]), number(each["cllr"])]
         for place, each in enumerate(evaluation["systems"], 1)
         if place <= 5 or each["name"] == evaluation["chosen"]
     ]
-    console().print(table(columns, rows, title="On the evaluation rows", texts=2))
+    title = "On the evaluation rows" + (", means of the applications" if n_applications > 1 else "")
+    console().print(table(columns, rows, title=title, texts=2))
     console().print(f"Was the choice right? {evaluation['verdict']}")
 
 
@@ -106,12 +123,28 @@ def _mean(costs: list[float]) -> str:
     return number(sum(costs) / len(costs))
 
 
-def _show_next(facts: dict[str, Any]) -> None:
+def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
     out = console()
-    if facts.get("model"):
+    if facts.get("model_missing"):
+        out.print(f"\n{facts['model_missing']}")
+    if not facts.get("model"):
+        return
+    model = shlex.quote(facts["model"])
+    if best["family"] == "outside":
+        out.print(f"\nThe best scores are {best['name']}; what calibrates them is in {facts['model']}:")
         out.print(
-            f"\nThe best system, trained on all rows, is in {facts['model']}. Evidence and decisions about new rows:"
+            f"  likely calibrate NEW.csv -c {shlex.quote(best['name'])} --using {model} -o OUT.csv", soft_wrap=True
         )
-        out.print(f"  likely score {facts['model']} NEW.csv", soft_wrap=True)
+        return
+    out.print(f"\nThe best system, trained on all rows, is in {facts['model']}.")
+    if _is_of_models(best, facts["leaderboard"]):
+        out.print("Evidence and decisions about new rows:")
+        out.print(f"  likely score {model} NEW.csv", soft_wrap=True)
         options = "--prior P --cost-fn C" if len(facts["classes"]) == 2 else "--priors TEXT --costs FILE"
-        out.print(f"  likely decide NEW.csv --model {facts['model']} {options}", soft_wrap=True)
+        out.print(f"  likely decide NEW.csv --model {model} {options}", soft_wrap=True)
+
+
+def _is_of_models(best: dict[str, Any], board: list[dict[str, Any]]) -> bool:
+    """Whether a system scores rows by itself: a fusion with an outside system needs its scores."""
+    outside = {row["name"] for row in board if row["family"] == "outside"}
+    return not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ())

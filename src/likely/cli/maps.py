@@ -29,6 +29,7 @@ __all__ = [
     "loaded",
     "mapped",
     "note_reversal",
+    "oriented",
     "written",
 ]
 
@@ -109,6 +110,13 @@ def loaded(path: Path, verb: str) -> tuple[Any, dict[str, Any]]:
         remedy = f"Use likely {_VERBS[kind]} --using." if kind in _VERBS else "Use likely score."
         raise ModelFileError(f"{str(path)!r} is of kind {kind}, which is no map to {verb} with. {remedy}")
     return found, read_about(path)["about"] or {}
+
+
+def oriented(transform: Any, about: dict[str, Any], classes: Any) -> Any:
+    """A kept map as a function of the target's scores; one that compare made is of the second class's."""
+    named = about.get("positive")
+    turned = "system" in about and named is not None and str(named) == str(classes[0])
+    return (lambda scores: -transform(-scores)) if turned else transform
 
 
 def cllrs(evidence: Evidence, columns: dict[str, Floats]) -> list[dict[str, Any]]:

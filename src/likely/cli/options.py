@@ -15,6 +15,7 @@ __all__ = [
     "AsJson",
     "Columns",
     "Folds",
+    "JudgingOptions",
     "Label",
     "MapOptions",
     "Output",
@@ -79,6 +80,16 @@ class ApplicationOptions:
     application: Annotated[list[str] | None, _where("--application", "TEXT", _APPLICATION)] = None
     priors: Annotated[str | None, _where("--priors", "TEXT", _PRIORS)] = None
     costs: Annotated[Path | None, _where("--costs", "FILE", _COSTS)] = None
+
+
+@dataclass(frozen=True)
+class JudgingOptions:
+    """Options that say what is judged of a file of scores, and how."""
+
+    label: Label = "label"
+    column: Columns = None
+    intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True
+    resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ __all__ = [
     "write_file",
 ]
 
+_LEAST = 20
+"""A column of text keeps so many letters abreast, however many numbers follow."""
+
 
 def console(err: bool = False) -> Console:
     """Where to print: without colours where it is no terminal, and without reading markup into labels."""
@@ -44,12 +47,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    cells = [[printable(cell) for cell in row] for row in rows]
     for at, name in enumerate(columns):
-        made.add_column(
-            printable(name), justify="left" if at < texts else "right", no_wrap=at >= texts, overflow="fold"
-        )
-    for row in rows:
-        made.add_row(*map(printable, row))
+        text = at < texts
+        least = min(_LEAST, max((len(row[at]) for row in cells), default=0)) if text else None
+        justify: Any = "left" if text else "right"
+        made.add_column(printable(name), justify=justify, no_wrap=not text, overflow="fold", min_width=least)
+    for row in cells:
+        made.add_row(*row)
     return Group(Text(title, style="bold"), made) if title else Group(made)
 
 
