@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from likely import (
     PCA,
@@ -30,7 +29,7 @@ from likely import (
     write_scores,
 )
 from likely.cli import app as frame
-from likely.cli.app import VERBS, app
+from likely.cli.app import VERBS
 from likely.cli.applications import applications_from
 from likely.cli.options import ApplicationOptions
 from likely.cli.words import as_options
@@ -41,25 +40,6 @@ from likely.persistence import load, save
 from likely.tables import read_data, write_columns
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("LIKELY_DEBUG", raising=False)
-
-    def invoke(command, code=0):
-        result = CliRunner().invoke(app, shlex.split(command))
-        if result.exit_code != code:
-            pytest.fail(f"{command} ended with {result.exit_code}: {result.output} {result.exception!r}")
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def told(run):
-    return lambda command: json.loads(run(f"{command} --json").stdout)
 
 
 @pytest.fixture

@@ -3,42 +3,20 @@
 import json
 import os
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from likely import Application, Trials, compare, load, read_scores
-from likely.cli.app import app
 from likely.cli.leaderboards import show_comparison
 from likely.cli.notes import brief_notes
 from likely.datasets import load_tumours
 from likely.tables import read_data, write_columns
 
 QUICK = "--family fisher --fuse 0"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("LIKELY_DEBUG", raising=False)
-
-    def invoke(command, code=0):
-        result = CliRunner().invoke(app, shlex.split(command))
-        if result.exit_code != code:
-            pytest.fail(f"{command} ended with {result.exit_code}: {result.output} {result.exception!r}")
-        return result
-
-    return invoke
-
-
-@pytest.fixture
-def told(run):
-    return lambda command: json.loads(run(f"{command} --json").stdout)
 
 
 @pytest.fixture

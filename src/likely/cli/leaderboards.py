@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from string import ascii_uppercase
 from typing import Any
@@ -30,7 +31,7 @@ def show_comparison(facts: dict[str, Any]) -> None:
         out.print(f"Failed: {name}: {shortened(as_options(reason), 300)}")
     _show_notes(facts)
     if facts.get("evaluation"):
-        _show_evaluation(facts["evaluation"], len(facts["applications"]))
+        _show_evaluation(facts["evaluation"], facts)
     _show_next(facts, board[0])
 
 
@@ -107,20 +108,24 @@ def _show_notes(facts: dict[str, Any]) -> None:
         out.print(f"All notes in full are {where}.")
 
 
-def _show_evaluation(evaluation: dict[str, Any], n_applications: int) -> None:
-    columns = ["", "system", "minimum", "actual", "Cllr"]
+def _show_evaluation(evaluation: dict[str, Any], facts: dict[str, Any]) -> None:
+    columns, systems = ["", "system", "minimum", "actual", "Cllr"], evaluation["systems"]
+    costs = [_mean(each[facts["by"]]) for each in systems]
+    places = [1 + sum(other < cost - 1e-12 for other in costs) for cost in costs]  # those that cost the same share one
     rows = [
-        [str(place), each["name"], _mean(each["minimum"]), _mean(each["actual"]), number(each["cllr"])]
-        for place, each in enumerate(evaluation["systems"], 1)
-        if place <= 5 or each["name"] == evaluation["chosen"]
+        [str(place), each["name"], *(number(_mean(each[which])) for which in ("minimum", "actual", "cllr"))]
+        for at, (place, each) in enumerate(zip(places, systems, strict=True))
+        if at < 5 or each["name"] == evaluation["chosen"]
     ]
-    title = "On the evaluation rows" + (", means of the applications" if n_applications > 1 else "")
+    title = "On the evaluation rows" + (", means of the applications" if len(facts["applications"]) > 1 else "")
     console().print(table(columns, rows, title=title, texts=2))
     console().print(f"Was the choice right? {evaluation['verdict']}")
 
 
-def _mean(costs: list[float]) -> str:
-    return number(sum(costs) / len(costs))
+def _mean(costs: Any) -> float:
+    """Of the applications; of a single number, itself; one that is not known is infinite."""
+    known = [math.inf if cost is None else cost for cost in (costs if isinstance(costs, list) else [costs])]
+    return float(sum(known) / len(known))
 
 
 def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from likely.cli.applications import target_of
 from likely.cli.words import listing
 from likely.exceptions import TableError
 from likely.tables import ScoreTable, read_scores
+from likely.tables.data import scores_of
 from likely.tables.files import delimiter_of, existing, hint, read_header, read_table
 from likely.tables.text import TextColumns
 from likely.tables.typed import TypedColumns
@@ -90,19 +91,7 @@ def _unlabelled(path: Path, header: list[str], names: list[str]) -> Floats:
         if delimiter is None
         else TextColumns.read(path, delimiter, header, names, set())
     )
-    return np.column_stack([_numbers(columns, name) for name in names])
-
-
-def _numbers(columns: TextColumns | TypedColumns, name: str) -> Floats:
-    values, text = columns.numbers(name)
-    bad = np.flatnonzero(np.isnan(values)) if text is None else [text]
-    if len(bad):
-        row = int(bad[0])
-        raise TableError(
-            f"Scores must be numbers and none may be missing, but {columns.where(row, name)} has "
-            f"{columns.shown(row, name)} in column {name!r}. Correct it, or name the columns of scores with --column."
-        )
-    return values
+    return np.column_stack([scores_of(columns, name, "--column") for name in names])
 
 
 def evidence_of(table: ScoreTable | Scores, positive: str | None = None) -> Evidence:

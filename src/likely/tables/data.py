@@ -188,7 +188,7 @@ def _table(columns: Columns, roles: Roles, X: Any, summaries: Iterable[ColumnSum
         None if roles.target is None else _labels(columns, roles.target, "label"),
         None if roles.groups is None else _labels(columns, roles.groups, "group"),
         None if roles.weight is None else _weight(columns, roles.weight),
-        {name: _scores(columns, name) for name in roles.scores},
+        {name: scores_of(columns, name) for name in roles.scores},
         tuple(summaries),
         columns.path,
     )
@@ -234,13 +234,14 @@ def _weight(columns: Columns, name: str) -> Floats:
     return values
 
 
-def _scores(columns: Columns, name: str) -> Floats:
+def scores_of(columns: Columns, name: str, option: str = "scores=") -> Floats:
+    """A column of scores, none of them missing; ``option`` is what names such columns."""
     values, text = columns.numbers(name)
     bad = np.flatnonzero(np.isnan(values)) if text is None else [text]
     if len(bad):
         row = int(bad[0])
         raise TableError(
             f"Scores must be numbers and none may be missing, but {columns.where(row, name)} has "
-            f"{columns.shown(row, name)} in column {name!r}. Correct it, or name the columns of scores with scores=."
+            f"{columns.shown(row, name)} in column {name!r}. Correct it, or name the columns of scores with {option}."
         )
     return values
