@@ -342,7 +342,9 @@ def test_decisions_by_a_model_are_for_the_target_it_was_trained_for(run, told, f
     assert decided["target"] == "benign"
     expected = model.decide(rest.X, Application.binary(0.9, positive="benign"))
     assert decided["columns"]["decision"] == expected.tolist()
-    assert "benign from llr -2.197 on." in run("decide rest.csv --model first.likely --prior 0.9 -o d.csv").stdout
+    shown = " ".join(run("decide rest.csv --model first.likely --prior 0.9 -o d.csv").stdout.split())
+    assert "benign from llr -2.197 on." in shown
+    assert "Its column llr: benign against malignant; give --positive benign to the commands that read it" in shown
     said = run("decide rest.csv --model first.likely --prior 0.1 --positive malignant -o d.csv").stdout
     assert "malignant from llr 2.197 on." in said
 

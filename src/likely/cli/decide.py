@@ -45,7 +45,7 @@ def decide(
     """
     from likely.cli.applications import applications_from
     from likely.cli.deciding import read_evidence
-    from likely.cli.modelling import scored, trained_target
+    from likely.cli.modelling import said_of_llr, scored, trained_target
     from likely.exceptions import InvalidParameterError
 
     if model is None:
@@ -60,7 +60,8 @@ def decide(
     decisions, facts = _decided(found, name, application)
     facts = {"file": str(file), **facts}
     if deliver({**found.columns(), "decision": decisions}, output, facts, as_json):
-        _show(facts, output)
+        turned = found.target is not None and found.target != found.classes[1]
+        _show(facts, output, f" Its column {said_of_llr(found)}." if turned else "")
 
 
 def _decided(found: RowEvidence, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
@@ -108,13 +109,13 @@ def _said_of_target(target: Any, application: dict[str, Any]) -> str:
     return f": {shown(target)} from llr {number(application['threshold'])} on"
 
 
-def _show(facts: dict[str, Any], output: Path | None) -> None:
+def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     out = console(err=output is None)
     application = facts["application"]
     out.print(f"At {application['name']}{_said_of_target(facts['target'], application)}.")
     counts = ", ".join(f"{count} {shown(label)}" for label, count in facts["decisions"].items())
     where = "" if output is None else f" Written to {output}."
-    out.print(f"{counted(facts['rows'], 'row')} decided: {counts}.{where}")
+    out.print(f"{counted(facts['rows'], 'row')} decided: {counts}.{where}{reading}")
     if "confusion" in facts:
         out.print(confusion_table(facts["classes"], facts["confusion"], application["name"]))
     if "cost" in facts:

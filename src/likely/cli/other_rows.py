@@ -28,6 +28,7 @@ def other_rows(file: Path, target: str, options: DataOptions, training: DataTabl
     width = len(training.columns)
     if table.X.shape[1] != width:
         raise TableError(f"{file} must have the {width} features of {training.path}, but has {table.X.shape[1]}.")
+    _check_kinds(table, training)
     _check_labels(table, target, np.unique(np.asarray(training.labels)).tolist(), training.path)
     return table
 
@@ -45,6 +46,16 @@ def _read(file: Path, header: list[str], target: str, options: DataOptions, trai
         scores=options.scores or (),
         features=[column.name for column in training.columns],
     )
+
+
+def _check_kinds(table: DataTable, training: DataTable) -> None:
+    """Columns that hold numbers in the training rows hold numbers, or nothing."""
+    for column, known in zip(table.columns, training.columns, strict=True):
+        if known.kind == "number" and column.kind == "category" and column.n_distinct:
+            raise TableError(
+                f"Column {column.name!r} of {table.path} must hold numbers, as in {training.path}, but holds text: "
+                f"{column.example}."
+            )
 
 
 def _check_labels(table: DataTable, target: str, classes: Sequence[Any], first: Path) -> None:

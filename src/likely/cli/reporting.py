@@ -20,6 +20,8 @@ __all__ = ["kept_facts", "markdown", "write_markdown"]
 def kept_facts(folder: Path) -> dict[str, Any]:
     """What a finished comparison wrote down."""
     path = folder / "leaderboard.json"
+    if not folder.exists():
+        raise RunError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
     if not path.is_file():
         unfinished = (folder / "run.json").is_file()
         said = "has not come to its end: give its command again" if unfinished else "holds no run"
