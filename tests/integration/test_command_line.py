@@ -383,6 +383,9 @@ def test_labels_of_any_length_and_kind_are_shown_in_a_line(run, tmp_path):
 
     shown = run("evaluate odd.csv --no-intervals").stdout + run("decide odd.csv -o d.csv").stdout
     shown += run("inspect odd.csv --target label").stdout
+    save(GaussianClassifier().fit([[0.0], [1.0], [3.0], [5.0]], labels[[0, 0, 1, 1]]), tmp_path / "m.likely",
+         about={"positive": long})  # fmt: skip
+    shown += run("inspect m.likely").stdout
     refused = run("evaluate odd.csv --positive x", code=2).stderr
 
     assert max(map(len, shown.splitlines())) <= 80

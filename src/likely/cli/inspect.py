@@ -88,4 +88,4 @@ def _said(value: Any) -> str:
         return ", ".join(f"{key} {_said(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(shown(item) for item in value[:12]) + (", …" if len(value) > 12 else "")
-    return "" if value is None else str(value)
+    return "" if value is None else shown(value, 120)
