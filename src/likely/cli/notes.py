@@ -13,7 +13,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z'\"(])")
 _FOLDED = [
     (re.compile(r" \([^()]*\)"), ""),
     (re.compile(r"'[^']*'"), "#"),
-    (re.compile(r"(?<!\w)[-+]?\d[\d.]*(?:e[-+]?\d+)?"), "#"),
+    (re.compile(r"(?<!\w)[-+]?\d+(?:\.\d+)*(?:e[-+]?\d+)?"), "#"),
     (re.compile(r"#(?:(?:, | and |, and )(?:#|…))+"), "#"),
 ]
 
