@@ -18,6 +18,10 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 __all__ = ["Application", "as_application", "highest"]
 
 
+_FAINT = 1e-200
+"""Expected costs, relative to the dearest mistake and the likeliest class, below which products may have vanished."""
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class Application:
     """Priors and costs, brought to the evidence at decision time.
@@ -294,9 +298,16 @@ class Application:
         """The class whose decision has the least log expected cost; of equal ones the last."""
         # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.
         regrets = self.costs - self.costs.min(axis=1, keepdims=True)
-        log_posteriors = self.log_posteriors(scores)
-        log_costs = np.column_stack([logsumexp(log_posteriors + log(regret), axis=1) for regret in regrets.T])
-        return np.asarray(self.n_classes - 1 - log_costs[:, ::-1].argmin(axis=1))
+        joint = self._log_joint(scores)
+        costs = np.exp(joint - joint.max(axis=1, keepdims=True)) @ regrets
+        chosen = self.n_classes - 1 - costs[:, ::-1].argmin(axis=1)
+        # Costs that are next to nothing, because the evidence is overwhelming, are told apart by their logarithms.
+        faint = np.flatnonzero(costs.min(axis=1) < _FAINT * regrets.max())
+        if len(faint):
+            rows = joint[faint]
+            log_costs = np.column_stack([logsumexp(rows + log(regret), axis=1) for regret in regrets.T])
+            chosen[faint] = self.n_classes - 1 - log_costs[:, ::-1].argmin(axis=1)
+        return np.asarray(chosen)
 
     def _checked(self, log_likelihoods: Any) -> Floats:
         """Evidence as an array (n, n_classes), without NaN; two classes' llrs get a first column of zeros."""

@@ -102,12 +102,11 @@ class Full(Covariance):
         variances, constant = _with_constants(C.diagonal(), whole, self.floor)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         R = (1 - self.shrinkage) * C / np.outer(scale, scale)
-        R[constant] = R[:, constant] = 0.0
         np.fill_diagonal(R, 1.0)
-        R, U, rank = _floored(R, self.floor)
+        R, U, rank = _floored_apart(R, constant, self.floor)
         R *= np.outer(scale, scale)
         U /= scale[:, None]
-        return (R, U), rank - len(constant), constant
+        return (R, U), rank, constant
 
     def _stacked(self, estimates: tuple[Any, ...]) -> FullCovariances:
         matrices, whiteners = zip(*estimates, strict=True)
@@ -173,6 +172,19 @@ def _with_constants(variances: Floats, whole: DiagonalMoments, floor: float) -> 
     scale = np.where(is_rounding(total, typical), whole.mean**2, total)
     filled = floor * np.where(scale > 0, scale, 1.0)
     return np.where(constant, filled, variances), np.flatnonzero(constant)
+
+
+def _floored_apart(R: Floats, constant: Integers, floor: float) -> tuple[Floats, Floats, int]:
+    """The same as :func:`_floored`, with constant columns left out of the work: they are correlated with none."""
+    if not len(constant):
+        return _floored(R, floor)
+    varying = np.delete(np.arange(len(R)), constant)
+    matrix, whitener = np.eye(len(R)), np.eye(len(R))
+    if not len(varying):
+        return matrix, whitener, 0
+    among = np.ix_(varying, varying)
+    matrix[among], whitener[among], rank = _floored(R[among], floor)
+    return matrix, whitener, rank
 
 
 def _floored(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
