@@ -64,7 +64,7 @@ def _raw_peer(shape, tied):
         return GaussianNB(priors=priors)
     if tied:
         return LinearDiscriminantAnalysis(priors=priors)
-    return QuadraticDiscriminantAnalysis(solver="eigen", priors=priors, reg_param=1e-4)
+    return QuadraticDiscriminantAnalysis(solver="eigen", priors=priors, shrinkage=1e-4)
 
 
 def defaults():

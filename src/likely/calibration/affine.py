@@ -63,7 +63,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         self.prior = prior
         self.rising = rising
 
-    def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, scores: Any, y: Any, sample_weight: Any = None, near: AffineCalibrator | None = None) -> Self:
         """Learn scale and offset.
 
         Parameters
@@ -73,17 +73,23 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Frequencies.
+        near : AffineCalibrator, optional
+            One that was fitted to much the same scores: from its map this one is found sooner, and is the same.
 
         Returns
         -------
         self
         """
         with all_or_nothing(self):
-            weights, self.offset_ = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight)
+            start = None if near is None else near._map_found()
+            weights, self.offset_ = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight, start)
             self.scale_ = float(weights[0])
             if self.rising and self.scale_ < 0:
                 self._say_nothing()
         return self
+
+    def _map_found(self) -> tuple[Floats, Any]:
+        return np.array([self.scale_]), self.offset_
 
     def _say_nothing(self) -> None:
         """The best map that does not fall, where the best one does: no evidence at all, at the cost of the priors."""

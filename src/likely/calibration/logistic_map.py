@@ -40,8 +40,10 @@ class LogisticMap:
 
     prior: Any
 
-    def _fit(self, systems: Systems, y: Any, sample_weight: Any) -> tuple[Floats, Any]:
-        """Weights of the systems and the offset (two classes) or offsets."""
+    def _fit(
+        self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None
+    ) -> tuple[Floats, Any]:
+        """Weights of the systems and the offset (two classes) or offsets; found sooner from ones that are near."""
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         self.classes_ = classes
         whom, n = type(self).__name__, len(classes)
@@ -52,6 +54,8 @@ class LogisticMap:
         hard = np.eye(len(classes))
         of = _binary if x.ndim == 2 else _multiclass
         start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
+        if near is not None:
+            start = np.concatenate([near[0] * scale, np.atleast_1d(near[1] + near[0] @ mean)])
         least = np.log(2) * (priors / rows).min() * (1.0 if weight is None else weight.min())
         fitted = _solve(source, of, start, (priors / rows, priors, hard), least)
         if fitted.objective.value < least or _runs_away(source, fitted, len(classes)):
@@ -81,11 +85,11 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
     """Minimise, from a start found on some rows of each class where there are many."""
     n_classes = len(args[1])
     counts = source.reduce(census, n_classes)
-    if counts.rows.sum() > 4 * _START_ROWS * n_classes:
+    if counts.rows.sum() > 4 * _START_ROWS * n_classes and not start.any():
         few = some_of_each_class(source, counts.rows, _START_ROWS)
         shares = args[1] / few.reduce(census, n_classes).weights
-        near = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
-        start = near.parameters if near.converged else start
+        found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
+        start = found.parameters if found.converged else start
     return newton(lambda theta: source.reduce(of, theta, *args), start, bottom=bottom)
 
 

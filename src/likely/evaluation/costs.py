@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -217,9 +218,15 @@ class RowPrices:
         app = evidence.at_priors(priors)
         return cls(evidence.codes, evidence.surprises(app), app.priors)
 
+    @cached_property
+    def _are_finite(self) -> bool:
+        return bool(np.isfinite(self.prices).all())
+
     def mean(self, weight: Floats | None) -> float:
         """The number at some weights of the rows."""
-        counted = self.prices if weight is None else np.where(weight > 0, self.prices, 0.0) * weight
+        counted = self.prices
+        if weight is not None:
+            counted = weight * (self.prices if self._are_finite else np.where(weight > 0, self.prices, 0.0))
         sums = np.bincount(self.codes, counted, len(self.shares))
         totals = np.bincount(self.codes, weight, len(self.shares))
         return float(self.shares @ np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0))

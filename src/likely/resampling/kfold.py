@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import has_fit_parameter
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers
@@ -101,10 +102,13 @@ def kfold_calibrate(
     scores = np.asarray(scores, dtype=np.float64)
     split = Split.of(scores, y, folds, groups, sample_weight)
     mapped: Floats | None = None
+    fitted: Any = None
     for fold, test in enumerate(split.tests):
         train = split.train(fold)
         weight = split.weight_of(train)
-        kwargs = {} if weight is None else {"sample_weight": weight}
+        kwargs: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+        if fitted is not None and has_fit_parameter(calibrator, "near"):
+            kwargs["near"] = fitted
         fitted = clone(calibrator).fit(scores[train], split.y[train], **kwargs)
         part = fitted.transform(scores[test])
         mapped = np.empty((len(scores), *part.shape[1:])) if mapped is None else mapped
