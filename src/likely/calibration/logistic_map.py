@@ -90,7 +90,9 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
         shares = args[1] / few.reduce(census, n_classes).weights
         found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
         start = found.parameters if found.converged else start
-    return newton(lambda theta: source.reduce(of, theta, *args), start, bottom=bottom)
+    # From afar the last step overshoots its goal by far; from nearby it would stop just short of it.
+    tolerance = 1e-18 if start.any() else 1e-15
+    return newton(lambda theta: source.reduce(of, theta, *args), start, tolerance, bottom=bottom)
 
 
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
