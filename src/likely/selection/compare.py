@@ -117,9 +117,9 @@ def compare(
     >>> from likely.datasets import load_tumours
     >>> X, y, _ = load_tumours()
     >>> clinic = Application.binary(0.1, cost_fn=10, positive="malignant")
-    >>> comparison = compare(X, y, ["fisher", "nearest-mean"], clinic, fuse=2)
-    >>> [system.name for system in comparison][:2]
-    ['Fisher: raw', 'fusion: Fisher + nearest mean']
+    >>> comparison = compare(X, y, ["nearest-mean", "Gaussian: LDA, full"], clinic, fuse=0)
+    >>> comparison["nearest mean: raw"].standing.minimum[0] > comparison.best.standing.minimum[0]
+    True
     >>> model = comparison.model()  # trained on everything, calibrated
     >>> model.decide(X[:2], clinic)
     array(['malignant', 'malignant'], dtype='<U9')
