@@ -23,6 +23,7 @@ from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidParameterError, LikelyError
 from likely.persistence import save
 from likely.selection import Comparison, Progress, compare
+from likely.selection.record import about_best
 from likely.tables import DataTable
 from likely.tables.files import replacing
 
@@ -88,15 +89,14 @@ def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None,
 
 def _kept(comparison: Comparison, folder: Path | None, path: Path, about: dict[str, Any]) -> Exception | None:
     """The best system's model in a file of its own; what went wrong is told after what was found is shown."""
-    facts = comparison.to_dict()
+    inside = comparison.record.get("model")
     try:
         with writing(path):
-            if folder is not None and facts.get("model") is not None:
+            if folder is not None and inside is not None:
                 with replacing(path) as temporary:
-                    shutil.copyfile(folder / facts["model"], temporary)
+                    shutil.copyfile(folder / inside, temporary)
             else:
-                own = {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
-                save(comparison.model(), path, about={**about, **own})
+                save(comparison.model(), path, about={**about, **about_best(comparison)})
     except (LikelyError, OSError) as error:
         return error
     return None

@@ -20,7 +20,7 @@ from likely.selection.protocols import Protocol
 from likely.selection.ranking import Ranking
 from likely.selection.store import RunStore
 
-__all__ = ["identity", "kept_model", "settings"]
+__all__ = ["about_best", "identity", "kept_model", "settings"]
 
 
 def identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any]:
@@ -38,19 +38,24 @@ def identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any
 
 def kept_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
     """The best system, trained on everything, in the run's folder; None, with a note, where it cannot be saved."""
-    path, facts = store.folder / "models" / "best.likely", comparison.to_dict()
-    own = {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
+    path = store.folder / "models" / "best.likely"
     try:
         check_savable(comparison.untrained(comparison.best))
         with overheard() as notes:
             model = comparison.model()
         comparison.notes.extend(note for note in notes if note not in comparison.notes)
-        save(model, path, about={**about, **own})
+        save(model, path, about={**about, **about_best(comparison)})
     except (ModelFileError, OSError) as error:
         path.unlink(missing_ok=True)
         comparison.notes.append(f"The best system is not saved: {error}")
         return None
     return "models/best.likely"
+
+
+def about_best(comparison: Comparison) -> dict[str, Any]:
+    """What the file of the best system's model says of it."""
+    facts = comparison.to_dict()
+    return {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
 
 
 def settings(ranking: Ranking, seed: int, candidates: list[Candidate]) -> dict[str, Any]:

@@ -84,6 +84,8 @@ class RunStore(MemoryStore):
         super().__init__()
         self.folder = Path(folder)
         self._identity = json.loads(json.dumps(identity))
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"The run folder {str(self.folder)!r} cannot be made: it is a file. Name another.")
         with self._explained("made"):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._refuse_strangers()
