@@ -1,0 +1,303 @@
+"""The facts of a report as one page of Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = ["markdown"]
+
+LONG, LONGEST = 60, 2000
+"""Letters of a name, and of a sentence, that are shown: its beginning and its end."""
+
+MOST_CLASSES, MOST_MISTAKES = 12, 10
+"""Of more classes than this, the most frequent mistakes are shown, and not the whole table."""
+
+SHARES = (0.5, 0.9, 0.99)
+"""Shares of the variance that principal components are counted for."""
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|#~&$@!]|:(?=//)|(?<=[wW]{3})\.)")
+"""Signs that Markdown, HTML in it, formulas or links made of bare addresses begin with."""
+
+_BEGINNINGS = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
+"""Signs that make a list, a line or a heading of what they stand before."""
+
+
+def markdown(facts: dict[str, Any]) -> str:
+    r"""The facts as Markdown: the verdict, findings, every number of the tables, but no curves.
+
+    Names and labels stay the text they are, whatever they hold: signs that Markdown or HTML would read are escaped, and
+    those that cannot be seen are spelt out. A cost that is infinite is shown as ∞.
+
+    Parameters
+    ----------
+    facts : dict
+        As a :class:`likely.Report` has them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> facts = {"title": "<b>mine</b>", "about": {"rows": 6, "protocol": "scores as given", "by": "minimum"}}
+    >>> print(markdown(facts | {"verdict": ["One system was judged."], "leaderboard": []}))
+    # \<b\>mine\</b\>
+    <BLANKLINE>
+    6 rows, scores as given, by minimum.
+    <BLANKLINE>
+    One system was judged.
+    <BLANKLINE>
+    """
+    sections = [
+        _beginning(facts),
+        _findings(facts.get("findings") or []),
+        _applications(facts),
+        _leaderboard(facts),
+        _evaluation(facts),
+        _confusions(facts),
+        _series(facts),
+        *(_grid(grid) for grid in facts.get("grids") or []),
+        _classes(facts.get("classes") or []),
+        _columns(facts.get("columns")),
+        _list("Failures", [f"{_name(name)}: {_said(why)}" for name, why in (facts.get("failures") or {}).items()]),
+        _list("Notes", map(_said, facts.get("notes") or [])),
+        _versions(facts["about"].get("versions") or {}),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+
+
+def _beginning(facts: dict[str, Any]) -> list[str]:
+    about = facts["about"]
+    of = f" of {_name(about['file'])}" if about.get("file") else ""
+    target = f" The target is {_name(facts['target'])}." if facts.get("target") is not None else ""
+    rows = f"{about['rows']:,} row{'' if about['rows'] == 1 else 's'}"
+    lines = [f"# {_name(facts['title'])}", "", f"{rows}{of}, {_said(about['protocol'])}, by {about['by']}.{target}"]
+    return lines + [line for sentence in facts.get("verdict") or [] for line in ("", _said(sentence))]
+
+
+def _findings(findings: Sequence[dict[str, Any]]) -> list[str]:
+    return _list(
+        "Findings",
+        [f"**{_name(f['level'])}: {_name(f['code'])}.** {_said(f['said'])} *{_said(f['remedy'])}*" for f in findings],
+    )
+
+
+def _applications(facts: dict[str, Any]) -> list[str]:
+    """Priors and costs; for two classes towards the target."""
+    applications = facts.get("applications") or []
+    if not applications:
+        return []
+    if applications[0].get("prior") is not None:
+        header = [
+            "application",
+            "prior of the target",
+            "cost of a miss",
+            "of a false alarm",
+            "of rejecting",
+            "threshold",
+        ]
+        keys = ["prior", "cost_fn", "cost_fp", "reject_cost", "threshold"]
+        return _table(
+            "Applications", header, [[_name(a["name"]), *(_amount(a[key]) for key in keys)] for a in applications]
+        )
+    labels = [each["label"] for each in facts["classes"]]
+    header = ["application", *(f"prior of {_name(label)}" for label in labels), "cost of rejecting"]
+    rows = [[_name(a["name"]), *map(_amount, a["priors"]), _amount(a["reject_cost"])] for a in applications]
+    return _table("Applications", header, rows) if len(labels) <= MOST_CLASSES else []
+
+
+def _leaderboard(facts: dict[str, Any]) -> list[str]:
+    """Costs at each application with intervals: at best, calibrated, and by the scores as they are."""
+    board = facts["leaderboard"]
+    names = list(board[0]["costs"]) if board else []
+    kinds = ["minimum", "actual", "uncalibrated"]
+    header = [
+        "",
+        "system",
+        *(f"{kind} at {_name(name)}" for name in names for kind in kinds),
+        "Cllr",
+        "least Cllr",
+        "p",
+    ]
+    rows = [
+        [
+            str(row["place"]),
+            _name(row["name"]),
+            *(_within(row["costs"][name], kind) for name in names for kind in kinds),
+            _within(row, "cllr"),
+            _cost(row["min_cllr"]),
+            _number(row["p_value"]),
+        ]
+        for row in board
+    ]
+    return _table("Leaderboard", header, rows)
+
+
+def _evaluation(facts: dict[str, Any]) -> list[str]:
+    evaluation = facts.get("evaluation")
+    if not evaluation:
+        return []
+    names = [_name(application["name"]) for application in facts["applications"]]
+    header = ["system", *(f"{kind} at {name}" for kind in ("minimum", "actual") for name in names), "Cllr"]
+    rows = [
+        [_name(s["name"]), *map(_cost, s["minimum"]), *map(_cost, s["actual"]), _cost(s["cllr"])]
+        for s in evaluation["systems"]
+    ]
+    title, *table = _table("On the evaluation rows", header, rows)
+    return [title, "", _said(evaluation["verdict"]), *table]
+
+
+def _confusions(facts: dict[str, Any]) -> list[str]:
+    labels = [_name(each["label"]) for each in facts.get("classes") or []]
+    lines: list[str] = []
+    for confusion in facts.get("confusion") or []:
+        title = f"Decisions of {_name(confusion['system'])} at {_name(confusion['application'])}"
+        table = _confusion if len(labels) <= MOST_CLASSES else _mistakes
+        lines += [*([""] if lines else []), *table(title, labels, confusion["counts"])]
+    return lines
+
+
+def _confusion(title: str, labels: list[str], counts: list[list[float]]) -> list[str]:
+    """Decisions counted by truth, with the rejected where there are any."""
+    width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
+    header = ["truth", *labels, "rejected"][: width + 1]
+    return _table(
+        title, header, [[label, *map(_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
+    )
+
+
+def _mistakes(title: str, labels: list[str], counts: list[list[float]]) -> list[str]:
+    decisions = [*labels, "rejected"]
+    cells = [(count, i, j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j and count]
+    frequent = sorted(cells, key=lambda cell: -cell[0])[:MOST_MISTAKES]
+    rows = [[labels[i], decisions[j], _amount(count)] for count, i, j in frequent]
+    return _table(f"{title}: the most frequent mistakes", ["truth", "decided", "rows"], rows)
+
+
+def _series(facts: dict[str, Any]) -> list[str]:
+    one = "system" if facts.get("series_of") == "system" else "class, against the rest"
+    rows = [[_name(s["name"]), _number(s["eer"]), _number(s["auc"])] for s in facts.get("series") or []]
+    return _table("Ranks", [one, "EER", "AUC"], rows)
+
+
+def _grid(grid: dict[str, Any]) -> list[str]:
+    """Costs of a family against its setting, the mean over applications."""
+    lines, parameter = grid["lines"], _name(grid["parameter"])
+    named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
+    header = [parameter, *(f"{kind}{name}" for name in named for kind in ("minimum", "actual"))]
+    rows = [
+        [_setting(value), *(_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
+        for at, value in enumerate(grid["values"])
+    ]
+    return _table(f"{_name(grid['family'])}: cost by {parameter}", header, rows)
+
+
+def _classes(classes: Sequence[dict[str, Any]]) -> list[str]:
+    weighted = any(each["weight"] != each["rows"] for each in classes)
+    header = ["class", "rows", "weight"][: 2 + weighted]
+    rows = [[_name(c["label"]), _amount(c["rows"]), _amount(c["weight"])][: 2 + weighted] for c in classes]
+    return _table("Classes", header, rows)
+
+
+def _columns(columns: dict[str, Any] | None) -> list[str]:
+    """The columns that tell the classes apart most, and how many directions the data have."""
+    if columns is None:
+        return []
+    found = columns["histograms"]
+    rows = [[_name(c["name"]), _number(c["separation"]), _number(c["missing"])] for c in found]
+    header = ["column", "share of variance between classes", "missing"]
+    title, *table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
+    looked = f"On {columns['rows']:,} of {columns['of']:,} rows." if columns["rows"] < columns["of"] else ""
+    said = [*([looked] if looked else []), *_components(columns.get("explained_variance") or [])]
+    return [title, *table, *(["", " ".join(said)] if said else []), *_directions(columns.get("directions"))]
+
+
+def _components(shares: Sequence[float]) -> list[str]:
+    """How many principal components hold a share of the variance."""
+    counts = {share: next((k for k, held in enumerate(shares, 1) if held >= share), None) for share in SHARES}
+    said = [f"{100 * share:.0f} % of the variance by {count}" for share, count in counts.items() if count is not None]
+    return [f"Principal components of standardised columns hold {', '.join(said)}."] if said else []
+
+
+def _directions(directions: dict[str, Any] | None) -> list[str]:
+    if not directions:
+        return []
+    lines = []
+    for name, weights in zip(directions["names"], directions["weights"], strict=True):
+        lines.append(f"- {_name(name)}: " + ", ".join(f"{_number(w)} {_name(column)}" for column, w in weights))
+    return ["", "Discriminant directions, by their largest weights:", "", *lines]
+
+
+def _versions(versions: dict[str, Any]) -> list[str]:
+    return (
+        ["Made with " + ", ".join(f"{_name(name)} {_name(it)}" for name, it in versions.items()) + "."]
+        if versions
+        else []
+    )
+
+
+def _list(title: str, items: Iterable[str]) -> list[str]:
+    lines = [f"- {item}" for item in items]
+    return [f"## {title}", "", *lines] if lines else []
+
+
+def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+    return [f"## {title}", "", *lines] if rows else []
+
+
+def _within(values: dict[str, Any], key: str) -> str:
+    """A cost with its interval, if it has one; an end that has no number is infinite."""
+    interval = values.get(f"{key} interval")
+    ends = f" [{', '.join(map(_cost, interval))}]" if interval else ""
+    return _cost(values[key]) + ends if key in values else ""
+
+
+def _cost(value: float | None) -> str:
+    return "∞" if value is None else _number(value)
+
+
+def _number(value: float | None) -> str:
+    """What was measured, with three digits after the point, or as many as make three."""
+    if value is None:
+        return ""
+    return f"{value:.3f}" if value == 0 or 0.001 <= abs(value) < 1000 else f"{value:.3g}"
+
+
+def _amount(value: float | None) -> str:
+    """What was counted or given: whole numbers as such, others with three digits."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.3g}"
+
+
+def _setting(value: Any) -> str:
+    return _amount(value) if isinstance(value, (int, float)) else _name(value)
+
+
+def _name(value: Any) -> str:
+    return _escaped(str(value), LONG)
+
+
+def _said(value: Any) -> str:
+    return _escaped(str(value), LONGEST)
+
+
+def _escaped(text: str, most: int) -> str:
+    r"""Text that Markdown and HTML take for nothing else, on one line, with all its signs visible.
+
+    Examples
+    --------
+    >>> print(_escaped("*a*\n<b>", 60), _escaped(" ", 60), _escaped("- 1", 60), _escaped("abcdefgh", 5))
+    \*a\*\\n\<b\> " " \- 1 ab…gh
+    """
+    shown = "".join(
+        sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: 2 * most] + text[2 * most :][-most:]
+    )
+    if shown.strip() != shown or not shown:
+        shown = f'"{shown}"'
+    if len(shown) > most:
+        shown = f"{shown[: most // 2]}…{shown[len(shown) - (most - 1) // 2 :]}"
+    return _BEGINNINGS.sub(r"\1\\\2", _MARKS.sub(r"\\\1", shown))
