@@ -97,8 +97,9 @@ from .models import (
 )
 from .objectives import ElasticNet, GradientDescent, Separator
 from .persistence import load, save
+from .report import Report
 from .resampling import kfold_calibrate, kfold_scores
-from .selection import Comparison, compare
+from .selection import Comparison, compare, compare_scores
 from .tables import DataTable, ScoreTable, read_data, read_scores, write_scores
 
 __all__ = [
@@ -162,6 +163,7 @@ __all__ = [
     "RadialFeatures",
     "ReliabilityCurve",
     "ReliabilityDisplay",
+    "Report",
     "RiskCoverageCurve",
     "RiskCoverageDisplay",
     "RocCurve",
@@ -189,6 +191,7 @@ __all__ = [
     "calibration_loss",
     "cllr",
     "compare",
+    "compare_scores",
     "confusion",
     "cost_curve",
     "cross_entropy",

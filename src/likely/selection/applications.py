@@ -11,7 +11,7 @@ from likely._typing import Labels
 from likely.decisions import Application, as_application
 from likely.exceptions import InvalidParameterError
 
-__all__ = ["named_applications"]
+__all__ = ["named_applications", "target_of"]
 
 
 def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
@@ -26,6 +26,17 @@ def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
     if not parts:
         raise InvalidParameterError("applications must name one application at least.")
     return {name: _plain(part.aligned(classes)) for name, part in parts.items()}
+
+
+def target_of(given: Any, classes: Labels) -> Any:
+    """Of two classes, the target that an application names (``positive=``), or else the second; None of more."""
+    if len(classes) != 2:
+        return None
+    listed = (
+        list(given.values()) if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else [given]
+    )
+    named = [app.labels[1] for app in listed if isinstance(app, Application) and app.labels and app.labels[0] is None]
+    return named[0] if named else classes[1].item() if hasattr(classes[1], "item") else classes[1]
 
 
 def _plain(application: Application) -> Application:

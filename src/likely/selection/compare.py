@@ -14,7 +14,7 @@ from likely._validation import check_option, is_count
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
-from likely.selection.applications import named_applications
+from likely.selection.applications import named_applications, target_of
 from likely.selection.candidates import Candidate, named_candidates, outside_systems
 from likely.selection.comparison import Comparison, Workings
 from likely.selection.data import RowSet, check_two_classes, encoder_for
@@ -26,7 +26,7 @@ from likely.selection.record import identity, kept_model, settings
 from likely.selection.scoring import Progress, Scored, scored
 from likely.selection.store import MemoryStore, RunStore
 
-__all__ = ["compare"]
+__all__ = ["compare", "judged"]
 
 
 def compare(
@@ -148,7 +148,7 @@ def compare(
         found = scored(chosen, rows, protocol, trial, store, progress)
         judge = Judge.of(protocol.judged, classes, list(named.values()))
         workings = Workings(rows, protocol, judge, ranking.calibrator, encoder)
-        comparison = _judged(found, named, ranking, workings, trial)
+        comparison = judged(found, named, ranking, workings, trial, target_of(applications, classes))
         comparison.record.update(settings(ranking, seed, chosen))
         if opened is not None:
             comparison.record["model"] = kept_model(comparison, opened, about or {})
@@ -161,8 +161,8 @@ def checked_scores(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Any
     return {each.name: each.scores for each in outside_systems(scores, len(y), len(np.unique(y)))}
 
 
-def _judged(
-    found: Scored, named: dict[str, Application], ranking: Ranking, workings: Workings, trial: Any
+def judged(
+    found: Scored, named: dict[str, Application], ranking: Ranking, workings: Workings, trial: Any, target: Any
 ) -> Comparison:
     """The systems in order, from the scores of all candidates."""
     judge = workings.judge
@@ -174,7 +174,7 @@ def _judged(
     notes = list(dict.fromkeys([*found.notes, *notes]))
     total = sum(batch["seconds"] for batch in found.batches)
     record: dict[str, Any] = {"seconds": {"total": total, "batches": found.batches}}
-    return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings)
+    return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings, target)
 
 
 def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) -> Protocol:

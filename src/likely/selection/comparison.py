@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from likely.decisions import Application
 from likely.exceptions import InvalidParameterError
 from likely.features import Encode
 from likely.models import CalibratedClassifier, FusedClassifier, make_pipeline
+from likely.report import Report
 from likely.resampling.chains import steps_of
 from likely.selection.candidates import Candidate
 from likely.selection.data import RowSet
@@ -90,6 +92,8 @@ class Comparison:
         Settings, versions, what each batch of candidates took, and where the best model was saved.
     workings : Workings
         What final models are made from.
+    target : label or None
+        Of two classes, the one that applications speak of: named by them, or else the second.
     """
 
     systems: list[System]
@@ -100,6 +104,7 @@ class Comparison:
     verdict: Verdict | None
     record: dict[str, Any]
     workings: Workings
+    target: Any = None
 
     @property
     def classes(self) -> Labels:
@@ -131,7 +136,14 @@ class Comparison:
         The model learns from all rows; its calibrator, or fuser, from the out-of-fold scores. Of an outside system, or
         of a fusion that has one, it is the calibrator or fuser, which takes scores.
         """
-        system = self.best if name is None else self[name]
+        return self._best_model if name is None or name == self.best.name else self._trained(self[name])
+
+    @cached_property
+    def _best_model(self) -> Any:
+        """Trained once: it is saved, looked at again by the report, and given to the user."""
+        return self._trained(self.best)
+
+    def _trained(self, system: System) -> Any:
         if any(part.estimator is None for part in system.parts):
             return self._trained_map(system)
         rows, judged = self.workings.rows, self.workings.protocol.judged
@@ -180,6 +192,31 @@ class Comparison:
             "evaluation": None if self.verdict is None else self.verdict.to_dict(),
             **self.record,
         }
+
+    def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
+        """All that came out as one page, with curves, a decision explorer, the data and findings.
+
+        The best system is trained on everything, if it has not been, to see whether it has learned its rows by heart.
+
+        Parameters
+        ----------
+        title : str, optional
+        about : dict, optional
+            The name of the data's ``file``, to be told on the page.
+
+        Returns
+        -------
+        Report
+            With ``write(path)``, for a page (.html), Markdown (.md) or facts (.json).
+        """
+        from likely.selection.reporting import report_of
+
+        return report_of(self, title, about or {})
+
+    def _repr_html_(self) -> str:
+        from likely.selection.reporting import brief_report
+
+        return brief_report(self)._repr_html_()
 
     def __repr__(self) -> str:
         first = next(iter(self.applications))

@@ -18,7 +18,7 @@ from likely.selection.candidates import described, digest
 from likely.selection.data import RowSet
 from likely.selection.families import Shape
 
-__all__ = ["Folds", "HeldOutSet", "Protocol", "folds_of"]
+__all__ = ["Folds", "GivenScores", "HeldOutSet", "Protocol", "folds_of"]
 
 
 MOST_FOLDS = 20
@@ -113,6 +113,21 @@ class HeldOutSet(Protocol):
     @property
     def identity(self) -> str:
         return f"held out ({self.judged.fingerprint})"
+
+
+class GivenScores(Protocol):
+    """Rows that came with their scores: nothing is learned but calibrators, by folds of their own."""
+
+    def __init__(self, judged: RowSet, seed: int) -> None:
+        self.judged, self._cv = judged, _calibration_folds(judged, seed)
+        self.n_training, self.said = 0, "scores as given"
+
+    def cv(self) -> Any:
+        return self._cv
+
+    @property
+    def identity(self) -> str:
+        return f"given ({self.judged.fingerprint})"
 
 
 def folds_of(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:

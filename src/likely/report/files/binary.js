@@ -1,0 +1,239 @@
+// Decisions of two classes: exact counts at every threshold that the sliders can reach.
+
+// Thresholds, ascending, in units of their resolution.
+function thresholdsOf(explorer) {
+  const units = [explorer.first];
+  for (const step of decoded(explorer.steps)) units.push(units[units.length - 1] + step);
+  return units;
+}
+
+// Targets and nontargets below each threshold, from the triples of the thresholds at which they change.
+function countsOf(text, length) {
+  const targets = new Float64Array(length), nontargets = new Float64Array(length);
+  const triples = decoded(text);
+  let at = 0, next = 0, t = 0, n = 0;
+  for (let i = 0; i < triples.length; i += 3) {
+    next += triples[i];
+    targets.fill(t, at, next);
+    nontargets.fill(n, at, next);
+    at = next;
+    t += triples[i + 1];
+    n += triples[i + 2];
+  }
+  targets.fill(t, at);
+  nontargets.fill(n, at);
+  return { targets, nontargets };
+}
+
+// The llr from which on the target is decided, and the two between which rejecting is cheapest.
+function thresholdsAt({ prior, fn, fp, reject }) {
+  const middle = Math.log((1 - prior) * fp) - Math.log(prior * fn);
+  if (reject === null) return { low: middle, middle, high: middle };
+  const low = reject < fn ? logit(reject / fn) - logit(prior) : Infinity;
+  const high = reject < fp ? logit(1 - reject / fp) - logit(prior) : -Infinity;
+  return low < middle && high > middle ? { low, middle, high } : { low: middle, middle, high: middle };
+}
+
+function constantCost({ prior, fn, fp, reject }) {
+  return Math.min(prior * fn, (1 - prior) * fp, reject === null ? Infinity : reject);
+}
+
+class Binary {
+  constructor(facts) {
+    this.facts = facts;
+    this.explorer = facts.explorer;
+    this.units = thresholdsOf(this.explorer);
+    [this.nontargets, this.targets] = this.explorer.totals;
+    this.tables = facts.series.map((one) =>
+      Object.fromEntries(Object.entries(one.tables).map(([key, text]) => [key, countsOf(text, this.units.length)]))
+    );
+  }
+
+  // The place of a threshold among those that are held.
+  index(threshold) {
+    const unit = threshold / this.explorer.resolution;
+    let low = 0, high = this.units.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.units[middle] < unit - 2) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // Decisions counted by truth, their rates, and what they cost.
+  outcome(counts, state) {
+    const { low, high } = thresholdsAt(state);
+    const from = this.index(low), to = this.index(high);
+    const missed = counts.targets[from], accepted = this.targets - counts.targets[to];
+    const refused = counts.nontargets[from], alarms = this.nontargets - counts.nontargets[to];
+    const rejected = [this.nontargets - refused - alarms, this.targets - missed - accepted];
+    const price = state.reject === null ? 0 : state.reject;
+    const cost =
+      (state.prior * (state.fn * missed + price * rejected[1])) / this.targets +
+      ((1 - state.prior) * (state.fp * alarms + price * rejected[0])) / this.nontargets;
+    return {
+      missed, accepted, refused, alarms, rejected, cost,
+      normalised: cost / constantCost(state),
+      miss: missed / this.targets,
+      alarm: alarms / this.nontargets,
+    };
+  }
+
+  actual(state) {
+    return this.outcome(this.tables[state.series][state.variant], state);
+  }
+
+  minimum(state) {
+    return this.outcome(this.tables[state.series].minimum, state);
+  }
+}
+
+// The controls of two classes, their state, and what is shown of it.
+class BinaryView {
+  constructor(facts) {
+    this.facts = facts;
+    this.model = new Binary(facts);
+    const { priors, costs, reject_costs: rejects } = facts.explorer;
+    this.positions = { prior: priors, fn: costs, fp: costs, reject: [...rejects, null] };
+    for (const [id, values] of Object.entries(this.positions)) element(id).max = values.length - 1;
+    element("controls").addEventListener("input", (event) => this.changed(event));
+    element("controls").addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  initial() {
+    return { series: 0, variant: this.facts.explorer.variant, ...this.preset(0) };
+  }
+
+  preset(at) {
+    const { prior, cost_fn: fn, cost_fp: fp, reject_cost: reject } = this.facts.applications[at];
+    return { prior, fn, fp, reject };
+  }
+
+  changed(event) {
+    const id = event.target.id;
+    if (event.target.name === "variant") this.state.variant = event.target.value;
+    else if (id === "series") this.state.series = Number(event.target.value);
+    else if (id === "preset") Object.assign(this.state, this.preset(Number(event.target.value)));
+    else this.state[id] = this.positions[id][Number(event.target.value)];
+    this.show();
+    remember(this.address());
+  }
+
+  address() {
+    const { prior, fn, fp, reject, series, variant } = this.state;
+    return { prior, fn, fp, reject: reject === null ? "off" : reject, system: series, scores: variant };
+  }
+
+  // A state from an address: each value snaps to the nearest position, and what makes no sense is left as it was.
+  restored(address) {
+    const state = this.initial();
+    for (const [id, values] of Object.entries(this.positions)) {
+      const text = address.get(id);
+      if (text === "off" && id === "reject") state.reject = null;
+      else if (text !== null && Number(text) > 0) state[id] = nearest(values, Number(text));
+    }
+    const series = Number(address.get("system"));
+    if (Number.isInteger(series) && series >= 0 && series < this.facts.series.length) state.series = series;
+    if (["given", "calibrated"].includes(address.get("scores"))) state.variant = address.get("scores");
+    return state;
+  }
+
+  show() {
+    const state = this.state, model = this.model;
+    const actual = model.actual(state), least = model.minimum(state);
+    this.showControls();
+    chooseSeries(state.series, state.variant);
+    this.showNumbers(actual, least);
+    this.showConfusion(actual);
+    this.showMarks(actual, least);
+    element("as-python").textContent = this.asPython();
+    element("as-command").textContent = this.asCommand();
+  }
+
+  showControls() {
+    const { state, positions } = this;
+    for (const id of Object.keys(positions)) {
+      const value = state[id], said = value === null ? "never" : String(value);
+      element(id).value = positions[id].indexOf(value);
+      element(id).setAttribute("aria-valuetext", said);
+      element(`${id}-value`).textContent = said;
+    }
+    element("series").value = state.series;
+    for (const radio of document.getElementsByName("variant")) radio.checked = radio.value === state.variant;
+    const same = this.facts.applications.findIndex((_, at) =>
+      Object.entries(this.preset(at)).every(([id, value]) => state[id] === value)
+    );
+    element("preset").value = same < 0 ? "" : same;
+  }
+
+  showNumbers(actual, least) {
+    const state = this.state, constant = constantCost(state), { low, middle, high } = thresholdsAt(state);
+    element("per-thousand").textContent = significant(1000 * actual.cost, 4);
+    element("per-thousand-note").textContent = `${significant(1000 * constant, 4)} without looking`;
+    element("actual").textContent = shown(actual.normalised);
+    const loss = actual.normalised - least.normalised;
+    element("actual-note").textContent = `${shown(Math.max(0, loss))} of it by calibration`;
+    element("minimum").textContent = shown(least.normalised);
+    element("minimum-note").textContent = `misses ${percent(least.miss)}, false alarms ${percent(least.alarm)}`;
+    element("threshold").textContent = low < high ? `${low.toFixed(3)} to ${high.toFixed(3)}` : middle.toFixed(3);
+    const effective = (state.prior * state.fn) / (state.prior * state.fn + (1 - state.prior) * state.fp);
+    element("threshold-note").textContent = `effective prior ${effective.toPrecision(3)}`;
+    element("in-words").textContent = this.inWords(actual);
+  }
+
+  inWords(actual) {
+    const { prior } = this.state, label = cut(this.facts.target, 40);
+    const cases = (share) => significant(1000 * share, 3);
+    const [n, t] = actual.rejected;
+    const rejected = prior * (t / this.model.targets) + (1 - prior) * (n / this.model.nontargets);
+    return (
+      `Of 1,000 cases, ${cases(prior)} are ${label}, and ${cases(prior * actual.miss)} of them are missed; ` +
+      `${cases((1 - prior) * actual.alarm)} others are false alarms` +
+      (rejected > 0 ? `; ${cases(rejected)} are rejected.` : ".")
+    );
+  }
+
+  showConfusion(actual) {
+    const unit = this.facts.explorer.unit;
+    const row = (prefix, refused, accepted, rejected, total) => {
+      const cells = { refused, accepted, rejected };
+      for (const [key, count] of Object.entries(cells)) {
+        element(`${prefix}-${key}`).textContent = `${counted(count * unit)} (${percent(count / total)})`;
+      }
+    };
+    row("n", actual.refused, actual.alarms, actual.rejected[0], this.model.nontargets);
+    row("t", actual.missed, actual.accepted, actual.rejected[1], this.model.targets);
+  }
+
+  // Points on curves that know no rejecting are those of deciding everything.
+  showMarks(actual, least) {
+    const state = { ...this.state, reject: null }, { low, middle, high } = thresholdsAt(this.state);
+    const whole = [this.model.actual(state), this.model.minimum(state)];
+    const places = {
+      roc: [actual, least].map((one) => [one.alarm, 1 - one.miss]),
+      det: [actual, least].map((one) => [probit(one.alarm), probit(one.miss)]),
+      "bayes-error": whole.map((one) => [-middle, one.normalised]),
+    };
+    if (this.state.reject !== null) places.roc = places.det = null;
+    for (const [plot, points] of Object.entries(places)) {
+      ["actual", "minimum"].forEach((which, k) => placePoint(plot, which, points && points[k]));
+    }
+    placeLine("bayes-error", [-middle]);
+    placeLine("histogram", low < high ? [low, high] : [middle]);
+    placeLine("reliability", low < high ? [low, high] : [middle]);
+  }
+
+  asPython() {
+    const { prior, fn, fp, reject } = this.state;
+    const positive = this.facts.classes.find((one) => one.label === this.facts.target).python;
+    const rest = reject === null ? "" : `, reject_cost=${reject}`;
+    return `Application.binary(${prior}, cost_fn=${fn}, cost_fp=${fp}, positive=${positive}${rest})`;
+  }
+
+  asCommand() {
+    const { prior, fn, fp, reject } = this.state;
+    const rest = reject === null ? "" : ` --reject-cost ${reject}`;
+    return `--prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
+  }
+}

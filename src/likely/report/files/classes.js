@@ -1,0 +1,212 @@
+// Decisions among more than two classes: made anew for every row of a sample.
+
+class Classes {
+  constructor(facts) {
+    const explorer = facts.explorer, n = facts.classes.length;
+    this.n = n;
+    this.codes = decoded(explorer.codes);
+    this.totals = explorer.totals;
+    this.sampled = new Array(n).fill(0);
+    for (const code of this.codes) this.sampled[code] += 1;
+    this.whole = explorer.rows === explorer.of;
+    this.likelihoods = explorer.systems.map((one) =>
+      Float64Array.from(decoded(one.scores), (depth) => Math.exp(-depth * explorer.resolution))
+    );
+  }
+
+  // Decisions of a system counted by truth (the last column is rejected), with cost, its error, and shares.
+  outcome({ system, priors, costs, reject }) {
+    const n = this.n, likelihoods = this.likelihoods[system];
+    const counts = Array.from({ length: n }, () => new Float64Array(n + 1));
+    const expected = new Float64Array(n), joint = new Float64Array(n);
+    for (let row = 0; row < this.codes.length; row++) {
+      let total = 0;
+      expected.fill(0);
+      for (let k = 0; k < n; k++) total += joint[k] = priors[k] * likelihoods[row * n + k];
+      if (total === 0) for (let k = 0; k < n; k++) total += joint[k] = priors[k];
+      for (let k = 0; k < n; k++) {
+        if (joint[k] === 0) continue;
+        const of = costs[k];
+        for (let d = 0; d < n; d++) expected[d] += joint[k] * of[d];
+      }
+      let chosen = 0;
+      for (let d = 1; d < n; d++) if (expected[d] <= expected[chosen]) chosen = d;
+      if (reject !== null && expected[chosen] > reject * total * (1 + 1e-12)) chosen = n;
+      counts[this.codes[row]][chosen] += 1;
+    }
+    return { counts, ...this.priced(counts, priors, costs, reject) };
+  }
+
+  priced(counts, priors, costs, reject) {
+    let cost = 0, variance = 0, errors = 0, rejected = 0;
+    for (let k = 0; k < this.n; k++) {
+      const m = this.sampled[k];
+      if (!m || !priors[k]) continue;
+      const prices = [...costs[k], reject === null ? 0 : reject];
+      const mean = counts[k].reduce((sum, count, d) => sum + count * prices[d], 0) / m;
+      const square = counts[k].reduce((sum, count, d) => sum + count * (prices[d] - mean) ** 2, 0) / Math.max(1, m - 1);
+      cost += priors[k] * mean;
+      if (!this.whole) variance += (priors[k] ** 2 * square) / m;
+      rejected += (priors[k] * counts[k][this.n]) / m;
+      errors += priors[k] * (1 - (counts[k][k] + counts[k][this.n]) / m);
+    }
+    const constants = costs[0].map((_, d) => priors.reduce((sum, prior, k) => sum + prior * costs[k][d], 0));
+    const constant = Math.min(...constants, reject === null ? Infinity : reject);
+    return { cost, error: Math.sqrt(variance), errors, rejected, constant };
+  }
+}
+
+// The controls of more classes, their state, and what is shown of it.
+class ClassesView {
+  constructor(facts) {
+    this.facts = facts;
+    this.model = new Classes(facts);
+    this.rejects = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 5, 10, 20, 50, 100, null];
+    element("reject").max = this.rejects.length - 1;
+    element("controls").addEventListener("input", (event) => this.changed(event));
+    element("controls").addEventListener("submit", (event) => event.preventDefault());
+    element("series").addEventListener("input", () => this.show());
+    this.cells = [...element("confusion-live").tBodies[0].rows].map((row) => [...row.cells].slice(1));
+  }
+
+  initial() {
+    return { system: 0, ...this.preset(0) };
+  }
+
+  preset(at) {
+    const { priors, costs, reject_cost: reject } = this.facts.applications[at];
+    if (reject !== null && !this.rejects.includes(reject)) this.rejects.splice(0, 0, reject);
+    return { priors: [...priors], costs: costs.map((row) => [...row]), reject };
+  }
+
+  changed({ target }) {
+    if (target.id === "system") this.state.system = Number(target.value);
+    else if (target.id === "preset") Object.assign(this.state, this.preset(Number(target.value)));
+    else if (target.id === "reject") this.state.reject = this.rejects[Number(target.value)];
+    else if (target.classList.contains("prior")) this.setPrior(Number(target.dataset.class), Number(target.value) / 1000);
+    else if (target.classList.contains("cost")) this.setCost(target);
+    this.show(target);
+    remember(this.address());
+  }
+
+  // One prior as it is set; the others keep their proportions.
+  setPrior(at, prior) {
+    const { priors } = this.state, rest = 1 - priors[at];
+    const others = priors.length - 1;
+    this.state.priors = priors.map((old, k) => (k === at ? prior : (1 - prior) * (rest > 0 ? old / rest : 1 / others)));
+  }
+
+  setCost(input) {
+    const { truth, decision } = input.dataset, cost = input.valueAsNumber;
+    const right = this.state.costs[truth][truth];
+    const sound = isFinite(cost) && cost >= 0 && (truth === decision ? cost === right : cost >= right);
+    input.setAttribute("aria-invalid", String(!sound));
+    if (sound) this.state.costs[truth][decision] = cost;
+  }
+
+  address() {
+    const { system, priors, costs, reject } = this.state;
+    return {
+      system, priors: priors.join(","), costs: costs.map((row) => row.join(",")).join(";"),
+      reject: reject === null ? "off" : reject,
+    };
+  }
+
+  restored(address) {
+    const state = this.initial(), n = this.model.n;
+    const numbers = (text, length) => {
+      const found = (text || "").split(",").map(Number);
+      return found.length === length && found.every((x) => isFinite(x) && x >= 0) ? found : null;
+    };
+    const priors = numbers(address.get("priors"), n), total = priors ? priors.reduce((a, b) => a + b) : 0;
+    if (total > 0) state.priors = Math.abs(total - 1) < 1e-9 ? priors : priors.map((prior) => prior / total);
+    const costs = (address.get("costs") || "").split(";").map((row) => numbers(row, n));
+    if (costs.length === n && costs.every((row, k) => row && row.every((cost) => cost >= row[k]))) state.costs = costs;
+    const reject = address.get("reject");
+    if (reject === "off") state.reject = null;
+    else if (reject !== null && Number(reject) > 0) state.reject = nearest(this.rejects, Number(reject));
+    const system = Number(address.get("system"));
+    if (Number.isInteger(system) && system >= 0 && system < this.facts.explorer.systems.length) state.system = system;
+    return state;
+  }
+
+  show(source) {
+    const found = this.model.outcome(this.state);
+    this.showControls(source);
+    chooseSeries(Number(element("series").value), this.facts.explorer.systems[this.state.system].variant);
+    this.showNumbers(found);
+    this.showConfusion(found);
+    element("as-python").textContent = this.asPython();
+    element("as-command").textContent = this.asCommand();
+  }
+
+  showControls(source) {
+    const { system, priors, costs, reject } = this.state;
+    element("system").value = system;
+    priors.forEach((prior, k) => {
+      const input = element(`prior-${k}`), said = percent(prior);
+      if (input !== source) input.value = Math.round(1000 * prior);
+      input.setAttribute("aria-valuetext", said);
+      element(`prior-${k}-value`).textContent = said;
+    });
+    for (const input of document.querySelectorAll("input.cost")) {
+      if (input === source) continue;
+      input.value = costs[input.dataset.truth][input.dataset.decision];
+      input.removeAttribute("aria-invalid");
+    }
+    const said = reject === null ? "never" : String(reject);
+    element("reject").value = this.rejects.indexOf(reject);
+    element("reject").setAttribute("aria-valuetext", said);
+    element("reject-value").textContent = said;
+    const same = this.facts.applications.findIndex((one, at) => JSON.stringify(this.preset(at)) === JSON.stringify({ priors, costs, reject }));
+    element("preset").value = same < 0 ? "" : same;
+  }
+
+  showNumbers({ cost, error, errors, rejected, constant }) {
+    const { rows, of } = this.facts.explorer, twice = 2 * error;
+    const from = this.model.whole ? "on all rows" : `± ${significant(1000 * twice, 2)}, from ${counted(rows)} of ${counted(of)} rows`;
+    element("per-thousand").textContent = significant(1000 * cost, 4);
+    element("per-thousand-note").textContent = from;
+    element("actual").textContent = shown(cost / constant);
+    element("actual-note").textContent = `${this.model.whole ? "" : `± ${shown(twice / constant)}, `}1 is without looking`;
+    element("errors").textContent = percent(errors);
+    element("errors-note").textContent = "at these priors";
+    element("rejected").textContent = percent(rejected);
+    element("rejected-note").textContent = "neither right nor wrong";
+    element("in-words").textContent = this.model.whole
+      ? `All ${counted(rows)} rows are decided anew at every move.`
+      : `A sample of ${counted(rows)} rows, as many of each class as its share, is decided anew at every move: ± is twice the standard error that the sample brings.`;
+  }
+
+  showConfusion({ counts }) {
+    counts.forEach((row, k) => row.forEach((count, d) => {
+      const share = count / this.model.sampled[k], cell = this.cells[k][d];
+      cell.textContent = count ? (100 * share).toFixed(1) : "";
+      cell.className = `h${Math.min(9, Math.round(9 * share))}${d === k ? " right" : ""}`;
+    }));
+  }
+
+  asPython() {
+    const { priors, costs, reject } = this.state;
+    const named = priors.map((prior, k) => `${this.facts.classes[k].python}: ${prior}`).join(", ");
+    const table = isUnit(costs) ? "" : `, costs=${JSON.stringify(costs)}`;
+    return `Application({${named}}${table}${reject === null ? "" : `, reject_cost=${reject}`})`;
+  }
+
+  asCommand() {
+    const { priors, costs, reject } = this.state, labels = this.facts.classes.map((one) => one.label);
+    const named = quoted(priors.map((prior, k) => `${labels[k]}=${prior}`).join(","));
+    const rest = reject === null ? "" : ` --reject-cost ${reject}`;
+    if (isUnit(costs)) return `--priors ${named}${rest}`;
+    const lines = [["", ...labels], ...costs.map((row, k) => [labels[k], ...row])].map((row) => row.map(cell).join(","));
+    return `cat > costs.csv <<'END'\n${lines.join("\n")}\nEND\n--priors ${named} --costs costs.csv${rest}`;
+  }
+}
+
+function isUnit(costs) {
+  return costs.every((row, k) => row.every((cost, d) => cost === (k === d ? 0 : 1)));
+}
+
+function cell(value) {
+  return /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+}

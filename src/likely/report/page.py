@@ -1,0 +1,158 @@
+"""Facts as one offline page, and as a smaller piece of one for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, Undefined
+from markupsafe import Markup
+
+from likely.report import plots
+from likely.report.wording import number, short
+
+__all__ = ["fragment", "page"]
+
+SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
+MOST_ROWS, MOST_COSTS = 200, 24
+"""Rows of a leaderboard, and classes whose table of costs can be set."""
+
+_SECTIONS = {
+    "verdict": "Verdict",
+    "decide": "Decide",
+    "leaderboard": "Leaderboard",
+    "curves": "Curves",
+    "calibration": "Calibration",
+    "confusion": "Confusion",
+    "settings": "Settings",
+    "data": "Data",
+    "evaluation": "Evaluation",
+    "notes": "Notes",
+}
+
+
+def page(facts: dict[str, Any]) -> str:
+    """The whole report as HTML that needs nothing else: no network, no other file."""
+    style, script = _text("style.css") + _text("plots.css"), _script()
+    return _environment().get_template("page.html").render(
+        facts=facts,
+        plots=plots,
+        sections=_sections(facts),
+        nontarget=_nontarget(facts),
+        confusion=lambda counts: _confusion(counts, facts),
+        most_rows=MOST_ROWS,
+        most_costs=MOST_COSTS,
+        style=Markup(style),
+        style_hash=_digest(style),
+        script=Markup(script),
+        script_hash=_digest(script),
+        embedded=_embedded(facts),
+    )  # fmt: skip
+
+
+def fragment(facts: dict[str, Any]) -> str:
+    """The gist as a piece of HTML without a script."""
+    template = _environment().get_template("fragment.html")
+    return template.render(facts=facts, plots=plots, style=Markup(_text("fragment.css")))
+
+
+class _Files(BaseLoader):
+    """Templates from the package, wherever it is installed."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Any]:
+        try:
+            return _text(template), template, lambda: True
+        except FileNotFoundError:
+            raise TemplateNotFound(template) from None
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=_Files(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"short": short, "number": number, "count": lambda n: f"{n:,}", "around": _around}
+    return made
+
+
+@cache
+def _text(name: str) -> str:
+    return files("likely.report").joinpath("files", name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """One script of several files, in a scope of its own."""
+    parts = "\n".join(_text(name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();'
+
+
+def _digest(text: str) -> str:
+    """What the page's policy knows its own style and script by: nothing else of that kind is let run."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _sections(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    there = {
+        "curves": facts["series_of"] == "class",
+        "confusion": facts["explorer"]["kind"] != "binary",
+        "settings": bool(facts["grids"]),
+        "data": bool(facts["columns"]),
+        "evaluation": bool(facts["evaluation"]),
+    }
+    return [(key, name) for key, name in _SECTIONS.items() if there.get(key, True)]
+
+
+def _nontarget(facts: dict[str, Any]) -> str | None:
+    """The other of two classes."""
+    return next((each["label"] for each in facts["classes"] if each["label"] != facts["target"]), None)
+
+
+def _embedded(facts: dict[str, Any]) -> Markup:
+    """What the script needs, as JSON that cannot end its element."""
+    needed = {key: facts[key] for key in ("classes", "target", "applications", "explorer")}
+    needed["series"] = [{key: one[key] for key in ("name", "tables") if key in one} for one in facts["series"]]
+    text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _around(interval: Any) -> Markup | str:
+    """An interval after a number, where it is known."""
+    if isinstance(interval, Undefined) or interval is None or None in interval:
+        return ""
+    return Markup(' <span class="muted">[{}, {}]</span>').format(number(interval[0]), number(interval[1]))
+
+
+def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
+    """A table of counts, shaded by their share of the row."""
+    labels = [each["label"] for each in facts["classes"]]
+    rejects = any(row[-1] for row in counts)
+    heads = [*labels, *(["rejected"] if rejects else [])]
+    rows = [
+        _confusion_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))
+    ]
+    header = Markup("").join(
+        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(head, short(head, 12)) for head in heads
+    )
+    body = Markup("").join(rows)
+    return Markup(
+        '<div class="scroll"><table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
+    ).format(header, body)
+
+
+def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:
+    total = sum(counts) or 1.0
+    cells = [
+        Markup('<td class="{}{}">{}</td>').format(
+            "right " if k == at else "", f"h{min(9, round(9 * count / total))}", f"{count:,.6g}" if count else ""
+        )
+        for k, count in enumerate(counts)
+    ]
+    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(label, short(label, 12))
+    return Markup("<tr>{}{}</tr>").format(head, Markup("").join(cells))

@@ -1,0 +1,234 @@
+"""From a comparison to the facts of its report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely._typing import Floats
+from likely._validation import encode_labels
+from likely.blocks import for_each
+from likely.decisions import Application
+from likely.evaluation import Trials
+from likely.report import Report
+from likely.report.columns import column_facts
+from likely.report.explorer import Controls, application_facts, sample_rows, unit_of
+from likely.report.findings import Looked, findings
+from likely.report.grids import grid_facts
+from likely.report.series import against_the_rest, series_facts
+from likely.report.verdict import verdict
+from likely.selection.judging import Judge
+from likely.selection.protocols import Folds
+
+if TYPE_CHECKING:
+    from likely.selection.comparison import Comparison, System
+
+__all__ = ["brief_report", "report_of"]
+
+DRAWN, SAMPLED, CLASSES_DRAWN = 6, 3, 12
+"""Systems of two classes whose curves are drawn; samples of more classes; and classes that are set against the rest."""
+
+TRAINING_ROWS = 20_000
+"""Rows on which the best system is looked at once more after it has learned from them."""
+
+
+def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
+    """All facts, with curves, explorer, data and findings."""
+    facts = _frame(comparison, title, about)
+    subject = _Subject(comparison)
+    facts |= subject.of_two() if subject.judge.is_binary else subject.of_more()
+    facts["confusion"] = subject.confusion()
+    facts["columns"] = subject.columns()
+    facts["findings"] = findings(facts, subject.looked())
+    facts["verdict"] = verdict(facts)
+    return Report(facts)
+
+
+def brief_report(comparison: Comparison) -> Report:
+    """What needs no further computing, for a notebook."""
+    facts = _frame(comparison, None, {}) | {"findings": []}
+    return Report(facts | {"verdict": verdict(facts)})
+
+
+def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
+    """Facts that a comparison already has."""
+    rows, board = comparison.workings.protocol.judged, comparison.leaderboard()
+    outside = all(part.estimator is None for system in comparison.systems for part in system.parts)
+    record, file = comparison.record, about.get("file")
+    what = f"{len(board)} systems" if len(board) > 1 else board[0]["name"]
+    return {
+        "format": 1,
+        "title": title or (what if file is None else f"{what} on {file}"),
+        "kind": "scores" if outside else "comparison",
+        "about": {
+            "rows": len(rows.y),
+            "protocol": comparison.workings.protocol.said,
+            "by": comparison.by,
+            "file": file,
+            "versions": record.get("versions", {}),
+            "seconds": record.get("seconds", {}),
+        },
+        "classes": _classes(comparison),
+        "target": None if comparison.target is None else str(comparison.target),
+        "applications": [_application(name, app, comparison) for name, app in comparison.applications.items()],
+        "leaderboard": board,
+        "failures": comparison.failures,
+        "notes": comparison.notes,
+        "evaluation": None if comparison.verdict is None else comparison.verdict.to_dict(),
+        "grids": grid_facts(board),
+    }
+
+
+def _classes(comparison: Comparison) -> list[dict[str, Any]]:
+    rows, classes = comparison.workings.protocol.judged, comparison.classes
+    codes = encode_labels(rows.y)[1]
+    counts, weights = (np.bincount(codes, weight, minlength=len(classes)) for weight in (None, rows.weight))
+    return [
+        {"label": str(label), "python": repr(label), "rows": int(count), "weight": float(weight)}
+        for label, count, weight in zip(classes.tolist(), counts, weights, strict=True)
+    ]
+
+
+def _application(name: str, application: Application, comparison: Comparison) -> dict[str, Any]:
+    facts = {
+        "name": name,
+        "priors": application.priors.tolist(),
+        "costs": application.costs.tolist(),
+        "reject_cost": application.reject_cost,
+    }
+    if comparison.target is None:
+        return facts | dict.fromkeys(("prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
+    return facts | application_facts(towards(application, comparison))
+
+
+def towards(application: Application, comparison: Comparison) -> Application:
+    """Two classes' application with the target last."""
+    if comparison.target == comparison.classes[1]:
+        return application
+    return Application(application.priors[::-1], application.costs[::-1, ::-1], application.reject_cost)
+
+
+class _Subject:
+    """The systems that are drawn, and the rows they are drawn of."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison, self.judge = comparison, comparison.workings.judge
+        self.rows = comparison.workings.protocol.judged
+        self.codes = encode_labels(self.rows.y)[1]
+        self.drawn = _drawn(comparison.systems, DRAWN)
+        self.places = {system.name: place for place, system in enumerate(comparison.systems, 1)}
+        self.given_first = all(part.estimator is None for part in comparison.best.parts)
+
+    def of_two(self) -> dict[str, Any]:
+        """Curves and counts of some systems."""
+        applications = [towards(app, self.comparison) for app in self.comparison.applications.values()]
+        controls = Controls.around(applications)
+        is_target = self.codes == (self.comparison.target == self.comparison.classes[1])
+        sign = 1.0 if self.comparison.target == self.comparison.classes[1] else -1.0
+
+        def facts_of(system: System) -> dict[str, Any]:
+            parts = (system.scores, system.calibrated)
+            trials = [Trials(is_target, sign * scores, sample_weight=self.rows.weight) for scores in parts]
+            return self._named(system) | series_facts(*trials, controls)
+
+        unit = unit_of(self.rows.weight)
+        totals = np.bincount(is_target, self.rows.weight, minlength=2) / unit
+        explorer = {"kind": "binary", "unit": unit, "totals": np.rint(totals).astype(int).tolist()}
+        explorer |= {"variant": "given" if self.given_first else "calibrated", **controls.to_dict()}
+        return {"series_of": "system", "series": for_each(facts_of, self.drawn), "explorer": explorer}
+
+    def of_more(self) -> dict[str, Any]:
+        """Curves of the best system, each class against the rest, and a sample of rows for some systems."""
+        best, priors = self.comparison.best, self.judge.applications[0].priors
+        common = np.argsort(-np.bincount(self.codes), kind="stable")[:CLASSES_DRAWN]
+
+        def facts_of(k: int) -> dict[str, Any]:
+            parts = (against_the_rest(scores, k, priors) for scores in (best.scores, best.calibrated))
+            trials = [Trials(self.codes == k, llr, sample_weight=self.rows.weight) for llr in parts]
+            label = str(self.judge.classes[k])
+            return {"name": label, "class": int(k), "family": best.family, "place": 1} | series_facts(*trials)
+
+        shown = self._sampled()
+        sample = sample_rows(self.codes, len(self.judge.classes), self.rows.weight, len(shown))
+        explorer = {"kind": "classes", **sample.to_dict(shown)}
+        return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
+
+    def _sampled(self) -> list[dict[str, Any]]:
+        """Scores for the explorer of more classes: the best system, calibrated and as given, and the best of another family."""
+        best, order = self.comparison.best, ("given", "calibrated") if self.given_first else ("calibrated", "given")
+        pairs = [(best, which) for which in order]
+        pairs += [(system, order[0]) for system in self.drawn[1:]]
+        most = SAMPLED if len(self.judge.classes) <= 10 else 1
+        return [
+            self._named(system) | {"variant": which, "scores": _scores(system, which)} for system, which in pairs[:most]
+        ]
+
+    def _named(self, system: System) -> dict[str, Any]:
+        return {"name": system.name, "family": system.family, "place": self.places[system.name]}
+
+    def confusion(self) -> list[dict[str, Any]]:
+        """Decisions of the best system at each application, on all rows."""
+        best, n_classes = self.comparison.best, len(self.judge.classes)
+        scores = best.scores if self.given_first else best.calibrated
+        tables = []
+        for name, application in self.comparison.applications.items():
+            decided = application.decide_codes(scores) % (n_classes + 1)  # −1 rejects: the last column
+            cells = self.codes * (n_classes + 1) + decided
+            counts = np.bincount(cells, self.rows.weight, n_classes * (n_classes + 1)).reshape(n_classes, -1)
+            tables.append({"application": name, "system": best.name, "counts": counts.round(6).tolist()})
+        return tables
+
+    def columns(self) -> dict[str, Any] | None:
+        """The data themselves, where there are any."""
+        labels = [str(label) for label in self.judge.classes.tolist()]
+        return column_facts(self.rows.numbers, self._column_names(), self.codes, labels, self.rows.weight)
+
+    def _column_names(self) -> list[str]:
+        encoder = self.comparison.workings.encoder
+        if encoder is not None:
+            return [str(name) for name in encoder.get_feature_names_out()]
+        return [f"column {i + 1}" for i in range(self.rows.numbers.shape[1])]
+
+    def looked(self) -> Looked:
+        """What findings are looked for in."""
+        protocol = self.comparison.workings.protocol
+        best = self.comparison.best
+        return Looked(
+            self.codes,
+            self.rows.weight,
+            self.judge.applications,
+            best.scores if self.given_first else best.calibrated,
+            list(protocol.split.tests) if isinstance(protocol, Folds) else None,
+            self.rows.numbers if self.rows.numbers.shape[1] else None,
+            self.rows.groups,
+            self._training_costs(),
+        )
+
+    def _training_costs(self) -> list[float] | None:
+        """What the best system costs on rows that it has learned from, at best."""
+        rows = self.comparison.workings.rows
+        if any(part.estimator is None for part in self.comparison.best.parts):
+            return None
+        if len(rows.y) > TRAINING_ROWS:
+            codes = encode_labels(rows.y)[1]
+            kept = np.sort(np.random.default_rng(0).choice(len(codes), TRAINING_ROWS, replace=False))
+            rows = rows.of_rows(kept)
+        model = self.comparison.model()
+        scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
+        there = Judge.of(rows, self.judge.classes, self.judge.applications)
+        return there.standing(scores, scores).minimum
+
+
+def _scores(system: System, which: str) -> Floats:
+    return system.scores if which == "given" else system.calibrated
+
+
+def _drawn(systems: list[System], most: int) -> list[System]:
+    """The best of each family, and more of the best while there is room, in order."""
+    families: dict[str, System] = {}
+    for system in systems:
+        families.setdefault(system.family if system.family != "outside" else system.name, system)
+    leaders = list(families.values())[:most]
+    others = [system for system in systems if system not in leaders][: most - len(leaders)]
+    return [system for system in systems if system in leaders or system in others]
