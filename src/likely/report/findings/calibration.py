@@ -1,0 +1,142 @@
+"""Findings about what scores say: bad calibration, the wrong sign, nothing at all."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, quoted, systems, unit_cost
+from likely.report.wording import number
+
+__all__ = ["miscalibrated", "worthless", "wrong_sign"]
+
+LOSS, SHARE_LOST = 0.02, 0.1
+"""Calibration loss worth a word: of normalised cost, and as a share of the minimum. Less would change few decisions."""
+
+CLEAR = 3.0
+"""Standard errors beyond which a difference is no chance, where there is no interval: the standard errors are rough."""
+
+
+def miscalibrated(facts: dict[str, Any], looked: Looked) -> Finding | None:
+    """Decisions by the scores cost clearly more than they would by the best threshold."""
+    if facts["kind"] == "scores":
+        return _as_given(facts, looked)
+    lost = _loss(facts["leaderboard"][0], "actual", facts, looked)
+    if lost is None:
+        return None
+    i, is_clear = lost
+    costs = costs_of(facts["leaderboard"][0], facts)[i]
+    said = (
+        f"Calibrated on other rows, the best system's decisions cost {number(costs['actual'])}{cost_at(facts, i)}, "
+        f"where the best {_way(facts)} would cost {number(costs['minimum'])}"
+    )
+    if not is_clear:
+        remedy = "More rows would tell; meanwhile expect a cost between the two."
+        return Finding("miscalibrated", "note", f"{said}. That may be chance.", remedy)
+    remedy = (
+        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate --method isotonic on "
+        "its scores. If the folds hold different kinds of rows, no one map fits them all."
+    )
+    return Finding("miscalibrated", "warning", f"{said}. That is more than chance.", remedy)
+
+
+def _as_given(facts: dict[str, Any], looked: Looked) -> Finding | None:
+    """The same of scores that somebody gave, which were not calibrated here."""
+    losses = [(row, _loss(row, "uncalibrated", facts, looked)) for row in facts["leaderboard"]]
+    clear = [(row, lost[0]) for row, lost in losses if lost is not None and lost[1]]
+    uncertain = [(row, lost[0]) for row, lost in losses if lost is not None and not lost[1]]
+    if not clear and not uncertain:
+        return None
+    row, i = (clear or uncertain)[0]
+    costs, others = costs_of(row, facts)[i], len(clear or uncertain) - 1
+    said = (
+        f"As given, the scores of {quoted(row['name'])} cost {number(costs['uncalibrated'])}{cost_at(facts, i)}, where "
+        f"the best {_way(facts)} would cost {number(costs['minimum'])}" + ("" if clear else "; that may be chance")
+    )
+    said += f". The same holds for {systems(others)} more." if others else "."
+    mended = "" if costs.get("actual") is None else f" Calibrated on other rows they cost {number(costs['actual'])}."
+    remedy = (
+        f"Calibrate them before deciding: likely calibrate SCORES -o OUT --save MAP, or AffineCalibrator.{mended} "
+        "Scores that are no log-likelihood ratios at all, such as posteriors, need it in any case."
+    )
+    return Finding("miscalibrated", "warning" if clear else "note", said, remedy)
+
+
+def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], looked: Looked) -> tuple[int, bool] | None:
+    """The application at which most is clearly lost, or else lost at all, if that is worth a word; and whether it is clear."""
+    found = []
+    for i, costs in enumerate(costs_of(row, facts)):
+        least = costs["minimum"]
+        paid = math.inf if costs[which] is None else costs[which]
+        if least is None or paid - least < max(LOSS, SHARE_LOST * least):
+            continue
+        found.append(
+            (paid > _highest_minimum(costs, unit_cost(looked.applications[i], looked.units)), paid - least, -i)
+        )
+    return (-max(found)[2], max(found)[0]) if found else None
+
+
+def _highest_minimum(costs: dict[str, Any], unit: float) -> float:
+    """How high the minimum may be in truth: it was made small on the rows it is measured on."""
+    interval = costs.get("minimum interval")
+    if interval is not None and interval[1] is not None:
+        return float(max(interval[1], costs["minimum"] + 2 * unit))
+    return float(costs["minimum"] + CLEAR * math.sqrt(costs["minimum"] * unit) + CLEAR * unit)
+
+
+def _way(facts: dict[str, Any]) -> str:
+    return "threshold" if len(facts["classes"]) == 2 else "affine calibration"
+
+
+def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
+    """Scores given for two classes are higher for the class that is not the target."""
+    if facts["kind"] != "scores" or len(facts["classes"]) != 2:
+        return None
+    n, m = (max(1, int(count)) for count in looked.units)
+    chance = math.sqrt((n + m + 1) / (12 * n * m))
+    turned = [each for each in facts["series"] if each["auc"] < 0.5 - CLEAR * chance]
+    if not turned:
+        return None
+    target = quoted(facts["target"])
+    other = next((label for label in labels_of(facts) if label != target), target)
+    others = f" The same holds for {systems(len(turned) - 1)} more." if len(turned) > 1 else ""
+    said = (
+        f"Scores of {quoted(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
+        f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{others}"
+    )
+    remedy = f"Turn the sign of the scores, or name the class they are high for: --positive {other} (positive=)."
+    return Finding("wrong-sign", "warning", said, remedy)
+
+
+def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
+    """Even the best system does no better than deciding without looking."""
+    if wrong_sign(facts, looked) is not None:
+        return None
+    row, n = facts["leaderboard"][0], len(looked.applications)
+    bad = [i for i, costs in enumerate(costs_of(row, facts)) if _may_be_worthless(costs, looked, i)]
+    if not bad:
+        return None
+    costs = costs_of(row, facts)[bad[0]]
+    paid = costs["minimum"] if costs.get("minimum interval") else costs["actual"]
+    where = cost_at(facts, bad[0]) + (f" and {len(bad) - 1} more of the {n} applications" if len(bad) > 1 else "")
+    said = (
+        f"The best system is not told from deciding without looking{where}: it costs {number(paid)}, and 1 is what "
+        "always making the same decision costs."
+    )
+    remedy = (
+        "Nothing is to be gained by other thresholds. Look for columns that say more, more rows of the rare class, or, "
+        "where the prior is extreme, ask whether the costs (--cost-fn, --cost-fp, --costs) are what you mean."
+    )
+    return Finding("worthless", "warning" if len(bad) == n else "note", said, remedy)
+
+
+def _may_be_worthless(costs: dict[str, Any], looked: Looked, i: int) -> bool:
+    """Whether 1, the cost of deciding without looking, is within reach of the least that the system may cost."""
+    which = "minimum" if costs.get("minimum interval") else "actual"
+    if costs.get(which) is None:
+        return True
+    interval = costs.get(f"{which} interval")
+    if interval is not None:
+        return interval[1] is None or interval[1] >= 1
+    unit = unit_cost(looked.applications[i], looked.units)
+    return bool(costs["minimum"] + 2 * math.sqrt(costs["minimum"] * unit) >= 1)
