@@ -62,9 +62,14 @@ class Axis:
         """The coordinate of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
+    def within(self, value: float, room: float = 0.0) -> float:
+        """A value, or the end of the axis nearest to it, made longer by ``room`` times its length both ways."""
+        room *= self.high - self.low
+        return min(max(value, self.low - room), self.high + room)
+
     def inside(self, value: float) -> float:
         """The coordinate of a value, or of the end of the axis that is nearest to it."""
-        return self.at(min(max(value, self.low), self.high))
+        return self.at(self.within(value))
 
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high

@@ -15,6 +15,7 @@ from likely.report.plots.frame import (
     BELOW,
     LEFT,
     RIGHT,
+    SOLID_AND_DASHED,
     TOP,
     WIDTH,
     Entry,
@@ -114,10 +115,13 @@ def bayes_error(series: Sequence[Series]) -> Markup:
     x = replace(x, under=tuple((at, said) for at, said in _PRIORS if x.holds(at)))
     y = linear(0, _HIGHEST_COST, 290, TOP, "Cost, as a multiple of the cost of deciding without looking")
     drawn = [_costs(one["bayes_error"], x, y) for one in series]
-    parts, height = _systems(series, drawn, [""] * len(series), (x, y), ("solid", "dashed"))
+    parts, height = _systems(series, drawn, [""] * len(series), (x, y), ("solid", "dashed"), SOLID_AND_DASHED)
     blind = line(path([(x.start, y.at(1)), (x.end, y.at(1))]), "reference")
-    said = element("text", "deciding without looking", class_="note", x=RIGHT - 4, y=y.at(1) - 5, text_anchor="end")
-    body = (draw_axes(x, y), blind, said, parts, marks("threshold", "minimum", "actual", x=x, y=y))
+    middle = (x.start + x.end) / 2
+    said = element(
+        "text", "deciding without looking", class_="note halo", x=middle, y=y.at(1) - 5, text_anchor="middle"
+    )
+    body = (draw_axes(x, y), blind, parts, said, marks("threshold", "minimum", "actual", x=x, y=y))
     title = "Cost of every application: actual (solid) and least possible (dashed)"
     return picture(
         "bayes-error", *body, title=title, gist=_best_at_even_odds(series), size=(WIDTH, height), axes=(x, y)
@@ -136,6 +140,7 @@ def _systems(
     notes: Sequence[str],
     axes: tuple[Axis, Axis],
     kinds: tuple[str, ...] = ("line",),
+    note: str = "",
 ) -> tuple[Markup, float]:
     """The groups of all systems with their legend, and the height of the picture."""
     x, y = axes
@@ -145,7 +150,7 @@ def _systems(
         Entry(str(one["name"]), kinds, f"series {hue(k)}", note, k)
         for k, (one, note) in enumerate(zip(series, notes, strict=True))
     ]
-    key, height = legend(entries, top)
+    key, height = legend(entries, top, note if entries else "")
     empty = nothing(x, y) if not any("<path" in part for part in drawn) else ""
     return join((*groups, key, empty)), top + height
 

@@ -72,7 +72,7 @@ def _two_directions(facts: Mapping[str, Any], names: Sequence[str], labels: Sequ
     ellipses = _ellipses(facts)
     x, y = _equal_axes(points, ellipses, names)
     classes = [group(*_of_class(k, points, ellipses, x, y), class_=hue(k, "c")) for k in range(len(labels))]
-    key, height = legend(_entries(labels), y.start + BELOW)
+    key, height = legend(_entries(labels), y.start + BELOW, "ellipses: one and two standard deviations")
     return picture(
         "directions",
         draw_axes(x, y),

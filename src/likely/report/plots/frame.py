@@ -14,6 +14,7 @@ from likely.report.svg import Point, element, group, join, number, path, shorten
 __all__ = [
     "LEFT",
     "RIGHT",
+    "SOLID_AND_DASHED",
     "TOP",
     "WIDTH",
     "Entry",
@@ -30,13 +31,15 @@ WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
 """Of a usual plot: the whole, and where its axes begin and end."""
 
 HUES = 12
-LETTER = 6.3
-"""Width of an average letter of 12 units."""
+LETTER = 7.2
+"""Width of an average letter of 12 units, in the widest of the usual sans-serif faces."""
+
+SOLID_AND_DASHED = "solid: actual cost; dashed: the least possible"
 
 BELOW = 44
 """Room under the axes for ticks and title."""
 
-_LINE, _MOST = 18, 24
+_LINE, _MOST, _HALF = 18, 24, (WIDTH - 10) / 2
 
 
 def picture(
@@ -158,21 +161,20 @@ class Entry:
     series: int | None = None
 
 
-def legend(entries: Sequence[Entry], top: float, full: float = WIDTH) -> tuple[Markup, float]:
-    """A legend in one or two columns, and the height it takes."""
+def legend(entries: Sequence[Entry], top: float, note: str = "") -> tuple[Markup, float]:
+    """A legend in one or two columns with a note under it, and the height it takes."""
     shown = list(islice(entries, _MOST))
-    widest = max((min(width(e.name), 60) + width(e.note) for e in shown), default=0)
-    columns = 2 if len(shown) > 1 and 40 + LETTER * widest <= (full - 10) / 2 else 1
+    widest = max((width(shorten(e.name, 60)) + width(e.note) for e in shown), default=0)
+    columns = 2 if len(shown) > 1 and 44 + LETTER * widest <= _HALF else 1
     rows = -(-len(shown) // columns)
     drawn = [
-        _entry(entry, 10 + (full - 10) / 2 * (k // rows), top + 13 + _LINE * (k % rows), (full - 10) / columns)
+        _entry(entry, 10 + _HALF * (k // rows), top + 13 + _LINE * (k % rows), 2 * _HALF / columns)
         for k, entry in enumerate(shown)
     ]
-    if len(entries) > _MOST:
+    notes = [f"… and {len(entries) - _MOST} more"] if len(entries) > _MOST else []
+    for said in [*notes, *[note][: bool(note)]]:
+        drawn.append(element("text", said, class_="note", x=10, y=top + 13 + _LINE * rows))
         rows += 1
-        drawn.append(
-            element("text", f"… and {len(entries) - _MOST} more", class_="note", x=10, y=top - 5 + _LINE * rows)
-        )
     return group(*drawn, class_="legend"), _LINE * rows + 8 * bool(rows)
 
 

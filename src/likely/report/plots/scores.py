@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from likely.report.plots.axes import Axis, finite, linear, percent, plain, probability
+from likely.report.plots.axes import Axis, curve, finite, linear, percent, plain, probability
 from likely.report.plots.curves import VARIANTS, variants
 from likely.report.plots.frame import (
     BELOW,
@@ -94,20 +96,17 @@ def reliability(one_series: Mapping[str, Any], index: int) -> Markup:
     index : int
         Its place there.
     """
-    blocks = {name: of for name, of in one_series["reliability"].items() if of and of["llr"]}
-    reach = _reach(list(blocks.values()))
-    x = linear(-reach, reach, LEFT, RIGHT, "Log-likelihood ratio that the scores claim", 8)
-    y = linear(-reach, reach, TOP + 320, TOP, "Log-likelihood ratio that the rows show", 8)
-    drawn = variants(blocks, lambda of: _blocks(of, x, y))
-    there = [name for name in VARIANTS if name in blocks]
-    entries = [Entry(_SAID[name], ("block w3",), f"{hue(index)} {name}") for name in there]
-    entries.append(Entry("what a calibrated system follows", ("reference",), ""))
-    key, height = legend(entries, y.start + BELOW)
+    blocks = {name: _rows_of(one_series["reliability"].get(name)) for name in VARIANTS}
+    x, y = _ratio_axes([block for each in blocks.values() for block in each])
+    there = [name for name in VARIANTS if blocks[name]]
+    entries = [Entry(_SAID[name], ("block w3",), f"{hue(index)} {name}", _beyond(blocks[name], x)) for name in there]
+    entries.append(Entry("well calibrated", ("reference",), ""))
+    key, height = legend(entries, y.start + BELOW, "the thicker, the more rows; ∞: of one class only" if there else "")
     return picture(
         "reliability",
         draw_axes(x, y),
         line(path([(x.start, y.start), (x.end, y.end)]), "reference"),
-        group(drawn, class_=f"series {hue(index)}", data_series=index),
+        group(variants(blocks, lambda each: _strokes(each, x, y)), class_=f"series {hue(index)}", data_series=index),
         Markup("") if there else nothing(x, y),
         key,
         marks("threshold", x=x, y=y),
@@ -120,40 +119,60 @@ def reliability(one_series: Mapping[str, Any], index: int) -> Markup:
     )
 
 
-def _reach(blocks: Sequence[Mapping[str, Any]]) -> float:
-    """How far the axes go both ways: as far as claims and shown ratios, but claims alone do not take them far."""
-    shown = max((abs(v) for of in blocks for v in finite(of["llr"])), default=0.0)
-    claimed = max((abs(v) for of in blocks for v in finite([*of["low"], *of["high"]])), default=0.0)
-    return max(min(max(shown, claimed), max(1.5 * shown, _MOST_REACH)), _LEAST_REACH) * 1.05
+class _Block(NamedTuple):
+    """Scores from low to high, the ratio they show, and the rows that they are."""
+
+    low: float
+    high: float
+    llr: float
+    rows: float
 
 
-def _blocks(of: Mapping[str, Any], x: Axis, y: Axis) -> Markup:
+def _rows_of(of: Mapping[str, Any] | None) -> list[_Block]:
+    """The blocks of one calibration, with infinities for None."""
+    columns = [(of or {}).get(name) or [] for name in ("low", "high", "llr", "targets", "nontargets")]
+    found = []
+    for low, high, llr, targets, nontargets in zip(*columns, strict=True):
+        t, n = targets or 0.0, nontargets or 0.0
+        shown = llr if llr is not None else math.inf if t > n else -math.inf
+        found.append(_Block(-math.inf if low is None else low, math.inf if high is None else high, shown, t + n))
+    return found
+
+
+def _ratio_axes(blocks: Sequence[_Block]) -> tuple[Axis, Axis]:
+    """Axes of the same range both ways: as far as the ratios shown and claimed, but claims alone do not take it far."""
+    shown = max((abs(block.llr) for block in blocks if math.isfinite(block.llr)), default=0.0)
+    claimed = max((abs(v) for block in blocks for v in (block.low, block.high) if math.isfinite(v)), default=0.0)
+    reach = 1.08 * max(min(max(shown, claimed), max(1.5 * shown, _MOST_REACH)), _LEAST_REACH)
+    x = linear(-reach, reach, LEFT, RIGHT, "Log-likelihood ratio that the scores claim", 8)
+    y = linear(-reach, reach, TOP + 320, TOP, "Log-likelihood ratio that the rows show", 8)
+    inner = [(value, said) for value, said in y.ticks if min(y.at(value) - y.end, y.start - y.at(value)) > 14]
+    return x, replace(y, ticks=((-reach, "−∞"), *inner, (reach, "∞")))
+
+
+def _strokes(blocks: Sequence[_Block], x: Axis, y: Axis) -> Markup:
     """A thin line through all blocks, and on it a stroke for each, of one of a few widths."""
-    weights = [(t or 0) + (n or 0) for t, n in zip(of["targets"], of["nontargets"], strict=True)]
-    total = sum(weights) or 1
-    pieces = [_piece(of, k, x, y) for k in range(len(weights))]
-    by_width = [
-        line(path(*(p for p, w in zip(pieces, weights, strict=True) if least <= w / total < most)), f"block {name}")
-        for (most, name), least in zip(_WIDTHS, (-1.0, *(most for most, _ in _WIDTHS)), strict=False)
-    ]
-    return join((line(path([point for piece in pieces for point in piece]), "thread"), *by_width))
+    ends = [(x.within(end, 10), y.within(block.llr)) for block in blocks for end in (block.low, block.high)]
+    drawn = {name: "" for _, name in _WIDTHS}
+    total = sum(block.rows for block in blocks) or 1.0
+    for block, *pair in zip(blocks, ends[::2], ends[1::2], strict=True):
+        name = next(name for most, name in _WIDTHS if block.rows / total < most)
+        drawn[name] += curve(x, y, *zip(*pair, strict=True))
+    thread = line(curve(x, y, *zip(*ends, strict=True)), "thread")
+    return thread + join(line(d, f"block {name}") for name, d in drawn.items())
 
 
-def _piece(of: Mapping[str, Any], k: int, x: Axis, y: Axis) -> list[tuple[float, float]]:
-    shown = of["llr"][k]
-    if shown is None:
-        only_targets = (of["targets"][k] or 0) > (of["nontargets"][k] or 0)
-        shown = y.high if only_targets else y.low
-    ends = (x.low if of["low"][k] is None else of["low"][k], x.high if of["high"][k] is None else of["high"][k])
-    return [(x.inside(end), y.inside(shown)) for end in ends]
+def _beyond(blocks: Sequence[_Block], x: Axis) -> str:
+    """What share of the rows claims more than the axis shows."""
+    total = sum(block.rows for block in blocks)
+    out = sum(block.rows for block in blocks if block.low > x.high or block.high < x.low)
+    return f"({percent(out / total)} of the rows beyond)" if out and total else ""
 
 
-def _distance(name: str, of: Mapping[str, Any]) -> str:
-    """How far claims lie from what is shown, in the mean over the rows of blocks that show a finite ratio."""
-    total, apart = 0.0, 0.0
-    for low, high, shown, t, n in zip(*(of[k] for k in ("low", "high", "llr", "targets", "nontargets")), strict=True):
-        if None not in (low, high, shown, t, n):
-            total += t + n
-            apart += (t + n) * abs((low + high) / 2 - shown)
-    said = f"lie {plain(apart / total, 2)} from what the rows show on average" if total else "show no finite ratio"
-    return f"Scores {_SAID.get(name, name)} {said}."
+def _distance(name: str, blocks: Sequence[_Block]) -> str:
+    """How far claims lie from what is shown, in the mean over the rows of blocks where both are finite."""
+    known = [b for b in blocks if b.rows and all(map(math.isfinite, b))]
+    if not known:
+        return f"Scores {_SAID[name]} show no finite ratio."
+    apart = sum(b.rows * abs((b.low + b.high) / 2 - b.llr) for b in known) / sum(b.rows for b in known)
+    return f"Scores {_SAID[name]} lie {plain(apart, 2)} from what the rows show, on average."
