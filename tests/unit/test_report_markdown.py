@@ -146,6 +146,7 @@ def test_all_parts_are_told_in_order():
         "1,234 rows of mine, 5 folds, by minimum. The target is yes.",
         "- **warning: tiny class.** no is small. *Get more.*",
         "| mine | 0.1 | 10 | 1 |  | -0.105 |",
+        "|  | system | minimum at mine | calibrated at mine | as given at mine | Cllr | least Cllr | p |",
         "| 1 | mine | 0.200 [0.100, 0.300] | 0.250 [0.100, ∞] | ∞ | 0.000123 | 0.200 |  |",
         "| 2 | other | 0.200 | 0.250 | ∞ | ∞ | 0.200 | 0.500 |",
         "| mine | 0.310 | 0.350 | ∞ |",
@@ -176,7 +177,7 @@ def test_a_line_of_a_grid_without_other_settings_has_no_name():
     }
     text = markdown(facts_of(["no", "yes"], grids=[grid | {"values": ["a"]}]))
 
-    assert "| λ | minimum | actual |" in text
+    assert "| λ | minimum | calibrated |" in text
 
 
 def test_ten_classes_have_their_priors_and_their_table():

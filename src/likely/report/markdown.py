@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from likely.report.wording import number
+
 __all__ = ["markdown"]
 
 LONG, LONGEST = 60, 2000
@@ -13,6 +15,9 @@ LONG, LONGEST = 60, 2000
 
 MOST_CLASSES, MOST_MISTAKES = 12, 10
 """Of more classes than this, the most frequent mistakes are shown, and not the whole table."""
+
+KINDS = {"minimum": "minimum", "actual": "calibrated", "uncalibrated": "as given"}
+"""Costs of a system, and what they are called."""
 
 SHARES = (0.5, 0.9, 0.99)
 """Shares of the variance that principal components are counted for."""
@@ -112,7 +117,6 @@ def _leaderboard(facts: dict[str, Any]) -> list[str]:
     """Costs at each application with intervals: at best, calibrated, and by the scores as they are."""
     board = facts["leaderboard"]
     names = list(board[0]["costs"]) if board else []
-    kinds = ["minimum", "actual", "uncalibrated"]
     header = [
         "",
         "system",
@@ -125,9 +129,9 @@ def _leaderboard(facts: dict[str, Any]) -> list[str]:
         [
             str(row["place"]),
             _name(row["name"]),
-            *(_within(row["costs"][name], kind) for name in names for kind in kinds),
+            *(_within(row["costs"][name], kind) for name in names for kind in KINDS),
             _within(row, "cllr"),
-            _cost(row["min_cllr"]),
+            number(row["min_cllr"]),
             _number(row["p_value"]),
         ]
         for row in board
@@ -140,9 +144,9 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
     if not evaluation:
         return []
     names = [_name(application["name"]) for application in facts["applications"]]
-    header = ["system", *(f"{kind} at {name}" for kind in ("minimum", "actual") for name in names), "Cllr"]
+    header = ["system", *(f"{said} at {name}" for said in ("minimum", "calibrated") for name in names), "Cllr"]
     rows = [
-        [_name(s["name"]), *map(_cost, s["minimum"]), *map(_cost, s["actual"]), _cost(s["cllr"])]
+        [_name(s["name"]), *map(number, s["minimum"]), *map(number, s["actual"]), number(s["cllr"])]
         for s in evaluation["systems"]
     ]
     title, *table = _table("On the evaluation rows", header, rows)
@@ -186,7 +190,7 @@ def _grid(grid: dict[str, Any]) -> list[str]:
     """Costs of a family against its setting, the mean over applications."""
     lines, parameter = grid["lines"], _name(grid["parameter"])
     named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
-    header = [parameter, *(f"{kind}{name}" for name in named for kind in ("minimum", "actual"))]
+    header = [parameter, *(f"{said}{name}" for name in named for said in ("minimum", "calibrated"))]
     rows = [
         [_setting(value), *(_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
         for at, value in enumerate(grid["values"])
@@ -251,19 +255,13 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 def _within(values: dict[str, Any], key: str) -> str:
     """A cost with its interval, if it has one; an end that has no number is infinite."""
     interval = values.get(f"{key} interval")
-    ends = f" [{', '.join(map(_cost, interval))}]" if interval else ""
-    return _cost(values[key]) + ends if key in values else ""
-
-
-def _cost(value: float | None) -> str:
-    return "∞" if value is None else _number(value)
+    ends = f" [{', '.join(map(number, interval))}]" if interval else ""
+    return number(values[key]) + ends if key in values else ""
 
 
 def _number(value: float | None) -> str:
-    """What was measured, with three digits after the point, or as many as make three."""
-    if value is None:
-        return ""
-    return f"{value:.3f}" if value == 0 or 0.001 <= abs(value) < 1000 else f"{value:.3g}"
+    """A number, or nothing where there is none."""
+    return "" if value is None else number(value)
 
 
 def _amount(value: float | None) -> str:
