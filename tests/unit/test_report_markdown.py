@@ -218,6 +218,15 @@ def test_parts_that_are_not_there_are_left_out():
     assert titles == ["# Systems of mine", "## Applications", "## Leaderboard", "## Classes"]
 
 
+def test_a_table_without_rows_is_left_out_and_what_is_said_of_it_stays():
+    columns = {"rows": 5, "of": 9, "n_columns": 2, "histograms": [], "explained_variance": [], "directions": None}
+    text = markdown(facts_of(["no", "yes"], columns=columns, evaluation={"verdict": "It stands.", "systems": []}))
+
+    assert "On 5 of 9 rows." in text
+    assert "## Columns" not in text
+    assert "## On the evaluation rows\n\nIt stands.\n\n## Decisions" in text
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_names_stay_text(kind):
     name = HOSTILE[kind]

@@ -117,14 +117,8 @@ def _leaderboard(facts: dict[str, Any]) -> list[str]:
     """Costs at each application with intervals: at best, calibrated, and by the scores as they are."""
     board = facts["leaderboard"]
     names = list(board[0]["costs"]) if board else []
-    header = [
-        "",
-        "system",
-        *(f"{kind} at {_name(name)}" for name in names for kind in kinds),
-        "Cllr",
-        "least Cllr",
-        "p",
-    ]
+    costs = [f"{said} at {_name(name)}" for name in names for said in KINDS.values()]
+    header = ["", "system", *costs, "Cllr", "least Cllr", "p"]
     rows = [
         [
             str(row["place"]),
@@ -149,8 +143,8 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
         [_name(s["name"]), *map(number, s["minimum"]), *map(number, s["actual"]), number(s["cllr"])]
         for s in evaluation["systems"]
     ]
-    title, *table = _table("On the evaluation rows", header, rows)
-    return [title, "", _said(evaluation["verdict"]), *table]
+    title = "On the evaluation rows"
+    return [f"## {title}", "", _said(evaluation["verdict"]), *_table(title, header, rows)[1:]]
 
 
 def _confusions(facts: dict[str, Any]) -> list[str]:
@@ -167,9 +161,8 @@ def _confusion(title: str, labels: list[str], counts: list[list[float]]) -> list
     """Decisions counted by truth, with the rejected where there are any."""
     width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
     header = ["truth", *labels, "rejected"][: width + 1]
-    return _table(
-        title, header, [[label, *map(_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
-    )
+    rows = [[label, *map(_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
+    return _table(title, header, rows)
 
 
 def _mistakes(title: str, labels: list[str], counts: list[list[float]]) -> list[str]:
@@ -212,10 +205,10 @@ def _columns(columns: dict[str, Any] | None) -> list[str]:
     found = columns["histograms"]
     rows = [[_name(c["name"]), _number(c["separation"]), _number(c["missing"])] for c in found]
     header = ["column", "share of variance between classes", "missing"]
-    title, *table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
+    table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
     looked = f"On {columns['rows']:,} of {columns['of']:,} rows." if columns["rows"] < columns["of"] else ""
     said = [*([looked] if looked else []), *_components(columns.get("explained_variance") or [])]
-    return [title, *table, *(["", " ".join(said)] if said else []), *_directions(columns.get("directions"))]
+    return [*table, *(["", " ".join(said)] if said else []), *_directions(columns.get("directions"))]
 
 
 def _components(shares: Sequence[float]) -> list[str]:
@@ -235,11 +228,8 @@ def _directions(directions: dict[str, Any] | None) -> list[str]:
 
 
 def _versions(versions: dict[str, Any]) -> list[str]:
-    return (
-        ["Made with " + ", ".join(f"{_name(name)} {_name(it)}" for name, it in versions.items()) + "."]
-        if versions
-        else []
-    )
+    said = ", ".join(f"{_name(name)} {_name(version)}" for name, version in versions.items())
+    return [f"Made with {said}."] if said else []
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:
