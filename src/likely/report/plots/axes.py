@@ -134,8 +134,14 @@ def plain(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in percent."""
-    return "unknown" if share is None else f"{plain(100 * share)} %"
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.12345), percent(0.000625), percent(1.0)
+    ('12.3 %', '0.062 %', '100 %')
+    """
+    return "unknown" if share is None else f"{plain(100 * share, 3 if share >= 0.01 else 2)} %"
 
 
 def _large(value: float, digits: int) -> str:

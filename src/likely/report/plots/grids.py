@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from likely.report.plots.axes import Axis, categories, curve, finite, linear, plain, spread
+from likely.report.plots.axes import Axis, categories, curve, finite, linear, plain
 from likely.report.plots.frame import (
     BELOW,
     LEFT,
@@ -79,8 +79,9 @@ def _cost_axis(lines: Sequence[Mapping[str, Any]]) -> Axis:
     actual = [finite(one.get("actual") or []) for one in lines]
     low, high = min(minima), max(minima)
     seen = max([2 * high - low, 1.1 * high, *(1.05 * min(costs) for costs in actual if costs)])
-    top = min(seen, max([high, *(cost for costs in actual for cost in costs)]))
-    return spread(low - 0.15 * (top - low), top, 240, TOP, "Mean cost over the applications", 5)
+    most = max([high, *(cost for costs in actual for cost in costs)])
+    top = most if most - low < 1.5 * (seen - low) else seen
+    return linear(low - 0.18 * (top - low), top, 240, TOP, "Mean cost over the applications", 5)
 
 
 def _minima(lines: Sequence[Mapping[str, Any]]) -> list[tuple[float, int, int]]:

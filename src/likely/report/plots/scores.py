@@ -33,7 +33,7 @@ __all__ = ["histogram", "reliability"]
 
 _CLAIMS = {"given": "Score, as given", "calibrated": "Log-likelihood ratio, calibrated"}
 _SAID = {"given": "as given", "calibrated": "calibrated"}
-_LEAST_REACH, _MOST_REACH = 2.0, 6.0
+_LEAST_REACH, _MOST_REACH = 2.0, 4.0
 _WIDTHS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (2.0, "w4"))
 """Up to which share of the rows a block has which width."""
 
@@ -143,7 +143,7 @@ def _ratio_axes(blocks: Sequence[_Block]) -> tuple[Axis, Axis]:
     """Axes of the same range both ways: as far as the ratios shown and claimed, but claims alone do not take it far."""
     shown = max((abs(block.llr) for block in blocks if math.isfinite(block.llr)), default=0.0)
     claimed = max((abs(v) for block in blocks for v in (block.low, block.high) if math.isfinite(v)), default=0.0)
-    reach = 1.08 * max(min(max(shown, claimed), max(1.5 * shown, _MOST_REACH)), _LEAST_REACH)
+    reach = 1.08 * max(min(max(shown, claimed), 2 * max(shown, _MOST_REACH)), _LEAST_REACH)
     x = linear(-reach, reach, LEFT, RIGHT, "Log-likelihood ratio that the scores claim", 8)
     y = linear(-reach, reach, TOP + 320, TOP, "Log-likelihood ratio that the rows show", 8)
     inner = [(value, said) for value, said in y.ticks if min(y.at(value) - y.end, y.start - y.at(value)) > 14]

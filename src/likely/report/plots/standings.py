@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from markupsafe import Markup
 
 from likely.report.plots.axes import Axis, finite, plain, spread
-from likely.report.plots.frame import (
-    BELOW,
-    LETTER,
-    RIGHT,
-    WIDTH,
-    draw_axes,
-    line,
-    nothing,
-    picture,
-)
-from likely.report.svg import element, group, path, shorten, whole
+from likely.report.plots.frame import BELOW, LETTER, RIGHT, WIDTH, draw_axes, line, nothing, picture
+from likely.report.svg import element, group, path, shorten, whole, width
 
 __all__ = ["standings"]
 
-_ROW, _NAMES = 22, 158
+Row: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A system's name and its costs."""
+
+_ROW, _TOP, _WIDEST_NAMES = 22, 12, 210
 _HIGHEST_COST = 1.2
 """Costs above are drawn on the edge, so that one bad system does not squeeze all others."""
 
@@ -44,87 +36,83 @@ def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: 
         A number for each plot of this kind on one page, for its ids.
     """
     rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:most]]
-    bottom = 12 + _ROW * max(len(rows), 1)
-    x = _cost_axis([cost for _, costs in rows for cost in _drawn_costs(costs)])
-    y = Axis(-0.5, max(len(rows), 1) - 0.5, bottom, 12)
-    drawn = [_standing(name, costs, x, 12 + _ROW * (k + 0.5)) for k, (name, costs) in enumerate(rows)]
-    key, height = _dots(bottom + BELOW)
+    bottom = _TOP + _ROW * max(len(rows), 1)
+    x = _cost_axis(rows)
+    y = Axis(0, 1, bottom, _TOP)
+    drawn = [_standing(name, costs, x, _TOP + _ROW * (k + 0.5)) for k, (name, costs) in enumerate(rows)]
     return picture(
         "standings",
         draw_axes(x, y),
-        line(path([(x.at(1), y.start), (x.at(1), y.end)]) if x.holds(1) and x.high > 1 else "", "reference"),
+        line(path([(x.at(1), y.start), (x.at(1), y.end)]) if x.high > 1 else "", "reference"),
         *drawn,
-        key if rows else nothing(x, y),
+        _key(bottom + BELOW + 9) if rows else nothing(x, y, "no system"),
         title=f"Costs of the systems at {whole(application)}",
         gist=_leader(rows),
-        size=(WIDTH, bottom + BELOW + height),
+        size=(WIDTH, bottom + BELOW + 26),
         axes=(x, y),
         key=f"standings-{index}",
     )
 
 
-def _drawn_costs(costs: Mapping[str, Any]) -> list[float]:
-    return finite([costs.get("minimum"), costs.get("actual"), *(costs.get("actual interval") or [])])
-
-
-def _cost_axis(costs: Sequence[float]) -> Axis:
-    high = min(max(costs, default=1.0), _HIGHEST_COST)
-    title = "Cost (1: deciding without looking)"
-    return replace(spread(0, high or 1.0, _NAMES, RIGHT, count=6), title=title)
+def _cost_axis(rows: Sequence[Row]) -> Axis:
+    """From 0 to the highest cost drawn, beside a column as wide as the names."""
+    drawn = [
+        cost
+        for _, costs in rows
+        for cost in finite([costs.get("minimum"), costs.get("actual"), *(costs.get("actual interval") or [])])
+    ]
+    high = min(max(drawn, default=0.0) or 1.0, _HIGHEST_COST)
+    names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _WIDEST_NAMES)
+    return spread(0, high, names, RIGHT, "Cost (1: deciding without looking)", 6 if names < 150 else 4)
 
 
 def _standing(name: str, costs: Mapping[str, Any], x: Axis, y: float) -> Markup:
     """A row: the name, the way from the minimum to the actual cost, and the actual's interval."""
-    least, actual, interval = costs.get("minimum"), costs.get("actual"), costs.get("actual interval")
-    said = f"{whole(name)}: minimum {plain(least)}, actual {plain(actual)}"
-    parts = [element("title", said), _name(name, y)]
-    if interval:
-        ends = [x.inside(math.inf if end is None else end) for end in interval]
-        parts.append(line(path([(end, y) for end in ends], *([(end, y - 4), (end, y + 4)] for end in ends)), "whisker"))
+    least, actual = costs.get("minimum"), costs.get("actual")
+    said = shorten(name, (x.start - 14) / LETTER)
+    parts = [
+        element("title", f"{whole(name)}: least possible {plain(least)}, actual {plain(actual)}"),
+        element("text", said, class_="name", x=x.start - 10, y=y + 4, text_anchor="end"),
+    ]
     if least is not None:
         parts.append(line(path([(x.inside(least), y), (_reached(actual, x), y)]), "bar"))
-        parts.append(element("circle", class_="dot minimum", cx=x.inside(least), cy=y, r=4))
-    parts.append(_actual_dot(actual, x, y))
+    if costs.get("actual interval"):
+        low, high = costs["actual interval"]
+        parts.append(_whisker(_reached(low, x), _reached(high, x), y))
+    if least is not None:
+        parts.append(_dot("minimum", x.inside(least), y))
+    if "actual" in costs:
+        parts.append(_dot("actual", _reached(actual, x), y, beyond=actual is None or actual > x.high))
     return group(*parts, class_="row")
-
-
-def _actual_dot(actual: float | None, x: Axis, y: float) -> Markup:
-    """A dot, or an arrow where the cost lies beyond the axis."""
-    at = _reached(actual, x)
-    if actual is not None and x.holds(actual):
-        return element("circle", class_="dot actual", cx=at, cy=y, r=4)
-    return element("path", class_="dot actual", d=path([(at - 3, y - 5), (at + 5, y), (at - 3, y + 5)], close=True))
 
 
 def _reached(cost: float | None, x: Axis) -> float:
     return x.end if cost is None else x.inside(cost)
 
 
-def _name(name: str, y: float) -> Markup:
-    letters = (_NAMES - 16) / LETTER
-    return element("text", shorten(name, letters), class_="name", x=_NAMES - 10, y=y + 4, text_anchor="end")
+def _whisker(low: float, high: float, y: float) -> Markup:
+    """A line with ends; nothing where all of it lies beyond the axis."""
+    ends = [[(end, y - 4), (end, y + 4)] for end in (low, high)]
+    return line(path([(low, y), (high, y)], *ends) if low < high else "", "whisker")
 
 
-def _dots(top: float) -> tuple[Markup, float]:
+def _dot(kind: str, x: float, y: float, beyond: bool = False) -> Markup:
+    """A dot, or an arrow where the cost lies beyond the axis."""
+    if beyond:
+        return element("path", class_=f"dot {kind}", d=path([(x - 3, y - 5), (x + 5, y), (x - 3, y + 5)], close=True))
+    return element("circle", class_=f"dot {kind}", cx=x, cy=y, r=4)
+
+
+def _key(y: float) -> Markup:
     """What the marks of a row are."""
-    places = ((_NAMES - 148, "minimum", "least possible"), (_NAMES - 36, "actual", "actual"))
-    parts = []
-    for x, kind, said in places:
-        parts += [
-            element("circle", class_=f"dot {kind}", cx=x + 8, cy=top + 9, r=4),
-            element("text", said, x=x + 18, y=top + 13),
-        ]
-    whisker = line(
-        path([(232, top + 9), (256, top + 9)], [(232, top + 5), (232, top + 13)], [(256, top + 5), (256, top + 13)]),
-        "whisker",
-    )
-    return group(*parts, whisker, element("text", "interval of the actual", x=264, y=top + 13), class_="legend"), 26
+    said = ((26, "least possible"), (152, "actual"), (262, "interval of the actual"))
+    words = [element("text", words, x=x, y=y + 4) for x, words in said]
+    return group(_dot("minimum", 16, y), _dot("actual", 142, y), _whisker(226, 254, y), *words, class_="legend")
 
 
-def _leader(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def _leader(rows: Sequence[Row]) -> str:
     if not rows:
         return "No system."
     name, costs = rows[0]
-    return (
-        f"First: {whole(name)}, actual cost {plain(costs.get('actual'))}, least possible {plain(costs.get('minimum'))}."
-    )
+    actual, least = plain(costs.get("actual")), plain(costs.get("minimum"))
+    return f"First: {whole(name)}, actual cost {actual}, least possible {least}."
