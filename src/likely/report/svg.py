@@ -66,7 +66,7 @@ def shorten(text: str, room: float) -> str:
     Examples
     --------
     >>> shorten("gaussian, tied, of 10 principal components", 20)
-    'gaussian, … mponents'
+    'gaussian, t…omponents'
     """
     text = whole(text)
     if width(text) <= room:
@@ -113,8 +113,8 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(3.04), number(-0.01), number(2.55), number(7)
-    ('3', '0', '2.5', '7')
+    >>> number(3.04), number(-0.01), number(-0.5), number(7)
+    ('3', '0', '-.5', '7')
     """
     return _tenths(round(10 * value))
 

@@ -76,7 +76,7 @@ class Axis:
 
     def told(self) -> str:
         """What the script reads: both values, both coordinates."""
-        return f"{self.low:.6g} {self.high:.6g} {self.start:g} {self.end:g}"
+        return f"{self.low:.9g} {self.high:.9g} {self.start:g} {self.end:g}"
 
 
 def linear(low: float, high: float, start: float, end: float, title: str = "", count: int = 6) -> Axis:
@@ -108,7 +108,7 @@ def span(low: float, high: float) -> Point:
     """A range that is not empty around two values that may be the same."""
     low, high = (max(-_FAR, min(_FAR, float(value))) for value in (low, high))
     size = max(abs(low), abs(high))
-    if high - low > 1e-9 * size:
+    if high - low > max(1e-9 * size, 1e-200):
         return low, high
     half = size / 2 if size > 1e-200 else 0.5
     return low - half, high + half

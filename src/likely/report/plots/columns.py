@@ -9,11 +9,25 @@ from typing import Any
 from markupsafe import Markup
 
 from likely.report.plots.axes import Axis, curve, finite, linear, percent, probability
-from likely.report.plots.frame import BELOW, LEFT, LETTER, RIGHT, TOP, WIDTH, draw_axes, hue, line, nothing, picture
+from likely.report.plots.frame import (
+    BELOW,
+    LEFT,
+    LETTER,
+    RIGHT,
+    TOP,
+    WIDTH,
+    class_entries,
+    draw_axes,
+    hue,
+    legend,
+    line,
+    nothing,
+    picture,
+)
 from likely.report.plots.outlines import outline, shares
 from likely.report.svg import element, group, path, shorten, whole
 
-__all__ = ["column_histogram", "correlation", "explained_variance"]
+__all__ = ["class_key", "column_histogram", "correlation", "explained_variance"]
 
 _SMALL = 220
 _NAMES = 134
@@ -55,6 +69,19 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
         axes=(x, y),
         key=f"column-{index}",
     )
+
+
+def class_key(class_labels: Sequence[str]) -> Markup:
+    """The legend of all histograms of columns.
+
+    Parameters
+    ----------
+    class_labels : sequence of str
+        In class order.
+    """
+    key, height = legend(class_entries(class_labels), 4)
+    gist = f"{len(class_labels)} classes."
+    return picture("class-key", key, title="Colours of the classes", gist=gist, size=(WIDTH, max(height, 10)))
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
@@ -141,7 +168,7 @@ def explained_variance(shares: Sequence[float | None]) -> Markup:
         Cumulative.
     """
     x = linear(1, max(len(shares), 2), LEFT, RIGHT, "Principal components", 8)
-    x = replace(x, ticks=tuple((at, said) for at, said in x.ticks if at == round(at)))
+    x = replace(x, ticks=tuple((at, f"{at:.0f}") for at, _ in x.ticks if at == round(at)))
     y = replace(probability(1, 220, TOP, "Variance kept (%)"), high=1.0)
     counted = range(1, len(shares) + 1)
     enough = next((k for k, share in zip(counted, shares, strict=True) if share is not None and share >= _KEPT), None)

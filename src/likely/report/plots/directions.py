@@ -16,7 +16,7 @@ from likely.report.plots.frame import (
     RIGHT,
     TOP,
     WIDTH,
-    Entry,
+    class_entries,
     draw_axes,
     hue,
     legend,
@@ -53,7 +53,7 @@ def _one_direction(of: Mapping[str, Any], names: Sequence[str], labels: Sequence
     x = linear(of["low"], of["high"], LEFT, RIGHT, names[0] if names else "", 8)
     y = probability(most or 1, 240, TOP, "Rows of each class (%)")
     shapes = [outline(each, x, y, f"area line {hue(k, 'c')}") for k, each in enumerate(by_class)]
-    key, height = legend(_entries(labels), y.start + BELOW)
+    key, height = legend(class_entries(labels), y.start + BELOW)
     return picture(
         "directions",
         draw_axes(x, y),
@@ -72,7 +72,7 @@ def _two_directions(facts: Mapping[str, Any], names: Sequence[str], labels: Sequ
     ellipses = _ellipses(facts)
     x, y = _equal_axes(points, ellipses, names)
     classes = [group(*_of_class(k, points, ellipses, x, y), class_=hue(k, "c")) for k in range(len(labels))]
-    key, height = legend(_entries(labels), y.start + BELOW, "ellipses: one and two standard deviations")
+    key, height = legend(class_entries(labels, "fill"), y.start + BELOW, "ellipses: one and two standard deviations")
     return picture(
         "directions",
         draw_axes(x, y),
@@ -84,10 +84,6 @@ def _two_directions(facts: Mapping[str, Any], names: Sequence[str], labels: Sequ
         size=(WIDTH, y.start + BELOW + height),
         axes=(x, y),
     )
-
-
-def _entries(labels: Sequence[str]) -> list[Entry]:
-    return [Entry(str(label), ("area",), hue(k, "c")) for k, label in enumerate(labels)]
 
 
 Ellipse = tuple[float, float, float, float, float]

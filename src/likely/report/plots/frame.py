@@ -39,7 +39,7 @@ SOLID_AND_DASHED = "solid: actual cost; dashed: the least possible"
 BELOW = 44
 """Room under the axes for ticks and title."""
 
-_LINE, _MOST, _HALF = 18, 24, (WIDTH - 10) / 2
+_LINE, _MOST, _HALF, _BOLD = 18, 24, (WIDTH - 10) / 2, 8.2
 
 
 def picture(
@@ -97,12 +97,13 @@ def draw_axes(x: Axis, y: Axis) -> Markup:
     below += [element("text", said, x=x.at(value), y=y.start + 31, class_="note") for value, said in x.under]
     beside = [element("text", said, x=x.start - 6, y=y.at(value) + 4) for value, said in y.ticks]
     lower = y.start + (51 if x.under else 36)
+    middle = min((x.start + x.end) / 2, x.end + 8 - _BOLD * width(x.title) / 2)
     return group(
         element("path", class_="grid", d=path(*across, *up)),
         element("path", class_="axis", d=path([(x.start, y.start), (x.end, y.start)])),
         group(*below, class_="tick", text_anchor="middle"),
         group(*beside, class_="tick", text_anchor="end"),
-        element("text", x.title, class_="label", x=(x.start + x.end) / 2, y=lower, text_anchor="middle"),
+        element("text", x.title, class_="label", x=middle, y=lower, text_anchor="middle"),
         element("text", y.title, class_="label", x=4, y=y.end - 12),
         class_="axes",
     )
@@ -146,7 +147,7 @@ class Entry:
     name : str
         Of anybody's choice, shortened where it is long.
     kinds : tuple of str
-        The strokes shown beside it, one under the other; ``area`` is a square.
+        The strokes shown beside it, one under the other; ``area`` and ``fill`` are squares.
     classes : str
     note : str
         Said after the name, never shortened.
@@ -159,6 +160,11 @@ class Entry:
     classes: str
     note: str = ""
     series: int | None = None
+
+
+def class_entries(labels: Sequence[str], kind: str = "area") -> list[Entry]:
+    """The lines of a legend of the classes of the data."""
+    return [Entry(str(label), (kind,), hue(k, "c")) for k, label in enumerate(labels)]
 
 
 def legend(entries: Sequence[Entry], top: float, note: str = "") -> tuple[Markup, float]:
@@ -193,8 +199,9 @@ def _entry(entry: Entry, x: float, y: float, room: float) -> Markup:
 
 
 def _samples(kinds: tuple[str, ...]) -> list[Markup]:
-    if kinds == ("area",):
-        return [element("rect", class_="area line", x=6, y=-10, width=14, height=11)]
+    if kinds in (("area",), ("fill",)):
+        kind = "area line" if kinds == ("area",) else "fill"
+        return [element("rect", class_=kind, x=6, y=-10, width=14, height=11)]
     first = -4 - 2.5 * (len(kinds) - 1)
     return [
         element("path", class_=kind, d=path([(0, first + 5 * k), (26, first + 5 * k)])) for k, kind in enumerate(kinds)

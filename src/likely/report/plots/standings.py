@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from markupsafe import Markup
 
-from likely.report.plots.axes import Axis, finite, plain, spread
+from likely.report.plots.axes import Axis, finite, linear, plain
 from likely.report.plots.frame import BELOW, LETTER, RIGHT, WIDTH, draw_axes, line, nothing, picture
 from likely.report.svg import element, group, path, shorten, whole, width
 
@@ -63,7 +63,7 @@ def _cost_axis(rows: Sequence[Row]) -> Axis:
     ]
     high = min(max(drawn, default=0.0) or 1.0, _HIGHEST_COST)
     names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _WIDEST_NAMES)
-    return spread(0, high, names, RIGHT, "Cost (1: deciding without looking)", 6 if names < 150 else 4)
+    return linear(0, high, names, RIGHT, "Cost (1: deciding without looking)", 6 if names < 150 else 4)
 
 
 def _standing(name: str, costs: Mapping[str, Any], x: Axis, y: float) -> Markup:
