@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from scipy.stats import norm
+
 from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, quoted, systems, unit_cost
 from likely.report.wording import number
 
@@ -12,6 +14,9 @@ __all__ = ["miscalibrated", "worthless", "wrong_sign"]
 
 LOSS, SHARE_LOST = 0.02, 0.1
 """Calibration loss worth a word: of normalised cost, and as a share of the minimum. Less would change few decisions."""
+
+SIGNIFICANT, QUANTILE = 0.05, 1.96
+"""Chance below which a difference is taken for one, and standard errors on either side of a 95 % interval."""
 
 CLEAR = 3.0
 """Standard errors beyond which a difference is no chance, where there is no interval: the standard errors are rough."""
@@ -63,7 +68,7 @@ def _as_given(facts: dict[str, Any], looked: Looked) -> Finding | None:
 
 
 def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], looked: Looked) -> tuple[int, bool] | None:
-    """The application at which most is clearly lost, or else lost at all, if that is worth a word; and whether it is clear."""
+    """The application at which most is lost, clearly if at any; whether clearly; None if it is not worth a word."""
     found = []
     for i, costs in enumerate(costs_of(row, facts)):
         least = costs["minimum"]
@@ -109,34 +114,42 @@ def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
 
 
 def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
-    """Even the best system does no better than deciding without looking."""
+    """Even the best system does no better than deciding without looking, or than the best of so many would by chance."""
     if wrong_sign(facts, looked) is not None:
         return None
-    row, n = facts["leaderboard"][0], len(looked.applications)
-    bad = [i for i, costs in enumerate(costs_of(row, facts)) if _may_be_worthless(costs, looked, i)]
+    row, tried, n = facts["leaderboard"][0], len(facts["leaderboard"]), len(looked.applications)
+    paid = [_at_most(costs, looked, i, tried) for i, costs in enumerate(costs_of(row, facts))]
+    bad = [i for i, (_, most) in enumerate(paid) if most >= 1]
     if not bad:
         return None
-    costs = costs_of(row, facts)[bad[0]]
-    paid = costs["minimum"] if costs.get("minimum interval") else costs["actual"]
     where = cost_at(facts, bad[0]) + (f" and {len(bad) - 1} more of the {n} applications" if len(bad) > 1 else "")
     said = (
-        f"The best system is not told from deciding without looking{where}: it costs {number(paid)}, and 1 is what "
-        "always making the same decision costs."
+        f"The best system cannot be told from deciding without looking{where}: it costs {number(paid[bad[0]][0])}, "
+        "where always making the same decision costs 1"
     )
+    said += f", and the best of {tried} comes out low by chance." if tried > 1 else "."
     remedy = (
-        "Nothing is to be gained by other thresholds. Look for columns that say more, more rows of the rare class, or, "
-        "where the prior is extreme, ask whether the costs (--cost-fn, --cost-fp, --costs) are what you mean."
+        "No threshold mends that. Look for columns that say more, or gather more rows of the rarer class; where a "
+        "prior is extreme, ask whether the costs (--cost-fn, --cost-fp, --costs) are what you mean."
     )
     return Finding("worthless", "warning" if len(bad) == n else "note", said, remedy)
 
 
-def _may_be_worthless(costs: dict[str, Any], looked: Looked, i: int) -> bool:
-    """Whether 1, the cost of deciding without looking, is within reach of the least that the system may cost."""
-    which = "minimum" if costs.get("minimum interval") else "actual"
-    if costs.get(which) is None:
-        return True
+def _at_most(costs: dict[str, Any], looked: Looked, i: int, tried: int) -> tuple[float, float]:
+    """A system's cost, and how high it may be given that it was the least of several (Bonferroni).
+
+    The cost of calibrated decisions is not made small on its own rows; but where calibration failed, the minimum tells.
+    """
+    actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
+    unit, quantile = unit_cost(looked.applications[i], looked.units), float(norm.isf(SIGNIFICANT / tried))
+    if actual > _highest_minimum(costs, unit):
+        return least, _highest_minimum(costs, unit) + max(0.0, quantile - 2) * _error(costs, "minimum", unit)
+    return actual, actual + quantile * _error(costs, "actual", unit)
+
+
+def _error(costs: dict[str, Any], which: str, unit: float) -> float:
+    """Standard error of a cost, from its interval where there is one."""
     interval = costs.get(f"{which} interval")
-    if interval is not None:
-        return interval[1] is None or interval[1] >= 1
-    unit = unit_cost(looked.applications[i], looked.units)
-    return bool(costs["minimum"] + 2 * math.sqrt(costs["minimum"] * unit) >= 1)
+    if interval is None or None in interval:
+        return math.sqrt(costs[which] * unit)
+    return float(interval[1] - interval[0]) / (2 * QUANTILE)

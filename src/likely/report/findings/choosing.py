@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.report.findings.looked import Finding, Looked, quoted, systems
+from likely.report.findings.looked import Finding, Looked, quoted
 from likely.report.wording import short
 
 __all__ = ["choice", "close_race", "edge_of_grid", "failed"]
@@ -24,7 +24,8 @@ def choice(facts: dict[str, Any], looked: Looked) -> Finding | None:
     best = there["systems"][0]
     said = (
         f"On the evaluation rows {quoted(best['name'])} does better than {quoted(there['chosen'])}, which was chosen "
-        f"and is in place {there['place']} of {len(there['systems'])} there, by more than chance (p = {there['p_value']:.2g})."
+        f"and is in place {there['place']} of {len(there['systems'])} there. That is more than chance (p = "
+        f"{there['p_value']:.2g})."
     )
     remedy = (
         f"Consider it: comparison.model({best['name']!r}) trains it, and so does likely fit -m. Then it is chosen on "
@@ -40,9 +41,9 @@ def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
     if not alike:
         return None
     names = ", ".join(quoted(row["name"]) for row in alike[:3]) + (", …" if len(alike) > 3 else "")
+    count = "None" if len(alike) == len(tested) else f"Only {len(tested) - len(alike)}"
     said = (
-        f"{systems(len(alike)).capitalize()} of the next {len(tested)} cannot be told from the first by more than "
-        f"chance (p > 0.05): {names}."
+        f"{count} of the next {len(tested)} systems can be told from the first by more than chance (p > 0.05: {names})."
     )
     remedy = (
         "Take the simplest or the cheapest of them: comparison.model(NAME), or likely fit -m NAME. More rows may tell "

@@ -25,8 +25,8 @@ SIGNIFICANT, NOTABLE, MOST_FOLDS = 0.05, 0.1, 20
 """Chance at which a fold is called different, the share of the cost by which it must differ, and folds beyond which
 each has too few rows to ask."""
 
-MANY, COINCIDENCE, SAMPLED = 0.01, 0.01, 1000
-"""Share of copied rows that flatters costs; copies of a row expected by coincidence above which they are nobody's
+MANY, SEVERAL, COINCIDENCE, SAMPLED = 0.01, 10, 0.01, 1000
+"""Share and number of copied rows from which on they flatter costs; copies of a row expected by coincidence above which they are nobody's
 mistake, since rows of few values coincide by themselves; rows from which that is estimated."""
 
 
@@ -156,7 +156,8 @@ def separable(facts: dict[str, Any], looked: Looked) -> Finding | None:
     k, what = int(units.argmin()), "rows" if looked.groups is None else "groups"
     said = (
         f"The best system makes no mistake. Intervals say nothing then; of {looked.units[k]} {what} without one, all "
-        f"that can be promised is an error rate of class {labels_of(facts)[k]} below {share(min(1.0, 3 / units[k]))} (95 %)."
+        f"that can be promised is an error rate of class {labels_of(facts)[k]} below "
+        f"{share(min(1.0, 3 / units[k]))} (95 %)."
     )
     remedy = (
         "Ask first whether a column knows the label, such as one written down after the fact, and leave it out "
@@ -173,12 +174,12 @@ def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
     if not n_rows:
         return None
     part = n_rows / len(looked.codes)
-    grave = part >= MANY and _coincidences(looked.numbers) < COINCIDENCE
+    grave = part >= MANY and n_rows >= SEVERAL and _coincidences(looked.numbers) < COINCIDENCE
     labels = (
         f"; {n_contradicting:,} of them with another label, so that not both can be right" if n_contradicting else ""
     )
     said = f"{n_rows:,} rows ({share(part)}) have exact copies in other folds, which their models learned from{labels}."
-    said += " Costs come out too low." if grave else ""
+    said += " So costs may come out too low." if grave else ""
     remedy = (
         "Keep copies together (groups=, --group COLUMN), or keep one of each and say how often it occurs "
         "(sample_weight=, --weight COLUMN)."
