@@ -93,7 +93,7 @@ def all_plots(systems=1, name="A", classes=2):
         drawn.append(plots.reliability(one, k))
     drawn += [plots.costs_of_grid(grid(name=name)), plots.costs_of_grid(grid([name, name, ""], "category"), 1)]
     drawn += [plots.column_histogram(column(name, [[1, 2, k] for k in range(classes)]), labels, k) for k in range(12)]
-    drawn += [plots.class_key(labels), plots.correlation(correlations(20, name)), plots.explained_variance([0.5, 0.95])]
+    drawn += [plots.correlation(correlations(20, name)), plots.explained_variance([0.5, 0.95])]
     drawn += [plots.directions(two_directions(classes), labels)]
     return [*drawn, plots.direction_weights([[[name, 0.5], [name, -0.2]], [[name, 0.1]]])]
 

@@ -1,6 +1,6 @@
 """Pictures of facts as SVG text: no script, and no colours but those that the page's style sheet gives."""
 
-from likely.report.plots.columns import class_key, column_histogram, correlation, explained_variance
+from likely.report.plots.columns import column_histogram, correlation, explained_variance
 from likely.report.plots.curves import bayes_error, det, roc
 from likely.report.plots.directions import direction_weights, directions
 from likely.report.plots.grids import costs_of_grid
@@ -9,7 +9,6 @@ from likely.report.plots.standings import standings
 
 __all__ = [
     "bayes_error",
-    "class_key",
     "column_histogram",
     "correlation",
     "costs_of_grid",

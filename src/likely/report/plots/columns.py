@@ -16,10 +16,8 @@ from likely.report.plots.frame import (
     RIGHT,
     TOP,
     WIDTH,
-    class_entries,
     draw_axes,
     hue,
-    legend,
     line,
     nothing,
     picture,
@@ -27,7 +25,7 @@ from likely.report.plots.frame import (
 from likely.report.plots.outlines import outline, shares
 from likely.report.svg import element, group, path, shorten, whole
 
-__all__ = ["class_key", "column_histogram", "correlation", "explained_variance"]
+__all__ = ["column_histogram", "correlation", "explained_variance"]
 
 _SMALL = 220
 _NAMES = 134
@@ -69,19 +67,6 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
         axes=(x, y),
         key=f"column-{index}",
     )
-
-
-def class_key(class_labels: Sequence[str]) -> Markup:
-    """The legend of all histograms of columns.
-
-    Parameters
-    ----------
-    class_labels : sequence of str
-        In class order.
-    """
-    key, height = legend(class_entries(class_labels), 4)
-    gist = f"{len(class_labels)} classes."
-    return picture("class-key", key, title="Colours of the classes", gist=gist, size=(WIDTH, max(height, 10)))
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
