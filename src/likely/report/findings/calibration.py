@@ -114,7 +114,7 @@ def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
 
 
 def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
-    """Even the best system does no better than deciding without looking, or than the best of so many would by chance."""
+    """Even the best system does no better than deciding without looking, or than the best of many by chance."""
     if wrong_sign(facts, looked) is not None:
         return None
     row, tried, n = facts["leaderboard"][0], len(facts["leaderboard"]), len(looked.applications)

@@ -26,8 +26,8 @@ SIGNIFICANT, NOTABLE, MOST_FOLDS = 0.05, 0.1, 20
 each has too few rows to ask."""
 
 MANY, SEVERAL, COINCIDENCE, SAMPLED = 0.01, 10, 0.01, 1000
-"""Share and number of copied rows from which on they flatter costs; copies of a row expected by coincidence above which they are nobody's
-mistake, since rows of few values coincide by themselves; rows from which that is estimated."""
+"""Share and number of copied rows from which on they flatter costs; copies of a row expected by coincidence above which
+they are nobody's mistake, since rows of few values coincide by themselves; rows from which that is estimated."""
 
 
 def overfitting(facts: dict[str, Any], looked: Looked) -> Finding | None:
