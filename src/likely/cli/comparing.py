@@ -80,6 +80,7 @@ def compared(plan: Plan, folder: Path | None, restart: bool, model: Path | None,
         )
     failure = None if model is None else _kept(comparison, folder, model, about)
     facts = comparison.to_dict() | {"file": str(plan.file), "run": None if folder is None else str(folder)}
+    facts["page"] = None if folder is None else str(folder / "report.html")
     inside = None if folder is None or facts.get("model") is None else str(folder / facts["model"])
     facts["model"] = inside if model is None or failure is not None else str(model)
     print_json(facts) if as_json else show_comparison(facts)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoresFile
+import typer
+
+from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoreOptions, ScoresFile
 from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
 from likely.cli.words import counted, shown
 
 __all__ = ["evaluate", "judgement", "show_judgement"]
 
 
-def evaluate(scores: ScoresFile, where: ApplicationOptions, how: JudgingOptions, as_json: AsJson = False) -> None:
+def evaluate(
+    scores: ScoresFile,
+    where: ApplicationOptions,
+    how: JudgingOptions,
+    page: Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write a page (.html) of it too.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """Judge anybody's scores: what decisions by them cost, and what they could cost.
 
     Scores of two classes are log-likelihood ratios, a column for each system. Their actual cost is that of deciding by
@@ -23,9 +31,20 @@ def evaluate(scores: ScoresFile, where: ApplicationOptions, how: JudgingOptions,
     For example:
         likely evaluate scores.csv
         likely evaluate scores.csv --prior 0.01 --cost-fn 10 --positive malignant
+        likely evaluate scores.csv --page scores.html
     """
+    if page is not None:
+        from likely.cli.guarding import check_output
+
+        check_output(page, (".html", ".md", ".json"))
     facts = judgement(scores, where, how)
     print_json(facts) if as_json else show_judgement(facts)
+    if page is not None:
+        from likely.cli.reporting import score_report, write_report
+
+        write_report(score_report(scores, where, ScoreOptions(how.label, how.column)), page)
+        if not as_json:
+            console().print(f"\nThe report is in {page}.")
 
 
 def judgement(scores: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:

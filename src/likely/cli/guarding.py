@@ -54,12 +54,13 @@ def writing(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
 
 
-def check_output(path: Path, suffix: str = "") -> None:
+def check_output(path: Path, suffix: str | tuple[str, ...] = "") -> None:
     """A file that is to be written later can be: its name ends as it should, and its folder takes files."""
     from likely.exceptions import InvalidParameterError
 
     if not path.name.lower().endswith(suffix):
-        raise InvalidParameterError(f"The file to write must end with {suffix}, but is {str(path)!r}. Rename it.")
+        endings = suffix if isinstance(suffix, str) else " or ".join(suffix)
+        raise InvalidParameterError(f"The file to write must end with {endings}, but is {str(path)!r}. Rename it.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise InvalidParameterError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Make it.")

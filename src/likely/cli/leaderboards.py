@@ -130,6 +130,8 @@ def _mean(costs: Any) -> float:
 
 def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
     out = console()
+    if facts.get("page"):
+        out.print(f"\nThe page, with curves and a decision explorer, is {facts['page']}.")
     if facts.get("model_missing"):
         out.print(f"\n{facts['model_missing']}")
     if not facts.get("model"):

@@ -22,6 +22,7 @@ __all__ = [
     "OutputOrCsv",
     "Positive",
     "SaveMap",
+    "ScoreOptions",
     "ScoresFile",
     "TrainingPrior",
     "UseMap",
@@ -83,11 +84,17 @@ class ApplicationOptions:
 
 
 @dataclass(frozen=True)
-class JudgingOptions:
-    """Options that say what is judged of a file of scores, and how."""
+class ScoreOptions:
+    """Options that say what is judged of a file of scores."""
 
     label: Label = "label"
     column: Columns = None
+
+
+@dataclass(frozen=True)
+class JudgingOptions(ScoreOptions):
+    """Options that say what is judged of a file of scores, and how."""
+
     intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True
     resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000
 

@@ -1,68 +1,79 @@
-"""The verb ``report``: what came of a comparison, again, or what scores are worth."""
+"""The verb ``report``: one page about a comparison, or about anybody's scores."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions
+from likely.cli.options import ApplicationOptions, AsJson, ScoreOptions
 
 __all__ = ["report"]
+
+_OUTPUT = "A page (.html), Markdown (.md) or facts (.json). NAME-report.html for scores if not given."
 
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a comparison, or a file of scores.")],
     where: ApplicationOptions,
-    how: JudgingOptions,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it as Markdown (.md) instead.")
-    ] = None,
+    which: ScoreOptions,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=_OUTPUT)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show again what came of a comparison, without computing anything; or what scores are worth.
+    """Make one page about anybody's scores, or show again what came of a comparison.
 
-    The folder is the one that compare kept its run in. A file of scores is judged as by likely evaluate, which says
-    what its columns are; the other options are for such a file.
+    The page needs no network and no other file: a verdict in words, costs, curves, calibration before and after, and
+    sliders for priors and costs that show what is decided. A file of scores has columns as likely evaluate reads them.
+    The folder is the one that compare kept its run in, with its page; nothing is computed again.
 
     For example:
+        likely report scores.csv --prior 0.1 --cost-fn 10
         likely report train-run
         likely report train-run -o report.md
-        likely report scores.csv --prior 0.1 -o report.md
     """
     from likely.cli.guarding import check_output
-    from likely.cli.reporting import write_markdown
 
     if output is not None:
-        check_output(output, ".md")
-    facts = _facts(run, where, how)
-    if output is not None:
-        write_markdown(facts, output)
-    elif as_json:
-        from likely.cli.rendering import print_json
-
-        print_json(facts)
-    elif "leaderboard" in facts:
-        from likely.cli.leaderboards import show_comparison
-
-        show_comparison(facts)
-    else:
-        from likely.cli.evaluate import show_judgement
-
-        show_judgement(facts)
+        check_output(output, (".html", ".md", ".json"))
+    _of_scores(run, where, which, output, as_json) if run.is_file() else _of_run(run, where, which, output, as_json)
 
 
-def _facts(run: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
-    if run.is_file():
-        from likely.cli.evaluate import judgement
+def _of_scores(
+    scores: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool
+) -> None:
+    from likely.cli.guarding import check_output
+    from likely.cli.rendering import console, print_json
+    from likely.cli.reporting import score_report, show_report, write_report
 
-        return judgement(run, where, how)
-    from likely.cli.reporting import kept_facts
+    page = output or (None if as_json else Path(f"{scores.name.split('.')[0]}-report.html"))
+    if page is not None:
+        check_output(page)
+    made = score_report(scores, where, which)
+    if page is not None:
+        write_report(made, page)
+    if as_json:
+        print_json(made.facts)
+        return
+    show_report(made)
+    console().print(f"\nThe report is in {page}.")
+
+
+def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool) -> None:
+    from likely.cli.rendering import print_json
+    from likely.cli.reporting import kept_facts, kept_report, write_report
     from likely.exceptions import InvalidParameterError
 
-    if run.is_dir() and (where != ApplicationOptions() or how != JudgingOptions()):
+    if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
         raise InvalidParameterError(
             f"{str(run)!r} is a run, which has its own priors and costs. Give the command of the run for others."
         )
-    return kept_facts(run)
+    facts = kept_facts(run)
+    if output is not None:
+        write_report(kept_report(run), output)
+    elif as_json:
+        print_json(facts)
+    else:
+        from likely.cli.leaderboards import show_comparison
+
+        show_comparison(facts)

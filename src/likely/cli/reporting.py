@@ -1,25 +1,39 @@
-"""The facts that a comparison left in its folder, and they, or those about scores, as Markdown."""
+"""What a comparison left in its folder, and the report of it, or of a file of scores."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from likely.cli.applications import applications_from
 from likely.cli.guarding import writing
-from likely.cli.rendering import number, within
-from likely.cli.words import counted, printable
+from likely.cli.options import ApplicationOptions, ScoreOptions
+from likely.cli.rendering import console, status
+from likely.cli.scorefiles import Evidence, evidence_of, read_labelled
 from likely.exceptions import ModelFileError, RunError
 from likely.persistence import read_about
-from likely.tables.files import replacing
+from likely.report import Report
+from likely.selection import compare_scores
 
-__all__ = ["kept_facts", "markdown", "write_markdown"]
+__all__ = ["kept_facts", "kept_report", "score_report", "show_report", "write_report"]
 
 
 def kept_facts(folder: Path) -> dict[str, Any]:
     """What a finished comparison wrote down."""
-    path = folder / "leaderboard.json"
+    facts = _kept(folder, "leaderboard.json")
+    page = folder / "report.html"
+    found = {"run": str(folder), "page": str(page) if page.is_file() else None, "model": None}
+    return facts | found | _kept_model(folder, facts)
+
+
+def kept_report(folder: Path) -> Report:
+    """The report of a finished comparison."""
+    return Report(_kept(folder, "report.json"))
+
+
+def _kept(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
     if not folder.exists():
         raise RunError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
     if not path.is_file():
@@ -27,10 +41,10 @@ def kept_facts(folder: Path) -> dict[str, Any]:
         said = "has not come to its end: give its command again" if unfinished else "holds no run"
         raise RunError(f"The folder {str(folder)!r} {said}. Name the folder of a comparison.")
     try:
-        facts: dict[str, Any] = json.loads(path.read_text())
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
-    return facts | {"run": str(folder), "model": None} | _kept_model(folder, facts)
+    return facts
 
 
 def _kept_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
@@ -47,68 +61,32 @@ def _kept_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     return {"model": str(path)}
 
 
-def write_markdown(facts: dict[str, Any], path: Path) -> None:
-    """The facts as a Markdown file, whole or not at all."""
-    with writing(path), replacing(path) as temporary, open(temporary, "x", encoding="utf-8") as stream:
-        stream.write(markdown(facts))
-        stream.flush()
-        os.fsync(stream.fileno())
+def score_report(scores: Path, where: ApplicationOptions, which: ScoreOptions) -> Report:
+    """What the scores of a file are worth, without a model."""
+    evidence = evidence_of(read_labelled(scores, which.label, which.column), where.positive)
+    applications = dict(applications_from(where, evidence.classes))
+    with status("Judging …"):
+        comparison = compare_scores(evidence.labels, _systems(evidence), applications, pos_label=evidence.target)
+        return comparison.report(about={"file": scores.name})
 
 
-def markdown(facts: dict[str, Any]) -> str:
-    """The facts of a comparison, or of scores, as a page of Markdown."""
-    lines = _of_comparison(facts) if "leaderboard" in facts else _of_scores(facts)
-    return "\n".join(lines) + "\n"
+def _systems(evidence: Evidence) -> dict[str, Any]:
+    """Scores by system: a column for each of two classes' systems, or all columns of one system."""
+    if not evidence.is_binary:
+        return {"scores": evidence.scores}
+    return dict(zip(evidence.names, evidence.scores.T, strict=True))
 
 
-def _of_comparison(facts: dict[str, Any]) -> list[str]:
-    names = list(facts["applications"])
-    systems, rows = counted(len(facts["leaderboard"]), "system"), counted(facts["rows"], "row")
-    header = ["", "system", *(f"{which} at {name}" for name in names for which in ("minimum", "actual")), "Cllr", "p"]
-    board = [
-        [
-            str(row["place"]),
-            row["name"],
-            *(number(row["costs"][name][which]) for name in names for which in ("minimum", "actual")),
-            number(row["cllr"]),
-            number(row["p_value"]),
-        ]
-        for row in facts["leaderboard"]
-    ]
-    lines = ["# Comparison", "", f"{systems} on {rows}, {facts['protocol']}, by {facts['by']}.", ""]
-    lines += [*_table(header, board), ""]
-    lines += [f"- Failed: {_escaped(name)}: {_escaped(reason)}" for name, reason in facts["failures"].items()]
-    if facts.get("evaluation"):
-        lines += ["", "## On the evaluation rows", "", _escaped(facts["evaluation"]["verdict"])]
-    return lines
+def write_report(report: Report, path: Path) -> None:
+    """Write a page, Markdown or facts, by the file's ending."""
+    with writing(path):
+        report.write(path)
 
 
-def _of_scores(facts: dict[str, Any]) -> list[str]:
-    counts = ", ".join(f"{count} {_escaped(str(label))}" for label, count in facts["classes"].items())
-    lines = ["# Scores", "", f"{counted(facts['rows'], 'row')}: {counts}.", ""]
-    if "systems" not in facts:
-        rows = [[f"cost at {c['application']}", within(c["actual"]), number(c["after_affine"])] for c in facts["costs"]]
-        entropies = [within(facts["cross_entropy"]), number(facts["cross_entropy_after_affine"])]
-        lines += _table(["", "actual", "after affine"], [*rows, ["cross-entropy, nats", *entropies]])
-        return [*lines, "", _escaped(facts["verdict"])]
-    lines += [f"The target is {_escaped(str(facts['target']))}.", ""]
-    for system in facts["systems"]:
-        rows = [[f"cost at {c['application']}", within(c["actual"]), within(c["minimum"])] for c in system["costs"]]
-        rows += [["Cllr, bits", within(system["cllr"]), within(system["min_cllr"])]]
-        rows += [["EER", "", within(system["eer"])], ["AUC", "", within(system["auc"])]]
-        lines += [f"## {_escaped(system['name'])}", "", *_table(["", "actual", "minimum"], rows)]
-        lines += ["", _escaped(system["verdict"]), ""]
-    return lines[:-1]
-
-
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    return [_line(header), _line(["---"] * len(header)), *map(_line, rows)]
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    """Text that Markdown does not take for markup."""
-    return "".join("\\" + sign if sign in "\\`*_{}[]<>|#" else sign for sign in printable(text))
+def show_report(report: Report) -> None:
+    """The gist: the verdict, and what was found."""
+    out = console()
+    for sentence in report.facts["verdict"]:
+        out.print(sentence)
+    for finding in report.facts["findings"]:
+        out.print(f"\n{finding['code']}: {finding['said']}\n→ {finding['remedy']}")

@@ -20,10 +20,7 @@ from likely.report.coding import encoded
 
 __all__ = ["Controls", "Sample", "application_facts", "sample_rows"]
 
-_UP_TO_HALF = (
-    (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09)
-    + (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-)  # fmt: skip
+_UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 10)))
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])

@@ -1,4 +1,4 @@
-"""What each family costs against its settings: lines over the one that varies most, one for each choice of the others."""
+"""What each family costs against its settings: lines over the one that varies most, one for each of the others."""
 
 from __future__ import annotations
 

@@ -141,9 +141,8 @@ def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
         Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(head, short(head, 12)) for head in heads
     )
     body = Markup("").join(rows)
-    return Markup(
-        '<div class="scroll"><table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
-    ).format(header, body)
+    table = '<table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table>'
+    return Markup(f'<div class="scroll">{table}</div>').format(header, body)
 
 
 def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:

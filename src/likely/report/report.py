@@ -10,8 +10,7 @@ from typing import Any
 
 from likely.exceptions import InvalidParameterError
 from likely.report.markdown import markdown
-from likely.report.page import fragment, page
-from likely.tables.files import replacing
+from likely.tables.files import write_whole
 
 __all__ = ["Report"]
 
@@ -40,6 +39,8 @@ class Report:
 
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
+        from likely.report.page import page
+
         return page(self.facts)
 
     def markdown(self) -> str:
@@ -56,11 +57,9 @@ class Report:
         target = Path(path)
         if target.suffix.lower() not in makers:
             raise InvalidParameterError(f"A report's file must end with .html, .md or .json, but is {str(path)!r}.")
-        text = makers[target.suffix.lower()]()
-        with replacing(target) as temporary, open(temporary, "x", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_whole(target, makers[target.suffix.lower()]())
 
     def _repr_html_(self) -> str:
+        from likely.report.page import fragment
+
         return fragment(self.facts)

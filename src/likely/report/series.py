@@ -15,7 +15,7 @@ from likely.report.explorer import Controls, unit_of
 __all__ = ["against_the_rest", "series_facts"]
 
 LEVELS, BINS, MOST_BLOCKS = 150, 60, 200
-"""Rates at which a curve has a point, on a plain and on a probit scale; bins of a histogram; blocks of a calibration."""
+"""Rates at which a curve has a point, on a plain and on a probit scale; bins of a histogram; blocks of a map."""
 
 
 def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ CLEAR = 0.05
 
 
 def verdict(facts: dict[str, Any]) -> list[str]:
-    """A few sentences: what is best, what it costs in cases and against deciding without looking, and how sure that is."""
+    """A few sentences: what is best, what it costs, against deciding without looking too, and how sure that is."""
     sentences = [_best(facts), _cost(facts), _calibration(facts), _race(facts)]
     if facts["evaluation"]:
         sentences.append(f"On rows that nothing was chosen on: {facts['evaluation']['verdict']}")
@@ -35,15 +35,10 @@ def _cost(facts: dict[str, Any]) -> str:
     if cost is None:
         return f"At {application['name']} its scores as given cost infinitely much: they are sure of what is wrong."
     constant = _constant(application)
-    around = costs.get("actual interval") if which == "actual" else None
-    said = (
-        f" (95 % interval {1000 * constant * around[0]:.3g} to {1000 * constant * around[1]:.3g})"
-        if _known(around)
-        else ""
-    )
+    said = _between(costs.get("actual interval") if which == "actual" else None, 1000 * constant)
     return (
-        f"At {_described(application, facts)}, 1,000 cases cost {1000 * constant * cost:.3g}{said} in units of the cost "
-        f"table, against {1000 * constant:.3g} when deciding without looking: {_share(cost)}."
+        f"At {_described(application, facts)}, 1,000 cases cost {1000 * constant * cost:.3g}{said}, against "
+        f"{1000 * constant:.3g} when deciding without looking: {_share(cost)}."
     )
 
 
@@ -61,7 +56,7 @@ def _share(cost: float) -> str:
 
 def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
     if facts["target"] is None:
-        return application["name"]
+        return str(application["name"])
     prior, miss, alarm = application["prior"], application["cost_fn"], application["cost_fp"]
     return f"a prior of {prior:.3g} for {facts['target']!r}, a miss costing {miss:g} and a false alarm {alarm:g}"
 
@@ -71,7 +66,7 @@ def _constant(application: dict[str, Any]) -> float:
     priors, costs = application["priors"], application["costs"]
     constants = [sum(p * row[k] for p, row in zip(priors, costs, strict=True)) for k in range(len(priors))]
     reject = application["reject_cost"]
-    return min(constants if reject is None else [*constants, reject])
+    return float(min(constants if reject is None else [*constants, reject]))
 
 
 def _calibration(facts: dict[str, Any]) -> str:
@@ -80,11 +75,12 @@ def _calibration(facts: dict[str, Any]) -> str:
     least = costs["minimum"]
     if cost is None or least is None:
         return ""
+    best = "the best threshold" if facts["target"] is not None else "the best affine calibration"
     whose = "Its scores as given" if facts["kind"] == "scores" else "Calibrated on other rows, its scores"
     if cost - least > CLEAR * max(least, 0.01):
         more = f"{100 * (cost / least - 1):.0f} % more than" if least > 0 else "more than"
-        return f"{whose} cost {more} the best threshold would: {cost:.3f} against {least:.3f}."
-    return f"{whose} cost about what the best threshold would: {cost:.3f} against {least:.3f}."
+        return f"{whose} cost {more} {best} would: {cost:.3f} against {least:.3f}."
+    return f"{whose} cost about what {best} would: {cost:.3f} against {least:.3f}."
 
 
 def _race(facts: dict[str, Any]) -> str:
@@ -98,5 +94,7 @@ def _race(facts: dict[str, Any]) -> str:
     return f"{which} of the next {len(tested)} can be told from it by more than chance (p < 0.05)."
 
 
-def _known(around: Any) -> bool:
-    return around is not None and None not in around
+def _between(around: Any, scale: float) -> str:
+    if around is None or None in around:
+        return ""
+    return f" (95 % interval {scale * around[0]:.3g} to {scale * around[1]:.3g})"

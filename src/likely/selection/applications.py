@@ -14,8 +14,8 @@ from likely.exceptions import InvalidParameterError
 __all__ = ["named_applications", "target_of"]
 
 
-def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
-    """Applications by name, in class order, without their reject costs."""
+def named_applications(given: Any, classes: Labels, rejecting: bool = False) -> dict[str, Application]:
+    """Applications by name, in class order; without their reject costs, unless rows may be rejected."""
     given = Application.equal(len(classes)) if given is None else given
     if isinstance(given, Mapping):
         parts = {str(name): as_application(part) for name, part in given.items()}
@@ -25,7 +25,7 @@ def named_applications(given: Any, classes: Labels) -> dict[str, Application]:
         parts = dict(zip(_names_of(applications), applications, strict=True))
     if not parts:
         raise InvalidParameterError("applications must name one application at least.")
-    return {name: _plain(part.aligned(classes)) for name, part in parts.items()}
+    return {name: _plain(part.aligned(classes), rejecting) for name, part in parts.items()}
 
 
 def target_of(given: Any, classes: Labels) -> Any:
@@ -39,12 +39,13 @@ def target_of(given: Any, classes: Labels) -> Any:
     return named[0] if named else classes[1].item() if hasattr(classes[1], "item") else classes[1]
 
 
-def _plain(application: Application) -> Application:
+def _plain(application: Application, rejecting: bool) -> Application:
     plain = Application(
         dict(zip(application.labels, application.priors.tolist(), strict=True))
         if application.labels
         else application.priors,
         application.costs,
+        application.reject_cost if rejecting else None,
     )
     plain.constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
     return plain

@@ -22,7 +22,7 @@ from likely.selection.families import Shape, default_candidates, family
 from likely.selection.judging import Judge
 from likely.selection.protocols import Folds, HeldOutSet, Protocol, folds_of
 from likely.selection.ranking import Ranking
-from likely.selection.record import identity, kept_model, settings
+from likely.selection.record import identity, keep_report, kept_model, settings
 from likely.selection.scoring import Progress, Scored, scored
 from likely.selection.store import MemoryStore, RunStore
 
@@ -93,8 +93,8 @@ def compare(
     seed : int, default 0
         Of the folds.
     run : path, optional
-        A folder for everything that is computed. The same call goes on where an earlier one was stopped. A folder of
-        other data, folds or versions is refused.
+        A folder for everything that is computed, with a page of it, ``report.html``. The same call goes on where an
+        earlier one was stopped. A folder of other data, folds or versions is refused.
     restart : bool, default False
         Remove what an earlier run left in the folder.
     about : dict of plain values, optional
@@ -153,6 +153,8 @@ def compare(
         if opened is not None:
             comparison.record["model"] = kept_model(comparison, opened, about or {})
         store.write_json("leaderboard.json", comparison.to_dict())
+        if opened is not None:
+            keep_report(comparison, opened, about or {})
     return comparison
 
 

@@ -39,8 +39,8 @@ def compare_scores(
 ) -> Comparison:
     """Scores of systems compared by what decisions cost: as they are, calibrated by the K-fold protocol, and at best.
 
-    What :func:`likely.compare` does with scores of its candidates, for scores that others gave: costs, Cllr, intervals, a
-    paired test against the best, and a report. ``model()`` is the best system's calibrator, trained on all rows.
+    What :func:`likely.compare` does with scores of its candidates, for scores that others gave: costs, Cllr, intervals,
+    a paired test against the best, and a report. ``model()`` is the best system's calibrator, trained on all rows.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def compare_scores(
         raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
     rows = _rows(y_true, sample_weight, groups)
     classes = check_two_classes(rows.y, "compare_scores")
-    named = named_applications(applications, classes)
+    named = named_applications(applications, classes, rejecting=True)
     target = target_of(applications, classes) if pos_label is None else _checked_target(pos_label, classes.tolist())
     systems = outside_systems(_oriented(scores, target is not None and target == classes[0]), len(rows.y), len(classes))
     if not systems:

@@ -21,7 +21,7 @@ from likely.selection.judging import Judge
 from likely.selection.scoring import Scored
 from likely.selection.verdicts import Judged, Verdict, cost_of
 
-__all__ = ["Ranking"]
+__all__ = ["Ranking", "kin"]
 
 DETAILED = 10
 """Systems at the head of the board that get intervals and a test against the best."""
@@ -70,7 +70,7 @@ class Ranking:
 
     def _fusions(self, ordered: list[System], found: Scored, judge: Judge, folds: Any) -> list[System]:
         """The best of the best two families fused, of the best three, and so on."""
-        best = {system.family: system for system in reversed(ordered)}
+        best = {kin(system): system for system in reversed(ordered)}
         leaders = sorted(best.values(), key=lambda system: ordered.index(system))[: self.fuse]
         groups = [leaders[:k] for k in range(2, len(leaders) + 1)]
         fused = for_each(lambda members: self._fused(members, judge, folds), groups)
@@ -144,7 +144,12 @@ def _successes(names: list[str], made: list[System | Exception], found: Scored) 
 
 
 def _fusion_of(members: list[System]) -> str:
-    return "fusion: " + " + ".join(member.family for member in members)
+    return "fusion: " + " + ".join(kin(member) for member in members)
+
+
+def kin(system: System) -> str:
+    """What a system is one of: its family, or itself, of outside systems, which need not be alike."""
+    return system.name if system.family == "outside" else system.family
 
 
 def _floor(candidate: Candidate, raw: Floats) -> float:

@@ -20,7 +20,7 @@ from likely.selection.protocols import Protocol
 from likely.selection.ranking import Ranking
 from likely.selection.store import RunStore
 
-__all__ = ["about_best", "identity", "kept_model", "settings"]
+__all__ = ["about_best", "identity", "keep_report", "kept_model", "settings"]
 
 
 def identity(rows: RowSet, protocol: Protocol, classes: Labels) -> dict[str, Any]:
@@ -50,6 +50,14 @@ def kept_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -
         comparison.notes.append(f"The best system is not saved: {error}")
         return None
     return "models/best.likely"
+
+
+def keep_report(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> None:
+    """The page and its facts in the run's folder."""
+    with overheard():  # what the library says when the page is made was said when systems were judged
+        report = comparison.report(about=about)
+    store.write_text("report.json", report.json())
+    store.write_text("report.html", report.html())
 
 
 def about_best(comparison: Comparison) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from likely.report.series import against_the_rest, series_facts
 from likely.report.verdict import verdict
 from likely.selection.judging import Judge
 from likely.selection.protocols import Folds
+from likely.selection.ranking import kin
 
 if TYPE_CHECKING:
     from likely.selection.comparison import Comparison, System
@@ -129,8 +130,8 @@ class _Subject:
 
         def facts_of(system: System) -> dict[str, Any]:
             parts = (system.scores, system.calibrated)
-            trials = [Trials(is_target, sign * scores, sample_weight=self.rows.weight) for scores in parts]
-            return self._named(system) | series_facts(*trials, controls)
+            given, calibrated = (Trials(is_target, sign * part, sample_weight=self.rows.weight) for part in parts)
+            return self._named(system) | series_facts(given, calibrated, controls)
 
         unit = unit_of(self.rows.weight)
         totals = np.bincount(is_target, self.rows.weight, minlength=2) / unit
@@ -145,17 +146,17 @@ class _Subject:
 
         def facts_of(k: int) -> dict[str, Any]:
             parts = (against_the_rest(scores, k, priors) for scores in (best.scores, best.calibrated))
-            trials = [Trials(self.codes == k, llr, sample_weight=self.rows.weight) for llr in parts]
+            given, calibrated = (Trials(self.codes == k, llr, sample_weight=self.rows.weight) for llr in parts)
             label = str(self.judge.classes[k])
-            return {"name": label, "class": int(k), "family": best.family, "place": 1} | series_facts(*trials)
+            return {"name": label, "class": int(k), "family": best.family, "place": 1} | series_facts(given, calibrated)
 
         shown = self._sampled()
         sample = sample_rows(self.codes, len(self.judge.classes), self.rows.weight, len(shown))
-        explorer = {"kind": "classes", **sample.to_dict(shown)}
+        explorer = {"kind": "classes", "variant": shown[0]["variant"], **sample.to_dict(shown)}
         return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
 
     def _sampled(self) -> list[dict[str, Any]]:
-        """Scores for the explorer of more classes: the best system, calibrated and as given, and the best of another family."""
+        """Scores for the explorer of more classes: of the best system, calibrated and as given, and of another."""
         best, order = self.comparison.best, ("given", "calibrated") if self.given_first else ("calibrated", "given")
         pairs = [(best, which) for which in order]
         pairs += [(system, order[0]) for system in self.drawn[1:]]
@@ -228,7 +229,7 @@ def _drawn(systems: list[System], most: int) -> list[System]:
     """The best of each family, and more of the best while there is room, in order."""
     families: dict[str, System] = {}
     for system in systems:
-        families.setdefault(system.family if system.family != "outside" else system.name, system)
+        families.setdefault(kin(system), system)
     leaders = list(families.values())[:most]
     others = [system for system in systems if system not in leaders][: most - len(leaders)]
     return [system for system in systems if system in leaders or system in others]

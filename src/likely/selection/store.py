@@ -30,14 +30,15 @@ import numpy as np
 from likely._typing import Floats
 from likely.exceptions import RunError, TableError
 from likely.tables.arrays import read_arrays, write_arrays
-from likely.tables.files import replacing
+from likely.tables.files import write_whole
 
 __all__ = ["MemoryStore", "Piece", "RunStore"]
 
 ROOMS = ("scores", "evaluation", "models")
 
 _TEMPORARY = r"\.[0-9a-f]{16}\.tmp"
-_OWN = rf"run\.json|leaderboard\.json|{_TEMPORARY}|({'|'.join(ROOMS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
+_FACTS = r"(run|leaderboard|report)\.json|report\.html"
+_OWN = rf"{_FACTS}|{_TEMPORARY}|({'|'.join(ROOMS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
 """Files that a run writes, and may remove; any other is somebody's."""
 
 
@@ -64,7 +65,11 @@ class MemoryStore:
         self._pieces[room, key] = piece
 
     def write_json(self, name: str, facts: Any) -> None:
-        """Nothing: the facts are the caller's."""
+        """Write facts, where there is a place for them."""
+        self.write_text(name, json.dumps(facts, indent=1, allow_nan=False))
+
+    def write_text(self, name: str, text: str) -> None:
+        """Nothing: what came out is the caller's."""
 
 
 class RunStore(MemoryStore):
@@ -124,12 +129,10 @@ class RunStore(MemoryStore):
         with self._explained("written"):
             write_arrays(self._path(room, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
 
-    def write_json(self, name: str, facts: Any) -> None:
-        """Write facts, whole or not at all."""
-        with self._explained("written"), replacing(self.folder / name) as temporary, open(temporary, "x") as stream:
-            json.dump(facts, stream, indent=1, allow_nan=False)
-            stream.flush()
-            os.fsync(stream.fileno())
+    def write_text(self, name: str, text: str) -> None:
+        """Write a file, whole or not at all."""
+        with self._explained("written"):
+            write_whole(self.folder / name, text)
 
     def _path(self, room: str, key: str) -> Path:
         return self.folder / room / f"{key}.parquet"

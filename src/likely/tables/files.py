@@ -204,6 +204,14 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if needs else name
 
 
+def write_whole(path: FilePath, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "x", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
 @contextmanager
 def replacing(path: FilePath) -> Iterator[Path]:
     """The name of a file to write beside ``path``, which takes its place if all goes well and is gone if not."""

@@ -107,6 +107,16 @@ function restore() {
   view.state = view.restored(address);
   view.show();
 }
+// Links within the page leave the address to the controls.
+for (const link of document.querySelectorAll('a[href^="#"]')) {
+  link.addEventListener("click", (event) => {
+    const target = element(link.hash.slice(1));
+    event.preventDefault();
+    target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+    target.scrollIntoView();
+  });
+}
 startTables();
 startCopying();
 restore();
