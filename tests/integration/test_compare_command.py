@@ -258,11 +258,23 @@ def test_a_report_is_what_the_comparison_said(run, told, two):
     assert {name: again[name] for name in again} == {name: facts[name] for name in again}
     run("report kept -o board.md")
     page = (two / "board.md").read_text(encoding="utf-8")
-    assert page.startswith("# Comparison\n")
+    assert page.startswith("# 3 systems on train-numbers.csv\n")
     assert all(row["name"] in page for row in facts["leaderboard"])
-    assert "## On the evaluation rows" in page
-    widths = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}
-    assert len(widths) == 1
+    assert facts["evaluation"]["systems"][0]["name"] in page.split("## On the evaluation rows")[1]
+
+
+def test_a_run_keeps_a_page_and_its_facts(run, told, two):
+    facts = told("compare train-numbers.csv --target label --family nearest-mean --run kept")
+    page, kept = two / "kept" / "report.html", json.loads((two / "kept" / "report.json").read_text())
+
+    assert facts["page"] == "kept/report.html"
+    assert kept["leaderboard"] == facts["leaderboard"]
+    assert page.read_text().startswith("<!doctype html>")
+    assert "The page, with curves and a decision explorer, is kept/report.html." in run("report kept").stdout
+    run("report kept -o again.html")
+    assert (two / "again.html").read_text() == page.read_text()
+    run("report kept -o again.json")
+    assert json.loads((two / "again.json").read_text()) == kept
 
 
 def test_a_report_of_no_run_is_refused(refused, two):
@@ -402,7 +414,7 @@ def test_a_model_that_cannot_be_written_is_told_before_any_work(refused, told, t
         f"compare train-numbers.csv --target label {QUICK} --save m.pkl": "must end with .likely, but is 'm.pkl'",
         "fit train-numbers.csv --target label -m fisher -o nowhere/m.likely": "there is no folder",
         "fit train-numbers.csv --target label -m fisher -o m.pkl": "must end with .likely",
-        "report nowhere -o board.pdf": "must end with .md, but is 'board.pdf'",
+        "report nowhere -o board.pdf": "must end with .html or .md or .json, but is 'board.pdf'",
     }.items():
         assert sentence in refused(command)
     assert sorted(os.listdir(two)) == before
@@ -565,16 +577,20 @@ def test_the_report_names_no_model_of_another_run(run, told, two):
     assert "cannot be read: give the command" in " ".join(run("report kept").stdout.split())
 
 
-def test_a_report_of_scores_is_what_evaluate_says(run, told, refused, two):
-    run("evaluate train.csv -c vendor --prior 0.1 --resamples 20")
-    options = "-c vendor --prior 0.1 --resamples 20"
+def test_a_report_of_scores_costs_what_evaluate_says(run, told, refused, two):
+    options = "-c vendor --prior 0.1"
+    judged = told(f"evaluate train.csv {options} --no-intervals --page page.md")["systems"][0]
+    facts = told(f"report train.csv {options}")
 
-    assert told(f"report train.csv {options}") == told(f"evaluate train.csv {options}")
-    assert run(f"report train.csv {options}").stdout == run(f"evaluate train.csv {options}").stdout
-    run(f"report train.csv {options} -o page.md")
-    page = (two / "page.md").read_text()
-    assert page.startswith("# Scores\n\n80 rows: 40 no, 40 yes.")
-    assert "## vendor" in page
+    (costs,) = facts["leaderboard"][0]["costs"].values()
+    assert costs["uncalibrated"] == judged["costs"][0]["actual"]["estimate"]
+    assert costs["minimum"] == judged["costs"][0]["minimum"]["estimate"]
+    assert facts["series"][0]["eer"] == judged["eer"]["estimate"]
+    assert (two / "page.md").read_text().startswith("# vendor on train.csv\n")
+    said = run(f"report train.csv {options}").stdout
+    assert facts["verdict"][0] in said
+    assert "The report is in train-report.html." in said
+    assert (two / "train-report.html").is_file()
     (two / "run").mkdir()
     assert "which has its own priors and costs" in refused("report run --prior 0.1")
 
@@ -584,9 +600,11 @@ def test_a_report_of_scores_of_three_classes_is_a_page(run, three):
     y = np.array(["no", "yes", "maybe"])[np.arange(60) % 3]
     write_columns(three / "scores.csv", {"label": y, **{k: rng.normal(size=60) + (y == k) for k in set(y)}})
 
-    run("report scores.csv --no-intervals -o page.md")
+    run("report scores.csv -o page.html")
 
-    assert "| cost at equal priors |" in (three / "page.md").read_text()
+    page = (three / "page.html").read_text()
+    assert "Each class against the rest" in page
+    assert "equal priors" in page
 
 
 # Data as people have them.
