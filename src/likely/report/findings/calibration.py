@@ -13,7 +13,12 @@ from likely.report.wording import number
 __all__ = ["miscalibrated", "worthless", "wrong_sign"]
 
 LOSS, SHARE_LOST = 0.02, 0.1
-"""Calibration loss worth a word: of normalised cost, and as a share of the minimum. Less would change few decisions."""
+"""Calibration loss worth a warning if it is clear: of normalised cost, and as a share of the minimum. Less would change
+few decisions."""
+
+DOUBTFUL_LOSS, DOUBTFUL_SHARE = 0.05, 0.25
+"""The same of one that may be chance: a smaller one is what few rows always show, since the minimum is made small on
+them."""
 
 SIGNIFICANT, QUANTILE = 0.05, 1.96
 """Chance below which a difference is taken for one, and standard errors on either side of a 95 % interval."""
@@ -71,22 +76,22 @@ def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], looked: Looked
     """The application at which most is lost, clearly if at any; whether clearly; None if it is not worth a word."""
     found = []
     for i, costs in enumerate(costs_of(row, facts)):
-        least = costs["minimum"]
-        paid = math.inf if costs[which] is None else costs[which]
-        if least is None or paid - least < max(LOSS, SHARE_LOST * least):
-            continue
-        found.append(
-            (paid > _highest_minimum(costs, unit_cost(looked.applications[i], looked.units)), paid - least, -i)
-        )
+        paid, least = (math.inf if costs[each] is None else costs[each] for each in (which, "minimum"))
+        is_clear = paid > _highest_minimum(costs, unit_cost(looked.applications[i], looked.units))
+        loss, part = (LOSS, SHARE_LOST) if is_clear else (DOUBTFUL_LOSS, DOUBTFUL_SHARE)
+        if least < paid and paid - least >= max(loss, part * least):
+            found.append((is_clear, paid - least, -i))
     return (-max(found)[2], max(found)[0]) if found else None
 
 
 def _highest_minimum(costs: dict[str, Any], unit: float) -> float:
-    """How high the minimum may be in truth: it was made small on the rows it is measured on."""
-    interval = costs.get("minimum interval")
+    """How high the minimum may be in truth: it was made small on the rows it is measured on, and chosen for it."""
+    least, interval = costs["minimum"], costs.get("minimum interval")
+    if least is None:
+        return math.inf
     if interval is not None and interval[1] is not None:
-        return float(max(interval[1], costs["minimum"] + 2 * unit))
-    return float(costs["minimum"] + CLEAR * math.sqrt(costs["minimum"] * unit) + CLEAR * unit)
+        return float(least + max(CLEAR / QUANTILE * (interval[1] - least), 2 * unit))
+    return float(least + CLEAR * math.sqrt(least * unit) + CLEAR * unit)
 
 
 def _way(facts: dict[str, Any]) -> str:
@@ -143,7 +148,7 @@ def _at_most(costs: dict[str, Any], looked: Looked, i: int, tried: int) -> tuple
     actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
     unit, quantile = unit_cost(looked.applications[i], looked.units), float(norm.isf(SIGNIFICANT / tried))
     if actual > _highest_minimum(costs, unit):
-        return least, _highest_minimum(costs, unit) + max(0.0, quantile - 2) * _error(costs, "minimum", unit)
+        return least, _highest_minimum(costs, unit) + max(0.0, quantile - CLEAR) * _error(costs, "minimum", unit)
     return actual, actual + quantile * _error(costs, "actual", unit)
 
 
