@@ -1,0 +1,307 @@
+"""The counts that a page holds give the library's own costs at every position of its sliders."""
+
+import json
+from bisect import bisect_left
+from itertools import product
+from math import inf, isinf, log, log1p
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likely import Application, IsotonicCalibrator, Trials, compare_scores
+from likely.report.coding import decoded, encoded
+from likely.report.explorer import Controls
+
+MILLION = 1_000_000
+
+
+class Held:
+    """The facts of two classes' explorer, read as the page's script reads them."""
+
+    def __init__(self, facts):
+        explorer = facts["explorer"]
+        self.priors, self.costs, self.rejects = (explorer[key] for key in ("priors", "costs", "reject_costs"))
+        self.resolution = explorer["resolution"]
+        self.units = np.cumsum([explorer["first"], *decoded(explorer["steps"])]).tolist()
+        self.nontargets, self.targets = explorer["totals"]
+        self.tables = [
+            {key: self._counts(text) for key, text in one["tables"].items()} for one in facts["series"]
+        ]  # fmt: skip
+
+    def _counts(self, text):
+        rises = np.zeros((len(self.units), 2))
+        triples = np.array(decoded(text), dtype=int).reshape(-1, 3)
+        rises[np.cumsum(triples[:, 0])] = triples[:, 1:]
+        return np.cumsum(rises, axis=0)
+
+    def index(self, threshold):
+        return min(bisect_left(self.units, threshold / self.resolution - 2), len(self.units) - 1)
+
+    def cost(self, which, position, series=0):
+        """Normalised cost at a position: a prior, the cost of a miss, of a false alarm, of rejecting or None."""
+        prior, fn, fp, reject = position
+        counts = self.tables[series][which]
+        low, high = thresholds_at(position)
+        (missed, refused), (below, below_others) = counts[self.index(low)], counts[self.index(high)]
+        accepted, alarms = self.targets - below, self.nontargets - below_others
+        price = reject or 0.0
+        of_targets = fn * missed + price * (self.targets - missed - accepted)
+        of_nontargets = fp * alarms + price * (self.nontargets - refused - alarms)
+        cost = prior * of_targets / self.targets + (1 - prior) * of_nontargets / self.nontargets
+        return cost / min(prior * fn, (1 - prior) * fp, inf if reject is None else reject)
+
+
+def logit(p):
+    return log(p) - log1p(-p)
+
+
+def thresholds_at(position):
+    """Below the first the target is refused, from the second on accepted, and rejected between them."""
+    prior, fn, fp, reject = position
+    middle = log((1 - prior) * fp) - log(prior * fn)
+    low = logit(reject / fn) - logit(prior) if reject is not None and reject < fn else inf
+    high = -logit(reject / fp) - logit(prior) if reject is not None and reject < fp else -inf
+    return (low, high) if low < middle < high else (middle, middle)
+
+
+def application(position, target=None):
+    prior, fn, fp, reject = position
+    return Application.binary(prior, fn, fp, positive=target, reject_cost=reject)
+
+
+def scores_of(kind):
+    """Labels, llrs and weights."""
+    rng = np.random.default_rng(7)
+    y = np.arange(160) % 3 // 2
+    llr = rng.normal(3 * y - 1.5, 2.0)
+    if kind == "tied":
+        llr = np.round(llr) + 0.25
+    if kind == "infinite":
+        llr[::9], llr[1::17] = -inf, inf
+    if kind == "constant":
+        llr = np.zeros(160)
+    if kind == "few rows":
+        y, llr = np.array([0, 0, 1, 1]), np.array([-0.5, 0.1, 0.0, 0.7])
+    if kind == "far":
+        llr = llr * 1e6
+    weights = {"whole weights": rng.integers(0, 5, 160), "fractional weights": rng.gamma(1.0, 1.0, 160)}
+    return y, llr, weights.get(kind)
+
+
+def calibrator_of(scores):
+    """One that can learn from these scores: the affine one cannot from infinite ones."""
+    return None if np.isfinite(scores).all() else IsotonicCalibrator()
+
+
+KINDS = ["plain", "tied", "infinite", "constant", "far", "whole weights", "fractional weights"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def case(request):
+    """A report, and the trials of its scores as given and calibrated."""
+    y, llr, weight = scores_of(request.param)
+    applications = [Application.binary(0.03, 7, 3), Application.binary(0.6, reject_cost=0.13)]
+    comparison = compare_scores(y, {"mine": llr}, applications, sample_weight=weight, calibrator=calibrator_of(llr))
+    rows = comparison.workings.rows
+    trials = {
+        "given": Trials(rows.y, comparison.best.scores, sample_weight=rows.weight),
+        "calibrated": Trials(rows.y, comparison.best.calibrated, sample_weight=rows.weight),
+    }
+    return comparison.report().facts, trials
+
+
+def assert_same_costs(held, trials, positions):
+    apps = [application(position) for position in positions]
+    # Weights that are no whole numbers are held in billionths of their sum.
+    slack = [2e-8 * max(fn, fp) / app.constant_cost for (_, fn, fp, _), app in zip(positions, apps, strict=True)]
+    expected = {
+        "given": trials["given"].actual_dcf(apps),
+        "calibrated": trials["calibrated"].actual_dcf(apps),
+        "minimum": trials["given"].min_dcf(apps),
+    }
+    for which, costs in expected.items():
+        found = np.array([held.cost(which, position) for position in positions])
+        wrong = np.flatnonzero(np.abs(found - costs) > 1e-9 * costs + slack)
+        assert [(positions[k], found[k], costs[k]) for k in wrong] == [], which
+
+
+def test_every_position_of_the_sliders_costs_what_the_library_says(case):
+    facts, trials = case
+    held = Held(facts)
+
+    positions = [(*position, None) for position in product(held.priors, held.costs, held.costs)]
+
+    assert len(positions) >= 4000
+    assert_same_costs(held, trials, positions)
+
+
+def test_every_position_that_rejects_costs_what_the_library_says(case):
+    facts, trials = case
+    held, rng = Held(facts), np.random.default_rng(3)
+    parts = (held.priors, held.costs, held.costs, held.rejects)
+
+    positions = list(zip(*(rng.choice(part, 1500).tolist() for part in parts), strict=True))
+
+    assert_same_costs(held, trials, positions)
+
+
+def test_scores_of_0_are_accepted_where_the_threshold_is_0():
+    y, llr, _ = scores_of("tied")
+    comparison = compare_scores(y, {"mine": np.round(llr)}, [Application.binary(0.5)])
+    held, trials = Held(comparison.report().facts), Trials(y, np.round(llr))
+
+    for position in product(held.priors, held.costs, held.costs, [None]):
+        assert held.cost("given", position) == pytest.approx(trials.actual_dcf(application(position))), position
+
+
+@pytest.mark.parametrize("target", ["a", "b"])
+def test_either_label_may_be_the_target(target):
+    y, llr, _ = scores_of("tied")
+    labels = np.array(["a", "b"])[y if target == "b" else 1 - y]
+    facts = compare_scores(labels, {"mine": llr}, [Application.binary(0.1, 5, positive=target)]).report().facts
+    held, trials = Held(facts), Trials(labels, llr, pos_label=target)
+
+    assert facts["target"] == target
+    for position in product(held.priors[::5], held.costs, held.costs, [None, 0.5]):
+        expected = trials.actual_dcf(application(position, target))
+        assert held.cost("given", position) == pytest.approx(expected, rel=1e-9)
+
+
+def test_thresholds_rise_and_are_those_of_the_sliders(case):
+    held = Held(case[0])
+    positions = product(held.priors, held.costs, held.costs, [None])
+    middles = {round(thresholds_at(position)[0] / held.resolution) for position in positions}
+    rejecting = [
+        (sign * logit(reject / cost) - logit(prior)) / held.resolution
+        for sign, prior, cost, reject in product((-1, 1), held.priors, held.costs, held.rejects)
+        if reject < cost
+    ]
+    reachable = np.array(sorted(middles | {round(unit) for unit in rejecting}))
+
+    assert (np.diff(held.units) > 0).all()
+    nearest = np.minimum(
+        np.abs(reachable[np.searchsorted(reachable, held.units).clip(0, len(reachable) - 1)] - held.units),
+        np.abs(reachable[np.searchsorted(reachable, held.units).clip(1) - 1] - held.units),
+    )
+    assert nearest.max() <= 2
+    units = np.array(held.units)
+    places = np.searchsorted(units, reachable - 2)
+    assert places.max() < len(units)
+    assert (np.abs(units[places] - reachable) <= 2).all()
+
+
+def test_the_positions_of_the_applications_at_hand_are_there(case):
+    held = Held(case[0])
+
+    assert {0.03, 0.6} <= set(held.priors)
+    assert {7.0, 3.0} <= set(held.costs)
+    assert 0.13 in held.rejects
+    for positions in (held.priors, held.costs, held.rejects):
+        assert positions == sorted(set(positions))
+
+
+@given(st.lists(st.integers(0, 2**60)))
+def test_what_is_encoded_is_decoded(numbers):
+    text = encoded(numbers)
+
+    assert decoded(text) == numbers
+    assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.booleans(), st.floats(allow_nan=False), st.integers(1, 3)), min_size=2, max_size=30).filter(
+        lambda rows: len({row[0] for row in rows}) == 2
+    )
+)
+def test_any_scores_have_the_same_costs(rows):
+    y, llr, weight = (np.array(column) for column in zip(*rows, strict=True))
+    controls, trials = Controls(), Trials(y, llr + 0.01, sample_weight=weight)
+    totals = [int(trials.n_nontargets), int(trials.n_targets)]
+    held = Held(
+        {"explorer": {**controls.to_dict(), "totals": totals}, "series": [{"tables": controls.counts(trials, 1)}]}
+    )
+    positions = list(product(held.priors[::9], held.costs[::4], held.costs[::4], [None, 0.1]))
+    apps = [application(position, True) for position in positions]
+
+    assert [held.cost("actual", position) for position in positions] == pytest.approx(trials.actual_dcf(apps), rel=1e-9)
+    assert [held.cost("minimum", position) for position in positions] == pytest.approx(trials.min_dcf(apps), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "few rows"])
+def test_facts_are_json_without_nan(kind):
+    y, llr, weight = scores_of(kind)
+    systems, calibrator = {"mine": llr, "turned": -llr}, calibrator_of(llr)
+    report = compare_scores(y, systems, [0.1, 0.5], sample_weight=weight, calibrator=calibrator).report()
+
+    assert_finite(report.facts)
+    assert json.loads(report.json()) == json.loads(json.dumps(report.facts, allow_nan=False))
+    assert len(report.html()) < MILLION
+
+
+def test_facts_of_more_classes_are_json_without_nan():
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(90, 3))
+    scores[::7, 0], scores[1::11, 1:] = -1e6, 1e300
+    report = compare_scores(np.arange(90) % 3, {"mine": scores}).report()
+
+    assert_finite(report.facts)
+    assert len(report.html()) < MILLION
+
+
+def assert_finite(facts):
+    if isinstance(facts, dict):
+        assert all(isinstance(key, str) for key in facts)
+        facts = list(facts.values())
+    if isinstance(facts, list):
+        for part in facts:
+            assert_finite(part)
+    else:
+        assert facts is None or type(facts) in (str, int, bool) or (type(facts) is float and abs(facts) < inf), facts
+
+
+@pytest.mark.parametrize(("n_rows", "n_systems"), [(20_000, 2), (400, 60)])
+def test_the_page_of_many_rows_or_systems_is_small(n_rows, n_systems):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, n_rows)
+    systems = {f"system {k}": rng.normal(y * (k + 1) / 10, 1.0) for k in range(n_systems)}
+    report = compare_scores(y, systems, [Application.binary(0.1, 5), 0.5]).report()
+
+    assert len(report.html().encode()) < MILLION / 2
+
+
+def test_the_counts_of_many_rows_are_short():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, MILLION)
+    trials = Trials(y, rng.normal(3.0 * y, 2.0))
+
+    assert sum(map(len, Controls().counts(trials, 1).values())) < 50_000
+
+
+@pytest.mark.parametrize("n_classes", [25, 50])
+def test_the_page_of_many_classes_is_small(n_classes):
+    rng = np.random.default_rng(2)
+    y = np.repeat(np.arange(n_classes), 12)
+    scores = rng.normal(2.0 * (y[:, None] == np.arange(n_classes)), 1.0)
+    applications = [Application.equal(n_classes), Application(rng.dirichlet(np.full(n_classes, 2.0)))]
+    report = compare_scores(y, {"mine": scores}, applications).report()
+
+    assert len(report.html().encode()) < MILLION
+
+
+def test_a_sample_is_stratified_and_its_scores_are_thousandths():
+    rng = np.random.default_rng(2)
+    y = rng.choice(3, 6000, p=[0.9, 0.09, 0.01])
+    scores = rng.normal(2.0 * (y[:, None] == np.arange(3)), 1.0)
+    scores[0] = [-500.0, 0.0, -100.0]
+    facts = compare_scores(y, {"mine": scores}).report().facts["explorer"]
+    codes, depth = np.array(decoded(facts["codes"])), np.array(decoded(facts["systems"][0]["scores"])).reshape(-1, 3)
+
+    assert len(codes) == facts["rows"] <= 2000 < facts["of"] == 6000
+    assert np.bincount(codes) == pytest.approx(np.bincount(y) / 3, abs=1)
+    assert facts["totals"] == np.bincount(y).tolist()
+    assert (depth.min(axis=1) == 0).all()
+    assert not isinf(depth.max())
+    assert depth.max() <= 100_000
