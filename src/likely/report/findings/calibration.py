@@ -52,7 +52,9 @@ def miscalibrated(facts: dict[str, Any], looked: Looked) -> Finding | None:
 
 def _as_given(facts: dict[str, Any], looked: Looked) -> Finding | None:
     """The same of scores that somebody gave, which were not calibrated here."""
-    losses = [(row, _loss(row, "uncalibrated", facts, looked)) for row in facts["leaderboard"]]
+    turned = [each["name"] for each in _turned(facts, looked)]
+    rows = [row for row in facts["leaderboard"] if row["name"] not in turned]
+    losses = [(row, _loss(row, "uncalibrated", facts, looked)) for row in rows]
     clear = [(row, lost[0]) for row, lost in losses if lost is not None and lost[1]]
     uncertain = [(row, lost[0]) for row, lost in losses if lost is not None and not lost[1]]
     if not clear and not uncertain:
@@ -100,11 +102,7 @@ def _way(facts: dict[str, Any]) -> str:
 
 def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
     """Scores given for two classes are higher for the class that is not the target."""
-    if facts["kind"] != "scores" or len(facts["classes"]) != 2:
-        return None
-    n, m = (max(1, int(count)) for count in looked.units)
-    chance = math.sqrt((n + m + 1) / (12 * n * m))
-    turned = [each for each in facts["series"] if each["auc"] < 0.5 - CLEAR * chance]
+    turned = _turned(facts, looked)
     if not turned:
         return None
     target = quoted(facts["target"])
@@ -118,9 +116,18 @@ def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
     return Finding("wrong-sign", "warning", said, remedy)
 
 
+def _turned(facts: dict[str, Any], looked: Looked) -> list[dict[str, Any]]:
+    """The systems whose scores are clearly lower for the target."""
+    if facts["kind"] != "scores" or len(facts["classes"]) != 2:
+        return []
+    n, m = (max(1, int(count)) for count in looked.units)
+    chance = math.sqrt((n + m + 1) / (12 * n * m))
+    return [each for each in facts["series"] if each["auc"] < 0.5 - CLEAR * chance]
+
+
 def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
     """Even the best system does no better than deciding without looking, or than the best of many by chance."""
-    if wrong_sign(facts, looked) is not None:
+    if facts["leaderboard"][0]["name"] in [each["name"] for each in _turned(facts, looked)]:
         return None
     row, tried, n = facts["leaderboard"][0], len(facts["leaderboard"]), len(looked.applications)
     paid = [_at_most(costs, looked, i, tried) for i, costs in enumerate(costs_of(row, facts))]
