@@ -183,3 +183,25 @@ def test_two_systems_that_are_alike_seldom_seem_to_differ_in_minimum_cost():
         chance += paired_difference(min_dcf, y, first, second, application, n_resamples=100).p_value < 0.05
 
     assert chance <= 6  # three are expected
+
+
+def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
+    rng = np.random.default_rng(5)
+    y = rng.random(70_000) < 0.05
+    llr = rng.normal(2.0 * (2 * y - 1), 1.6)
+    measures = {
+        "actual": partial(actual_dcf, applications=[0.5, 0.001]),
+        "minimum": partial(min_dcf, applications=[0.5, 0.001]),
+        "cllr": cllr,
+        "eer": eer,
+    }
+
+    coarse = intervals(measures, y, llr, n_resamples=50)
+    monkeypatch.setattr("likely.evaluation.trials.MANY", 10**9)
+    exact = intervals(measures, y, llr, n_resamples=50)
+
+    for name, interval in exact.items():
+        width = np.asarray(interval.high) - np.asarray(interval.low)
+        assert np.array_equal(coarse[name].estimate, interval.estimate)
+        for end in ("low", "high"):
+            assert (np.abs(np.asarray(getattr(coarse[name], end)) - getattr(interval, end)) < 0.05 * width).all()

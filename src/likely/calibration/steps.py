@@ -8,7 +8,13 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 
-__all__ = ["CHUNK", "Steps"]
+__all__ = ["CHUNK", "MANY", "Steps"]
+
+MANY = 2**16
+"""Steps from which on resamples are drawn of fewer."""
+
+_ALL, _FINENESS = 500, 0.002
+"""Of fewer steps, those at the ends that are all kept, and how much of what lies beyond it each further one spans."""
 
 CHUNK = 2**15
 """Steps worked on at a time: their temporaries stay in the cache, and no copy of all scores is made."""
@@ -66,19 +72,43 @@ class Steps:
             return cls(scores, misses, false_alarms)
         return cls(scores[firsts[:-1]], misses[firsts], false_alarms[firsts])
 
-    def of_rows(self, scores: Floats) -> Integers:
-        """The step of each of the scores that the steps were made of; of a score of weight 0, any."""
-        return np.minimum(np.searchsorted(self.thresholds, scores), len(self.thresholds) - 1)
+    def cells_of(self, scores: Floats, is_target: Booleans) -> Integers:
+        """Where rows are counted: the step of each score, which may be its own or the next below; targets after all."""
+        step = np.maximum(np.searchsorted(self.thresholds, scores, side="right") - 1, 0)
+        return np.asarray(step + len(self.thresholds) * is_target)
 
-    def reweighted(self, step_of_row: Integers, is_target: Booleans, weight: Floats) -> Steps:
+    def reweighted(self, cell_of_row: Integers, weight: Floats) -> Steps:
         """The steps of the same scores at other weights, without sorting; steps without weight are left out."""
-        n = len(self.thresholds)
-        targets = np.bincount(step_of_row, weight * is_target, n)
-        nontargets = np.bincount(step_of_row, weight, n) - targets
+        nontargets, targets = np.bincount(cell_of_row, weight, 2 * len(self.thresholds)).reshape(2, -1)
         kept = (targets > 0) | (nontargets > 0)
         below = np.concatenate([[0.0], np.cumsum(targets[kept])])
         above = np.concatenate([[0.0], np.cumsum(nontargets[kept])])
         return Steps(self.thresholds[kept], below, above[-1] - above)
+
+    def fewer(self) -> Steps:
+        """Some of the steps, near each other where few rows of a class lie beyond: there rates are small.
+
+        Between neighbours lies no more than a five hundredth of either class's rows beyond them, on either side.
+        """
+        kept = [np.array([0])]
+        for beyond in (
+            self.misses,
+            self.misses[-1] - self.misses,
+            self.false_alarms,
+            self.false_alarms[0] - self.false_alarms,
+        ):
+            rises = beyond[-1] > beyond[0]
+            at = np.searchsorted(beyond if rises else beyond[::-1], _levels(float(beyond.max())))
+            kept.append(at if rises else len(beyond) - 1 - at)
+        at = np.unique(np.clip(np.concatenate(kept), 0, len(self.thresholds) - 1))
+        ends = np.append(at, len(self.thresholds))
+        return Steps(self.thresholds[at], self.misses[ends], self.false_alarms[ends])
+
+
+def _levels(most: float) -> Floats:
+    """Weights up to a total, first one by one, then in proportion to themselves."""
+    n = int(np.log(max(most / _ALL, 1)) / np.log1p(_FINENESS)) + 1
+    return np.concatenate([np.arange(min(_ALL, most)), _ALL * (1 + _FINENESS) ** np.arange(n)])
 
 
 def _sorted_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:

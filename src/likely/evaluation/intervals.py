@@ -269,11 +269,12 @@ class Resampled:
         estimates = [
             {name: one.measured(part) for name, part in own.items()} for one, own in zip(judged, parts, strict=True)
         ]
-        values = draws.over(
-            lambda weight: np.concatenate(
-                [all_of(one.resampled(weight), list(own.values())) for one, own in zip(judged, parts, strict=True)]
-            )
-        )
+        quick = [(one.coarse(), list(own.values())) for one, own in zip(judged, parts, strict=True)]
+        values = draws.over(lambda weight: np.concatenate([all_of(one.resampled(weight), own) for one, own in quick]))
+        # What the resamples of fewer steps are about is moved to what they stand for.
+        about = np.concatenate([all_of(one, own) for one, own in quick])
+        exact = np.concatenate([estimate.ravel() for own in estimates for estimate in own.values()])
+        values += np.subtract(exact, about, out=np.zeros(len(exact)), where=np.isfinite(exact) & np.isfinite(about))
         stops = np.cumsum([estimate.size for own in estimates for estimate in own.values()])
         split = iter(np.split(values, stops[:-1], 1))
         return [

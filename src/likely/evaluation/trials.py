@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from likely._typing import Floats, Integers
 from likely._validation import check_option
 from likely.blocks import for_each
 from likely.calibration.pav import Pooled, pool
-from likely.calibration.steps import CHUNK, Steps
+from likely.calibration.steps import CHUNK, MANY, Steps
 from likely.decisions import Application, as_application
 from likely.evaluation.confusion import Confusion
 from likely.evaluation.curves import (
@@ -87,12 +88,22 @@ class Trials:
         other = object.__new__(Trials)
         other.classes, other.is_target, other.llr = self.classes, self.is_target, self.llr
         other.weight = weight if self.weight is None else weight * self.weight
-        other._set_steps(self.steps.reweighted(self._step_of_row, self.is_target, other.weight))
+        other._set_steps(self.steps.reweighted(self._cell_of_row, other.weight))
+        return other
+
+    def coarse(self) -> Trials:
+        """The same trials; of many, their scores lowered a little, to one of fewer steps, which are reweighted fast."""
+        if len(self.steps.thresholds) < MANY:
+            return self
+        other = copy(self)
+        other.__dict__.pop("pooled", None)
+        other.__dict__.pop("_cell_of_row", None)
+        other._set_steps(self.steps.fewer())
         return other
 
     @cached_property
-    def _step_of_row(self) -> Integers:
-        return self.steps.of_rows(self.llr)
+    def _cell_of_row(self) -> Integers:
+        return self.steps.cells_of(self.llr, self.is_target)
 
     @cached_property
     def pooled(self) -> Pooled:
