@@ -115,7 +115,7 @@ def _nontarget(facts: dict[str, Any]) -> str | None:
 def _embedded(facts: dict[str, Any]) -> Markup:
     """What the script needs, as JSON that cannot end its element."""
     needed = {key: facts[key] for key in ("classes", "target", "applications", "explorer")}
-    needed["series"] = [{key: one[key] for key in ("name", "tables") if key in one} for one in facts["series"]]
+    needed["series"] = [{key: one[key] for key in ("name", "class", "tables") if key in one} for one in facts["series"]]
     text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -180,6 +180,16 @@ class BinaryView {
     const effective = (state.prior * state.fn) / (state.prior * state.fn + (1 - state.prior) * state.fp);
     element("threshold-note").textContent = `effective prior ${effective.toPrecision(3)}`;
     element("in-words").textContent = this.inWords(actual);
+    element("rates").textContent = this.rates(actual);
+  }
+
+  // Recall, precision and accuracy at the prior, of what is decided.
+  rates(actual) {
+    const { prior } = this.state, { targets, nontargets } = this.model;
+    const hits = prior * (actual.accepted / targets), alarms = (1 - prior) * actual.alarm;
+    const right = hits + (1 - prior) * (actual.refused / nontargets), wrong = alarms + prior * actual.miss;
+    const precision = hits + alarms > 0 ? percent(hits / (hits + alarms)) : "none is accepted";
+    return `Recall ${percent(actual.accepted / targets)}, precision ${precision}, accuracy ${percent(right / (right + wrong))}, all at this prior.`;
   }
 
   inWords(actual) {
@@ -215,13 +225,21 @@ class BinaryView {
       det: [actual, least].map((one) => [probit(one.alarm), probit(one.miss)]),
       "bayes-error": whole.map((one) => [-middle, one.normalised]),
     };
-    if (this.state.reject !== null) places.roc = places.det = null;
+    places["precision-recall"] = this.precisionAndRecall([actual, least]);
+    if (this.state.reject !== null) places.roc = places.det = places["precision-recall"] = null;
     for (const [plot, points] of Object.entries(places)) {
       ["actual", "minimum"].forEach((which, k) => placePoint(plot, which, points && points[k]));
     }
     placeLine("bayes-error", [-middle]);
     placeLine("histogram", low < high ? [low, high] : [middle]);
     placeLine("reliability", low < high ? [low, high] : [middle]);
+  }
+
+  // The curve is of the first application's prior: at others there is no point on it.
+  precisionAndRecall(outcomes) {
+    const { prior } = this.state, share = (one) => prior * (1 - one.miss) + (1 - prior) * one.alarm;
+    if (prior !== this.facts.applications[0].prior) return null;
+    return outcomes.map((one) => (share(one) > 0 ? [1 - one.miss, (prior * (1 - one.miss)) / share(one)] : null));
   }
 
   asPython() {

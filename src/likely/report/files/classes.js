@@ -136,6 +136,7 @@ class ClassesView {
     chooseSeries(Number(element("series").value), this.facts.explorer.systems[this.state.system].variant);
     this.showNumbers(found);
     this.showConfusion(found);
+    this.showMarks(found);
     element("as-python").textContent = this.asPython();
     element("as-command").textContent = this.asCommand();
   }
@@ -184,6 +185,17 @@ class ClassesView {
       cell.textContent = count ? (100 * share).toFixed(1) : "";
       cell.className = `h${Math.min(9, Math.round(9 * share))}${d === k ? " right" : ""}`;
     }));
+  }
+
+  // Where the chosen class is decided, against the rest: near its curves, since others compete.
+  showMarks({ counts }) {
+    const { priors, reject } = this.state, k = this.facts.series[Number(element("series").value)].class;
+    const rate = (truth) => counts[truth][k] / this.model.sampled[truth];
+    const rest = priors.reduce((sum, prior, j) => (j === k ? sum : sum + prior), 0);
+    const alarm = priors.reduce((sum, prior, j) => (j === k || !prior ? sum : sum + (prior / rest) * rate(j)), 0);
+    const shown = reject === null && rest > 0;
+    placePoint("roc", "actual", shown ? [alarm, rate(k)] : null);
+    placePoint("det", "actual", shown ? [probit(alarm), probit(1 - rate(k))] : null);
   }
 
   asPython() {

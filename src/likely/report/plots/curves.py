@@ -29,7 +29,7 @@ from likely.report.plots.frame import (
 )
 from likely.report.svg import element, group, join, path, whole
 
-__all__ = ["VARIANTS", "bayes_error", "det", "roc", "variants"]
+__all__ = ["VARIANTS", "bayes_error", "det", "precision_recall", "roc", "variants"]
 
 VARIANTS = ("given", "calibrated")
 """Scores as they are, and after calibration."""
@@ -101,6 +101,41 @@ def det(series: Sequence[Series]) -> Markup:
     body = (draw_axes(x, y), _diagonal(x, y), parts, marks("minimum", "actual", x=x, y=y))
     title = "Misses against false alarms (DET)"
     return picture("det", *body, title=title, gist=gist, size=(WIDTH, height), axes=(x, y))
+
+
+def precision_recall(series: Sequence[Series], prior: float) -> Markup:
+    """How many of what is accepted are targets, against how many targets are accepted, where they are so frequent.
+
+    Parameters
+    ----------
+    series : sequence of Series of the facts
+    prior : float
+        How frequent targets are where the systems are used, which need not be as in the rows.
+
+    Examples
+    --------
+    >>> steps = {"false_alarms": [0, 0, 1], "misses": [1, 0.5, 0]}
+    >>> drawn = precision_recall([{"name": "A", "roc": {"given": steps}}], 0.5)
+    >>> 'd="M227 28l181 181"' in drawn  # half of the targets and nothing else; or everything, half of it targets
+    True
+    """
+    x = _shares(LEFT, RIGHT, "Recall: targets accepted (%)")
+    y = _shares(_BOTTOM, TOP, f"Precision at a prior of {plain(prior)}: targets among what is accepted (%)")
+
+    def steps(of: Mapping[str, Any]) -> Markup:
+        pairs = zip(of["false_alarms"], of["misses"], strict=True)
+        rates = [(1 - miss, alarm) for alarm, miss in pairs if None not in (alarm, miss) and miss < 1]
+        return line(
+            curve(x, y, [hit for hit, _ in rates], [prior * hit / (prior * hit + (1 - prior) * a) for hit, a in rates])
+        )
+
+    drawn = [variants(one["roc"], steps) for one in series]
+    parts, height = _systems(series, drawn, [""] * len(series), (x, y))
+    gist = f"Deciding for everything has a precision of {percent(prior)}."
+    blind = line(path([(x.start, y.at(prior)), (x.end, y.at(prior))]), "reference")
+    body = (draw_axes(x, y), blind, parts, marks("minimum", "actual", x=x, y=y))
+    title = f"Precision against recall at a prior of {plain(prior)}"
+    return picture("precision-recall", *body, title=title, gist=gist, size=(WIDTH, height), axes=(x, y))
 
 
 def bayes_error(series: Sequence[Series]) -> Markup:
