@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     rows = [row for row in rows if parameter in row["settings"]]
     values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
     numeric = all(_is_number(value) for value in values)
-    values = sorted(values) if numeric else values
+    values = sorted(values, key=None if numeric else _natural)
     scale = _scale(values) if numeric else "category"
     lines: dict[str, dict[Any, dict[str, Any]]] = {}
     for row in rows:
@@ -67,6 +68,11 @@ def _scale(values: list[float]) -> str:
     if values[0] > 0:
         return "log" if values[-1] > WIDE * values[0] else "linear"
     return "category"
+
+
+def _natural(text: Any) -> list[Any]:
+    """An order of texts in which numbers in them count: PCA 5 before PCA 10."""
+    return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", str(text))]
 
 
 def _is_number(value: Any) -> bool:

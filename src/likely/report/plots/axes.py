@@ -43,6 +43,8 @@ class Axis:
     title : str
     under : tuple of (value, text)
         A second row of ticks.
+    slant : float
+        Room that ticks take below the axis where they are written aslant; 0 where they are level.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Axis:
     ticks: tuple[Tick, ...] = ()
     title: str = ""
     under: tuple[Tick, ...] = ()
+    slant: float = 0.0
 
     def at(self, value: float) -> float:
         """The coordinate of a value."""

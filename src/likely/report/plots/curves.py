@@ -120,7 +120,7 @@ def precision_recall(series: Sequence[Series], prior: float) -> Markup:
     True
     """
     x = _shares(LEFT, RIGHT, "Recall: targets accepted (%)")
-    y = _shares(_BOTTOM, TOP, f"Precision at a prior of {plain(prior)}: targets among what is accepted (%)")
+    y = _shares(_BOTTOM, TOP, f"Precision at a prior of {plain(prior)} (%)")
 
     def steps(of: Mapping[str, Any]) -> Markup:
         pairs = zip(of["false_alarms"], of["misses"], strict=True)

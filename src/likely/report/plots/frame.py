@@ -93,10 +93,10 @@ def draw_axes(x: Axis, y: Axis) -> Markup:
     """Faint lines at the ticks, their texts, and a title at the end of each axis, all of it written level."""
     across = [((x.at(value), y.start), (x.at(value), y.end)) for value, _ in x.ticks]
     up = [((x.start, y.at(value)), (x.end, y.at(value))) for value, _ in y.ticks]
-    below = [element("text", said, x=x.at(value), y=y.start + 16) for value, said in x.ticks]
+    below = [_tick(said, x.at(value), y.start, bool(x.slant)) for value, said in x.ticks]
     below += [element("text", said, x=x.at(value), y=y.start + 31, class_="note") for value, said in x.under]
     beside = [element("text", said, x=x.start - 6, y=y.at(value) + 4) for value, said in y.ticks]
-    lower = y.start + (51 if x.under else 36)
+    lower = y.start + (51 if x.under else 36) + x.slant
     middle = min((x.start + x.end) / 2, x.end + 8 - _BOLD * width(x.title) / 2)
     return group(
         element("path", class_="grid", d=path(*across, *up)),
@@ -107,6 +107,14 @@ def draw_axes(x: Axis, y: Axis) -> Markup:
         element("text", y.title, class_="label", x=4, y=y.end - 12),
         class_="axes",
     )
+
+
+def _tick(said: str, x: float, y: float, aslant: bool) -> Markup:
+    """The text of a tick below an axis."""
+    if not aslant:
+        return element("text", said, x=x, y=y + 16)
+    turned = f"rotate(-35 {number(x + 4)} {number(y + 14)})"
+    return element("text", said, x=x + 4, y=y + 14, text_anchor="end", transform=turned)
 
 
 def line(d: str, kind: str = "line") -> Markup:

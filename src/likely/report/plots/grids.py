@@ -47,8 +47,9 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
     at, x = _places(grid)
     y = _cost_axis(lines)
     drawn = [group(*_strokes(one, at, x, y), class_=hue(k)) for k, one in enumerate(lines)]
-    entries = [Entry(str(one["name"]), tuple(_KINDS.values()), hue(k)) for k, one in enumerate(lines)]
-    key, height = legend(entries, y.start + BELOW, SOLID_AND_DASHED if lines else "")
+    entries = [Entry(str(one["name"]), tuple(_KINDS.values()), hue(k)) for k, one in enumerate(lines) if one["name"]]
+    below = y.start + BELOW + x.slant
+    key, height = legend(entries, below, SOLID_AND_DASHED if lines else "")
     least = min(_minima(lines), default=None)
     return picture(
         "grid",
@@ -58,7 +59,7 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
         key,
         title=f"Actual and least possible costs of {whole(grid['family'])} by {whole(grid['parameter'])}",
         gist=_gist(least, grid),
-        size=(WIDTH, y.start + BELOW + height),
+        size=(WIDTH, below + height),
         axes=(x, y),
         key=f"grid-{index}",
     )
@@ -81,7 +82,7 @@ def _cost_axis(lines: Sequence[Mapping[str, Any]]) -> Axis:
     seen = max([2 * high - low, 1.1 * high, *(1.05 * min(costs) for costs in actual if costs)])
     most = max([high, *(cost for costs in actual for cost in costs)])
     top = most if most - low < 1.5 * (seen - low) else seen
-    return linear(low - 0.18 * (top - low), top, 240, TOP, "Mean cost over the applications", 5)
+    return linear(low - 0.18 * (top - low), top, 240, TOP, "Cost (1: deciding without looking)", 5)
 
 
 def _minima(lines: Sequence[Mapping[str, Any]]) -> list[tuple[float, int, int]]:
@@ -135,9 +136,12 @@ def _places(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
         if min(numbers) > 0:
             logs = [math.log10(value) for value in numbers]
             return logs, _log_axis(min(logs), max(logs), title)
-    letters = (RIGHT - LEFT) / max(len(values), 1) / LETTER
-    names = [_value(value, max(letters - 1, 3)) for value in values]
-    return [float(k) for k in range(len(values))], categories(names, LEFT, RIGHT, title)
+    names = [_value(value, 22) for value in values]
+    x = categories(names, LEFT, RIGHT, title)
+    longest = max(map(len, names), default=0) * LETTER
+    if longest + LETTER > (RIGHT - LEFT) / max(len(values), 1):
+        x = replace(x, slant=0.6 * longest - 8)
+    return [float(k) for k in range(len(values))], x
 
 
 def _linear_axis(numbers: Sequence[float], title: str) -> Axis:
