@@ -7,9 +7,10 @@ import shlex
 from string import ascii_uppercase
 from typing import Any
 
+from likely._words import shortened
 from likely.cli.notes import brief_notes
 from likely.cli.rendering import console, number, table
-from likely.cli.words import as_options, counted, shortened
+from likely.cli.words import as_options, counted
 
 __all__ = ["show_comparison"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from likely.cli.words import as_options, shortened
+from likely._words import shortened
+from likely.cli.words import as_options
 
 __all__ = ["brief_notes", "first_sentence"]
 

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likely.cli.words import printable, shown
+from likely._words import number as plain
+from likely._words import printable
+from likely.cli.words import shown
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -81,12 +83,8 @@ def status(message: str) -> Any:
 
 
 def number(value: float | None) -> str:
-    """A number with three digits after the point, or as many as make it one."""
-    if value is None:
-        return ""
-    if not math.isfinite(value) or value == 0 or 0.001 <= abs(value) < 1000:
-        return f"{value:.3f}"
-    return f"{value:.3g}"
+    """A number, or nothing where there is none."""
+    return "" if value is None else plain(value)
 
 
 def percent(value: float) -> str:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["as_options", "counted", "listing", "printable", "shortened", "shown"]
+from likely._words import printable, shortened
+
+__all__ = ["as_options", "counted", "listing", "shown"]
 
 _NAMED = {
     "target": "--target",
@@ -48,16 +50,6 @@ def as_options(message: str) -> str:
     for pattern, option in _OPTIONS:
         said = pattern.sub(option, said)
     return said
-
-
-def printable(text: str) -> str:
-    """A text whose line breaks and other signs that steer a terminal are spelt out."""
-    return text if text.isprintable() else "".join(s if s.isprintable() else repr(s)[1:-1] for s in text)
-
-
-def shortened(text: str, most: int) -> str:
-    """The beginning of a text that is too long."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def shown(label: Any, most: int = 40) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from likely._words import printable
 from likely.report.wording import number
 
 __all__ = ["markdown"]
@@ -281,9 +282,7 @@ def _escaped(text: str, most: int) -> str:
     >>> print(_escaped("*a*\n<b>", 60), _escaped(" ", 60), _escaped("- 1", 60), _escaped("abcdefgh", 5))
     \*a\*\\n\<b\> " " \- 1 ab…gh
     """
-    shown = "".join(
-        sign if sign.isprintable() else repr(sign)[1:-1] for sign in text[: 2 * most] + text[2 * most :][-most:]
-    )
+    shown = printable(text[: 2 * most] + text[2 * most :][-most:])
     if shown.strip() != shown or not shown:
         shown = f'"{shown}"'
     if len(shown) > most:

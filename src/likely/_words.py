@@ -1,0 +1,36 @@
+"""Texts and numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["number", "printable", "shortened"]
+
+
+def printable(text: str) -> str:
+    r"""A text whose line breaks, and other signs that are not seen or steer a terminal, are spelt out.
+
+    Examples
+    --------
+    >>> print(printable("one\ntwo"))
+    one\ntwo
+    """
+    return text if text.isprintable() else "".join(s if s.isprintable() else repr(s)[1:-1] for s in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text that is too long."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def number(value: float) -> str:
+    """A number with three digits after the point, or as many as make it one.
+
+    Examples
+    --------
+    >>> number(0.12345), number(1234.5), number(0.00012)
+    ('0.123', '1.23e+03', '0.00012')
+    """
+    if not math.isfinite(value) or value == 0 or 0.001 <= abs(value) < 1000:
+        return f"{value:.3f}"
+    return f"{value:.3g}"
