@@ -3,7 +3,7 @@
 import json
 import shlex
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -135,14 +135,19 @@ def compared():
 MAKERS = (outside, first_label, whole_weights, fractional_weights, compared)
 
 
+@cache
+def made(maker):
+    return Case(maker())
+
+
 @pytest.fixture(scope="module", params=MAKERS, ids=lambda maker: maker.__name__)
 def case(request):
-    return Case(request.param())
+    return made(request.param)
 
 
 @pytest.fixture(scope="module")
 def several():
-    return Case(outside())
+    return made(outside)
 
 
 def number(text):
@@ -449,7 +454,7 @@ def test_buttons_copy_what_is_shown(several, open_page, slide):
 
 @pytest.mark.parametrize("maker", [outside, first_label], ids=lambda maker: maker.__name__)
 def test_the_copied_command_line_decides_and_costs_the_same(maker, open_page, tmp_path):
-    case = Case(maker())
+    case = made(maker)
     rows, trials = case.comparison.workings.rows, case.trials[0]["given"]
     file = tmp_path / "scores.csv"
     lines = [f'"{label}",{score!r}' for label, score in zip(rows.y.tolist(), trials.llr.tolist(), strict=True)]

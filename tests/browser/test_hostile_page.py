@@ -153,7 +153,7 @@ def test_hostile_columns_are_text_everywhere(open_page, slide):
 def test_the_piece_for_a_notebook_is_harmless(open_page):
     rng = np.random.default_rng(4)
     y = np.array(["<b>", HOSTILE["end of script"]])[np.arange(40) % 2]
-    systems = {name: rng.normal(np.arange(40) % 2, 1.0) for name in HOSTILE.values()}
+    systems = {name: rng.normal(np.arange(40) % 2, 1.0) for name in list(HOSTILE.values())[::2]}
     comparison = likely.compare_scores(y, systems, {HOSTILE["image"]: Application.binary(0.3)})
     html = comparison._repr_html_()
     page = open_page(f"<!doctype html><title>Notebook</title>{html}", width=800)
