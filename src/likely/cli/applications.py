@@ -53,7 +53,7 @@ def label_named(text: str, classes: Sequence[Any], option: str) -> Any:
 
     for said in (str, lambda label: str(label).lower() if isinstance(label, bool) else None):
         for label in classes:
-            if said(label) == text.strip():
+            if said(label) in (text, text.strip()):
                 return label
     raise InvalidParameterError(f"{option} names the class {text.strip()!r}, but the classes are {listing(classes)}.")
 

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
+from likely.decisions.thresholds import llr_threshold
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 __all__ = ["Application", "as_application", "highest"]
@@ -146,8 +147,7 @@ class Application:
     @cached_property
     def threshold(self) -> float:
         """The log-likelihood ratio from which on the second class is decided (two classes)."""
-        false_alarm, miss = self._stakes()
-        return float(log(false_alarm) - log(miss))
+        return llr_threshold(*self._stakes())
 
     def _stakes(self) -> tuple[float, float]:
         """Prior times cost of a false alarm and of a miss, each above the cost of the right decision."""

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats, Integers
-from likely.decisions import Application
+from likely.calibration.pav import Pooled
+from likely.calibration.steps import Steps
+from likely.decisions import Application, llr_threshold
 from likely.evaluation import Trials
 from likely.report.coding import encoded
 
@@ -26,8 +28,8 @@ COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])
 """Positions of the sliders, besides those of the applications at hand."""
 
-RESOLUTION = 1e-9
-"""Thresholds nearer to each other than this are one: they are the same number, rounded in different ways."""
+RESOLUTION, ROUNDING = 1e-9, 5e-13
+"""Thresholds nearer to each other than the first are one; llrs nearer to a threshold than the second lie on it."""
 
 MOST_SAMPLED, MOST_VALUES, DEEPEST = 2000, 60_000, 100.0
 """Rows of a sample; scores in all samples of a page; and what a log-likelihood below the row's highest is cut at."""
@@ -59,50 +61,62 @@ class Controls:
         return cls(*(tuple(sorted(each for each in part if each > 0)) for part in (priors, costs, rejects)))
 
     @cached_property
-    def thresholds(self) -> Floats:
-        """Every threshold that some position of the sliders decides by, ascending."""
+    def thresholds(self) -> dict[str, Floats]:
+        """Every llr that some position of the sliders decides by, ascending.
+
+        ``middle``: from it on the target is decided; with a reject cost, up to ``low`` it is refused, and from
+        ``high`` on decided.
+        """
+        ratios = sorted({(cost_fp / cost_fn, cost_fn, cost_fp) for cost_fn in self.costs for cost_fp in self.costs})
+        middle = [llr_threshold((1 - p) * fp, p * fn) for p in self.priors for _, fn, fp in ratios]
         odds = np.array([np.log1p(-prior) - np.log(prior) for prior in self.priors])
-        costs, rejects = np.array(self.costs), np.array(self.reject_costs)
-        ratios = np.log(costs[:, None] / costs).ravel()
-        shares = (rejects[:, None] / costs).ravel()
+        shares = _distinct((np.array(self.reject_costs)[:, None] / self.costs).ravel())
         shares = shares[shares < 1]
         rejecting = np.log(shares) - np.log1p(-shares)
-        offsets = _distinct(np.concatenate([ratios, rejecting, -rejecting]))
-        return _distinct((odds[:, None] + offsets).ravel())
+        low, high = (_distinct((odds[:, None] + offsets).ravel()) for offsets in (rejecting, -rejecting))
+        return {"middle": np.unique(middle), "low": low, "high": high}
 
     def to_dict(self) -> dict[str, Any]:
         """As the page's script reads it: thresholds as differences in units of the resolution."""
-        units = np.rint(self.thresholds / RESOLUTION).astype(np.int64)
+        units = {kind: np.rint(values / RESOLUTION).astype(np.int64) for kind, values in self.thresholds.items()}
         return {
             "priors": list(self.priors),
             "costs": list(self.costs),
             "reject_costs": list(self.reject_costs),
-            "first": int(units[0]),
-            "steps": encoded(np.diff(units).tolist()),
+            "thresholds": {
+                kind: {"first": int(part[0]), "steps": encoded(np.diff(part).tolist())} for kind, part in units.items()
+            },
             "resolution": RESOLUTION,
         }
 
-    def counts(self, trials: Trials, unit: float) -> dict[str, str]:
+    def counts(self, trials: Trials, unit: float) -> dict[str, dict[str, str]]:
         """Targets and nontargets below each threshold: by the scores as they are, and by the best monotone map of them.
 
         A text holds a triple for each threshold at which a count changes: how many thresholds further it is, and what
         comes to the targets and to the nontargets, in units of weight.
         """
-        pooled = trials.pooled
-        as_is = np.searchsorted(trials.steps.thresholds, self.thresholds)
-        at_best = np.searchsorted(pooled.llr, self.thresholds)
-        n = trials.n_nontargets
         return {
-            "actual": _changes(trials.steps.misses[as_is], n - trials.steps.false_alarms[as_is], unit),
-            "minimum": _changes(pooled.misses[at_best], n - pooled.false_alarms[at_best], unit),
+            "actual": self._below(trials.steps, trials.steps.thresholds, trials, unit),
+            "minimum": self._below(trials.pooled, trials.pooled.llr, trials, unit),
         }
+
+    def _below(self, of: Steps | Pooled, llr: Floats, trials: Trials, unit: float) -> dict[str, str]:
+        """Where rejecting costs no less than deciding, up to rounding, a row is decided: so it is by applications."""
+        middle, low, high = self.thresholds.values()
+        found = {
+            "middle": np.searchsorted(llr, middle),
+            "low": np.searchsorted(llr, low + ROUNDING, side="right"),
+            "high": np.searchsorted(llr, high - ROUNDING),
+        }
+        n = trials.n_nontargets
+        return {kind: _changes(of.misses[at], n - of.false_alarms[at], unit) for kind, at in found.items()}
 
 
 def _distinct(values: Floats) -> Floats:
-    """Ascending, and without those that only rounding tells apart; what is nearly 0 is 0."""
+    """Ascending, and without those that only rounding tells apart."""
     ordered = np.sort(values)
-    kept = ordered[np.append(True, np.diff(ordered) > RESOLUTION)]
-    return np.where(np.abs(kept) < RESOLUTION, 0.0, kept)
+    kept = np.append(True, np.diff(ordered) > RESOLUTION * np.maximum(1e-3, np.abs(ordered[1:])))
+    return np.asarray(ordered[kept])
 
 
 def _changes(targets: Floats, nontargets: Floats, unit: float) -> str:
@@ -141,24 +155,26 @@ class Sample:
     rows : array of positions
     codes : array
         Their classes.
-    totals : list of float
-        Weights of the classes among all rows.
+    weight : array or None
+        Of the rows that were drawn.
     of : int
         How many rows there are in all.
     """
 
     rows: Integers
     codes: Integers
-    totals: list[float]
+    weight: Floats | None
     of: int
 
     def to_dict(self, scores: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """As the page's script reads it; scores are dictionaries with an array, which is shortened to thousandths."""
+        unit = unit_of(self.weight)
+        weights = None if self.weight is None else np.rint(self.weight / unit).astype(np.int64).tolist()
         return {
             "codes": encoded(self.codes.tolist()),
+            "weights": None if weights is None else encoded(weights),
             "rows": len(self.rows),
             "of": self.of,
-            "totals": self.totals,
             "resolution": 1e-3,
             "systems": [part | {"scores": self._shortened(part["scores"])} for part in scores],
         }
@@ -173,18 +189,14 @@ class Sample:
 def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_systems: int) -> Sample:
     """As many rows of each class as its share allows, one at least, so that all scores of all systems stay few.
 
-    Rows of different weights are drawn in proportion to them. The same rows come up each time.
+    The same rows come up each time, with their weights.
     """
     most = max(n_classes, min(MOST_SAMPLED, MOST_VALUES // (n_classes * n_systems)))
-    counts = np.bincount(codes, minlength=n_classes)
-    shares = counts if len(codes) <= most else np.maximum(counts * most // len(codes), np.minimum(counts, 1))
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([_drawn(np.flatnonzero(codes == k), shares[k], weight, rng) for k in range(n_classes)])
-    totals = np.bincount(codes, weight, minlength=n_classes).astype(float).tolist()
-    return Sample(np.sort(rows), codes[np.sort(rows)], totals, len(codes))
-
-
-def _drawn(rows: Integers, count: int, weight: Floats | None, rng: np.random.Generator) -> Integers:
-    if weight is not None and np.ptp(weight[rows]) > 0:
-        return np.asarray(rng.choice(rows, count, p=weight[rows] / weight[rows].sum()))
-    return rows if count == len(rows) else rng.choice(rows, count, replace=False)
+    rows = np.arange(len(codes))
+    if len(codes) > most:
+        rng = np.random.default_rng(0)
+        counts = np.bincount(codes, minlength=n_classes)
+        shares = np.maximum(counts * most // len(codes), np.minimum(counts, 1))
+        drawn = [rng.choice(np.flatnonzero(codes == k), shares[k], replace=False) for k in range(n_classes)]
+        rows = np.sort(np.concatenate(drawn))
+    return Sample(rows, codes[rows], None if weight is None else weight[rows], len(codes))

@@ -18,8 +18,8 @@ from likely.report.wording import number, short
 __all__ = ["fragment", "page"]
 
 SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
-MOST_ROWS, MOST_COSTS = 200, 24
-"""Rows of a leaderboard, and classes whose table of costs can be set."""
+MOST_ROWS, MOST_COSTS, MOST_TABLED, MOST_MISTAKES = 200, 24, 40, 30
+"""Rows of a leaderboard; classes whose costs can be set, and whose decisions are a table; mistakes of more classes."""
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -46,6 +46,7 @@ def page(facts: dict[str, Any]) -> str:
         confusion=lambda counts: _confusion(counts, facts),
         most_rows=MOST_ROWS,
         most_costs=MOST_COSTS,
+        most_tabled=MOST_TABLED,
         style=Markup(style),
         style_hash=_digest(style),
         script=Markup(script),
@@ -130,19 +131,34 @@ def _around(interval: Any) -> Markup | str:
 
 
 def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
-    """A table of counts, shaded by their share of the row."""
+    """A table of counts, shaded by their share of the row; of many classes, the most frequent mistakes."""
     labels = [each["label"] for each in facts["classes"]]
+    if len(labels) > MOST_TABLED:
+        return _mistakes(counts, labels)
     rejects = any(row[-1] for row in counts)
     heads = [*labels, *(["rejected"] if rejects else [])]
     rows = [
         _confusion_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))
     ]
     header = Markup("").join(
-        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(head, short(head, 12)) for head in heads
+        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(short(head, 200), short(head, 12))
+        for head in heads
     )
     body = Markup("").join(rows)
     table = '<table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table>'
     return Markup(f'<div class="scroll">{table}</div>').format(header, body)
+
+
+def _mistakes(counts: list[list[float]], labels: list[str]) -> Markup:
+    decisions = [*labels, "rejected"]
+    found = [(count, i, k) for i, row in enumerate(counts) for k, count in enumerate(row) if count and i != k]
+    items = [
+        Markup("<li><bdi>{}</bdi> decided to be <bdi>{}</bdi>: {}</li>").format(
+            short(labels[i]), short(decisions[k]), f"{count:,.6g}"
+        )
+        for count, i, k in sorted(found, key=lambda each: -each[0])[:MOST_MISTAKES]
+    ]
+    return Markup("<p>The most frequent mistakes:</p><ol>{}</ol>").format(Markup("").join(items))
 
 
 def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:
@@ -153,5 +169,5 @@ def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:
         )
         for k, count in enumerate(counts)
     ]
-    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(label, short(label, 12))
+    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(short(label, 200), short(label, 12))
     return Markup("<tr>{}{}</tr>").format(head, Markup("").join(cells))

@@ -85,12 +85,12 @@ class Judge:
 
     def calibrated(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
         """Scores calibrated, or fused, by maps that have not seen their fold."""
-        return kfold_calibrate(calibrator, scores, self.y, folds, self.groups, self.weight)
+        return kfold_calibrate(calibrator, bounded(scores), self.y, folds, self.groups, self.weight)
 
     def trained(self, calibrator: Any, scores: Floats) -> Any:
         """A calibrator or fuser trained on all scores."""
         weights = {} if self.weight is None else {"sample_weight": self.weight}
-        return clone(calibrator).fit(scores, self.y, **weights)
+        return clone(calibrator).fit(bounded(scores), self.y, **weights)
 
     def standing(self, scores: Floats, calibrated: Floats) -> Standing:
         """Numbers of a system, without intervals."""
@@ -146,6 +146,15 @@ class Judge:
 
     def _cllr(self) -> Any:
         return cllr if self.is_binary else partial(cross_entropy, labels=self.classes)
+
+
+def bounded(scores: Floats) -> Floats:
+    """Scores that calibrators can learn from: infinite ones lie as far out as all others, and a little further."""
+    finite = scores[np.isfinite(scores)]
+    if finite.size == scores.size:
+        return scores
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
+    return np.clip(scores, low - 1, high + 1)
 
 
 @dataclass(frozen=True, eq=False)

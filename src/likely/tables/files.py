@@ -206,7 +206,7 @@ def _quoted(name: str) -> str:
 
 def write_whole(path: FilePath, text: str) -> None:
     """Write a text file, whole or not at all."""
-    with replacing(path) as temporary, open(temporary, "x", encoding="utf-8") as stream:
+    with replacing(path) as temporary, open(temporary, "x", encoding="utf-8", errors="backslashreplace") as stream:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())

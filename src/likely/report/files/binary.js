@@ -1,10 +1,14 @@
 // Decisions of two classes: exact counts at every threshold that the sliders can reach.
 
-// Thresholds, ascending, in units of their resolution.
-function thresholdsOf(explorer) {
-  const units = [explorer.first];
-  for (const step of decoded(explorer.steps)) units.push(units[units.length - 1] + step);
+// Thresholds of each kind, ascending, in units of their resolution.
+function unitsOf({ first, steps }) {
+  const units = [first];
+  for (const step of decoded(steps)) units.push(units[units.length - 1] + step);
   return units;
+}
+
+function eachOf(kinds, change) {
+  return Object.fromEntries(Object.entries(kinds).map(([kind, value]) => [kind, change(value, kind)]));
 }
 
 // Targets and nontargets below each threshold, from the triples of the thresholds at which they change.
@@ -25,13 +29,12 @@ function countsOf(text, length) {
   return { targets, nontargets };
 }
 
-// The llr from which on the target is decided, and the two between which rejecting is cheapest.
+// The llr from which on the target is decided; where rejecting is cheapest in between, the ends of that too.
 function thresholdsAt({ prior, fn, fp, reject }) {
-  const middle = Math.log((1 - prior) * fp) - Math.log(prior * fn);
-  if (reject === null) return { low: middle, middle, high: middle };
-  const low = reject < fn ? logit(reject / fn) - logit(prior) : Infinity;
-  const high = reject < fp ? logit(1 - reject / fp) - logit(prior) : -Infinity;
-  return low < middle && high > middle ? { low, middle, high } : { low: middle, middle, high: middle };
+  const middle = Math.log(Number((((1 - prior) * fp) / (prior * fn)).toPrecision(14)));
+  if (reject === null || reject >= fn || reject >= fp) return { middle, rejects: false };
+  const low = logit(reject / fn) - logit(prior), high = logit(1 - reject / fp) - logit(prior);
+  return { low, middle, high, rejects: high - low > 1e-9 };
 }
 
 function constantCost({ prior, fn, fp, reject }) {
@@ -42,32 +45,33 @@ class Binary {
   constructor(facts) {
     this.facts = facts;
     this.explorer = facts.explorer;
-    this.units = thresholdsOf(this.explorer);
+    this.units = eachOf(this.explorer.thresholds, unitsOf);
     [this.nontargets, this.targets] = this.explorer.totals;
-    this.tables = facts.series.map((one) =>
-      Object.fromEntries(Object.entries(one.tables).map(([key, text]) => [key, countsOf(text, this.units.length)]))
+    this.tables = facts.series.map(({ tables }) =>
+      eachOf(tables, (texts) => eachOf(texts, (text, kind) => countsOf(text, this.units[kind].length)))
     );
   }
 
-  // The place of a threshold among those that are held.
-  index(threshold) {
-    const unit = threshold / this.explorer.resolution;
-    let low = 0, high = this.units.length - 1;
+  // Counts below a threshold of some kind, which is one of those that are held.
+  below(table, kind, threshold) {
+    const units = this.units[kind], unit = threshold / this.explorer.resolution;
+    let low = 0, high = units.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.units[middle] < unit - 2) low = middle + 1;
+      if (units[middle] < unit - 2) low = middle + 1;
       else high = middle;
     }
-    return low;
+    return [table[kind].nontargets[low], table[kind].targets[low]];
   }
 
   // Decisions counted by truth, their rates, and what they cost.
-  outcome(counts, state) {
-    const { low, high } = thresholdsAt(state);
-    const from = this.index(low), to = this.index(high);
-    const missed = counts.targets[from], accepted = this.targets - counts.targets[to];
-    const refused = counts.nontargets[from], alarms = this.nontargets - counts.nontargets[to];
-    const rejected = [this.nontargets - refused - alarms, this.targets - missed - accepted];
+  outcome(table, state) {
+    const { low, middle, high, rejects } = thresholdsAt(state);
+    const from = rejects ? this.below(table, "low", low) : this.below(table, "middle", middle);
+    const to = rejects ? this.below(table, "high", high) : from;
+    const [refused, missed] = from;
+    const alarms = this.nontargets - to[0], accepted = this.targets - to[1];
+    const rejected = [to[0] - refused, to[1] - missed];
     const price = state.reject === null ? 0 : state.reject;
     const cost =
       (state.prior * (state.fn * missed + price * rejected[1])) / this.targets +
@@ -131,10 +135,9 @@ class BinaryView {
     for (const [id, values] of Object.entries(this.positions)) {
       const text = address.get(id);
       if (text === "off" && id === "reject") state.reject = null;
-      else if (text !== null && Number(text) > 0) state[id] = nearest(values, Number(text));
+      else if (text !== null && Number(text) > 0 && isFinite(text)) state[id] = nearest(values, Number(text));
     }
-    const series = Number(address.get("system"));
-    if (Number.isInteger(series) && series >= 0 && series < this.facts.series.length) state.series = series;
+    state.series = place(address.get("system"), this.facts.series.length);
     if (["given", "calibrated"].includes(address.get("scores"))) state.variant = address.get("scores");
     return state;
   }
@@ -168,7 +171,7 @@ class BinaryView {
   }
 
   showNumbers(actual, least) {
-    const state = this.state, constant = constantCost(state), { low, middle, high } = thresholdsAt(state);
+    const state = this.state, constant = constantCost(state), { low, middle, high, rejects } = thresholdsAt(state);
     element("per-thousand").textContent = significant(1000 * actual.cost, 4);
     element("per-thousand-note").textContent = `${significant(1000 * constant, 4)} without looking`;
     element("actual").textContent = shown(actual.normalised);
@@ -176,7 +179,7 @@ class BinaryView {
     element("actual-note").textContent = `${shown(Math.max(0, loss))} of it by calibration`;
     element("minimum").textContent = shown(least.normalised);
     element("minimum-note").textContent = `misses ${percent(least.miss)}, false alarms ${percent(least.alarm)}`;
-    element("threshold").textContent = low < high ? `${low.toFixed(3)} to ${high.toFixed(3)}` : middle.toFixed(3);
+    element("threshold").textContent = rejects ? `${signed(low)} to ${signed(high)}` : signed(middle);
     const effective = (state.prior * state.fn) / (state.prior * state.fn + (1 - state.prior) * state.fp);
     element("threshold-note").textContent = `effective prior ${effective.toPrecision(3)}`;
     element("in-words").textContent = this.inWords(actual);
@@ -218,7 +221,7 @@ class BinaryView {
 
   // Points on curves that know no rejecting are those of deciding everything.
   showMarks(actual, least) {
-    const state = { ...this.state, reject: null }, { low, middle, high } = thresholdsAt(this.state);
+    const state = { ...this.state, reject: null }, { low, middle, high, rejects } = thresholdsAt(this.state);
     const whole = [this.model.actual(state), this.model.minimum(state)];
     const places = {
       roc: [actual, least].map((one) => [one.alarm, 1 - one.miss]),
@@ -231,8 +234,8 @@ class BinaryView {
       ["actual", "minimum"].forEach((which, k) => placePoint(plot, which, points && points[k]));
     }
     placeLine("bayes-error", [-middle]);
-    placeLine("histogram", low < high ? [low, high] : [middle]);
-    placeLine("reliability", low < high ? [low, high] : [middle]);
+    placeLine("histogram", rejects ? [low, high] : [middle]);
+    placeLine("reliability", rejects ? [low, high] : [middle]);
   }
 
   // The curve is of the first application's prior: at others there is no point on it.

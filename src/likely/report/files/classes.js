@@ -5,9 +5,11 @@ class Classes {
     const explorer = facts.explorer, n = facts.classes.length;
     this.n = n;
     this.codes = decoded(explorer.codes);
-    this.totals = explorer.totals;
+    this.weights = explorer.weights === null ? this.codes.map(() => 1) : decoded(explorer.weights);
     this.sampled = new Array(n).fill(0);
-    for (const code of this.codes) this.sampled[code] += 1;
+    this.codes.forEach((code, row) => (this.sampled[code] += this.weights[row]));
+    this.rows = new Array(n).fill(0);
+    for (const code of this.codes) this.rows[code] += 1;
     this.whole = explorer.rows === explorer.of;
     this.likelihoods = explorer.systems.map((one) =>
       Float64Array.from(decoded(one.scores), (depth) => Math.exp(-depth * explorer.resolution))
@@ -17,7 +19,8 @@ class Classes {
   // Decisions of a system counted by truth (the last column is rejected), with cost, its error, and shares.
   outcome({ system, priors, costs, reject }) {
     const n = this.n, likelihoods = this.likelihoods[system];
-    const counts = Array.from({ length: n }, () => new Float64Array(n + 1));
+    const table = () => Array.from({ length: n }, () => new Float64Array(n + 1));
+    const counts = table(), squares = table();
     const expected = new Float64Array(n), joint = new Float64Array(n);
     for (let row = 0; row < this.codes.length; row++) {
       let total = 0;
@@ -32,21 +35,24 @@ class Classes {
       let chosen = 0;
       for (let d = 1; d < n; d++) if (expected[d] <= expected[chosen]) chosen = d;
       if (reject !== null && expected[chosen] > reject * total * (1 + 1e-12)) chosen = n;
-      counts[this.codes[row]][chosen] += 1;
+      counts[this.codes[row]][chosen] += this.weights[row];
+      squares[this.codes[row]][chosen] += this.weights[row] ** 2;
     }
-    return { counts, ...this.priced(counts, priors, costs, reject) };
+    return { counts, ...this.priced(counts, squares, priors, costs, reject) };
   }
 
-  priced(counts, priors, costs, reject) {
+  // What decisions cost, and twice-weighted squares for the error of a sample, class by class.
+  priced(counts, squares, priors, costs, reject) {
     let cost = 0, variance = 0, errors = 0, rejected = 0;
     for (let k = 0; k < this.n; k++) {
       const m = this.sampled[k];
       if (!m || !priors[k]) continue;
       const prices = [...costs[k], reject === null ? 0 : reject];
       const mean = counts[k].reduce((sum, count, d) => sum + count * prices[d], 0) / m;
-      const square = counts[k].reduce((sum, count, d) => sum + count * (prices[d] - mean) ** 2, 0) / Math.max(1, m - 1);
+      const square = squares[k].reduce((sum, part, d) => sum + part * (prices[d] - mean) ** 2, 0);
+      const rows = this.rows[k], few = rows > 1 ? rows / (rows - 1) : 1;
       cost += priors[k] * mean;
-      if (!this.whole) variance += (priors[k] ** 2 * square) / m;
+      if (!this.whole) variance += (priors[k] ** 2 * square * few) / m ** 2;
       rejected += (priors[k] * counts[k][this.n]) / m;
       errors += priors[k] * (1 - (counts[k][k] + counts[k][this.n]) / m);
     }
@@ -61,21 +67,27 @@ class ClassesView {
   constructor(facts) {
     this.facts = facts;
     this.model = new Classes(facts);
-    this.rejects = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 5, 10, 20, 50, 100, null];
+    const own = facts.applications.map((one) => one.reject_cost).filter((cost) => cost > 0);
+    const usual = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 5, 10, 20, 50, 100];
+    this.rejects = [...new Set([...usual, ...own])].sort((a, b) => a - b).concat(null);
     element("reject").max = this.rejects.length - 1;
     element("controls").addEventListener("input", (event) => this.changed(event));
     element("controls").addEventListener("submit", (event) => event.preventDefault());
-    element("series").addEventListener("input", () => this.show());
-    this.cells = [...element("confusion-live").tBodies[0].rows].map((row) => [...row.cells].slice(1));
+    element("series").addEventListener("input", () => {
+      this.state.series = Number(element("series").value);
+      this.show();
+      remember(this.address());
+    });
+    const table = element("confusion-live"); // of very many classes there is none
+    this.cells = table ? [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1)) : [];
   }
 
   initial() {
-    return { system: 0, ...this.preset(0) };
+    return { system: 0, series: 0, ...this.preset(0) };
   }
 
   preset(at) {
     const { priors, costs, reject_cost: reject } = this.facts.applications[at];
-    if (reject !== null && !this.rejects.includes(reject)) this.rejects.splice(0, 0, reject);
     return { priors: [...priors], costs: costs.map((row) => [...row]), reject };
   }
 
@@ -105,9 +117,9 @@ class ClassesView {
   }
 
   address() {
-    const { system, priors, costs, reject } = this.state;
+    const { system, series, priors, costs, reject } = this.state;
     return {
-      system, priors: priors.join(","), costs: costs.map((row) => row.join(",")).join(";"),
+      system, class: series, priors: priors.join(","), costs: costs.map((row) => row.join(",")).join(";"),
       reject: reject === null ? "off" : reject,
     };
   }
@@ -115,7 +127,7 @@ class ClassesView {
   restored(address) {
     const state = this.initial(), n = this.model.n;
     const numbers = (text, length) => {
-      const found = (text || "").split(",").map(Number);
+      const found = (text || "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
       return found.length === length && found.every((x) => isFinite(x) && x >= 0) ? found : null;
     };
     const priors = numbers(address.get("priors"), n), total = priors ? priors.reduce((a, b) => a + b) : 0;
@@ -124,16 +136,17 @@ class ClassesView {
     if (costs.length === n && costs.every((row, k) => row && row.every((cost) => cost >= row[k]))) state.costs = costs;
     const reject = address.get("reject");
     if (reject === "off") state.reject = null;
-    else if (reject !== null && Number(reject) > 0) state.reject = nearest(this.rejects, Number(reject));
-    const system = Number(address.get("system"));
-    if (Number.isInteger(system) && system >= 0 && system < this.facts.explorer.systems.length) state.system = system;
+    else if (reject !== null && Number(reject) > 0 && isFinite(reject)) state.reject = nearest(this.rejects, Number(reject));
+    state.system = place(address.get("system"), this.facts.explorer.systems.length);
+    state.series = place(address.get("class"), this.facts.series.length);
     return state;
   }
 
   show(source) {
     const found = this.model.outcome(this.state);
     this.showControls(source);
-    chooseSeries(Number(element("series").value), this.facts.explorer.systems[this.state.system].variant);
+    element("series").value = this.state.series;
+    chooseSeries(this.state.series, this.facts.explorer.systems[this.state.system].variant);
     this.showNumbers(found);
     this.showConfusion(found);
     this.showMarks(found);
@@ -168,8 +181,8 @@ class ClassesView {
     const from = this.model.whole ? "on all rows" : `± ${significant(1000 * twice, 2)}, from ${counted(rows)} of ${counted(of)} rows`;
     element("per-thousand").textContent = significant(1000 * cost, 4);
     element("per-thousand-note").textContent = from;
-    element("actual").textContent = shown(cost / constant);
-    element("actual-note").textContent = `${this.model.whole ? "" : `± ${shown(twice / constant)}, `}1 is without looking`;
+    element("actual").textContent = constant > 0 ? shown(cost / constant) : "–";
+    element("actual-note").textContent = constant <= 0 ? "deciding without looking costs nothing" : `${this.model.whole ? "" : `± ${shown(twice / constant)}, `}1 is without looking`;
     element("errors").textContent = percent(errors);
     element("errors-note").textContent = "at these priors";
     element("rejected").textContent = percent(rejected);
@@ -180,8 +193,8 @@ class ClassesView {
   }
 
   showConfusion({ counts }) {
-    counts.forEach((row, k) => row.forEach((count, d) => {
-      const share = count / this.model.sampled[k], cell = this.cells[k][d];
+    this.cells.forEach((row, k) => row.forEach((cell, d) => {
+      const count = counts[k][d], share = count / this.model.sampled[k];
       cell.textContent = count ? (100 * share).toFixed(1) : "";
       cell.className = `h${Math.min(9, Math.round(9 * share))}${d === k ? " right" : ""}`;
     }));
@@ -189,7 +202,7 @@ class ClassesView {
 
   // Where the chosen class is decided, against the rest: near its curves, since others compete.
   showMarks({ counts }) {
-    const { priors, reject } = this.state, k = this.facts.series[Number(element("series").value)].class;
+    const { priors, reject } = this.state, k = this.facts.series[this.state.series].class;
     const rate = (truth) => counts[truth][k] / this.model.sampled[truth];
     const rest = priors.reduce((sum, prior, j) => (j === k ? sum : sum + prior), 0);
     const alarm = priors.reduce((sum, prior, j) => (j === k || !prior ? sum : sum + (prior / rest) * rate(j)), 0);

@@ -31,6 +31,10 @@ function significant(value, digits) {
   return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
+function signed(value) {
+  return value.toFixed(3).replace(/^-(0\.0+)$/, "$1");
+}
+
 function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }

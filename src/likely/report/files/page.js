@@ -12,8 +12,15 @@ function nearest(values, value) {
   return values.reduce((best, each) => (each !== null && Math.abs(each - value) < Math.abs(best - value) ? each : best), values[0]);
 }
 
+// A place in a list, from an address; the first if it names none.
+function place(text, length) {
+  const at = Number(text);
+  return Number.isInteger(at) && at >= 0 && at < length ? at : 0;
+}
+
 function cut(text, most) {
-  return text.length <= most ? text : text.slice(0, most - 1) + "…";
+  const letters = Array.from(text.slice(0, 2 * most));
+  return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
 }
 
 // A text as one word of a shell.

@@ -30,7 +30,9 @@ function startTables() {
     }
   }
   const all = document.getElementById("all-rows");
-  if (all) all.addEventListener("click", () => {
+  if (!all) return;
+  all.hidden = false;
+  all.addEventListener("click", () => {
     const table = document.querySelector("#leaderboard table");
     table.classList.remove("folded");
     for (const row of table.querySelectorAll("tr.more")) row.classList.remove("more");
