@@ -412,3 +412,28 @@ def test_the_copied_command_line_costs_the_same(few, open_page, tmp_path, monkey
         cost = json.loads(result.stdout)["cost"]
         assert number(seen["texts"]["actual"]) == pytest.approx(cost["normalized"], abs=5.1e-4)
         assert significant(seen["texts"]["per-thousand"], 1000 * cost["mean"], 4)
+
+
+def test_weighted_rows_that_are_all_there_cost_what_all_rows_cost(open_page):
+    y, scores, rng = rows(150, 3, 4)
+    weight = rng.integers(1, 6, len(y))
+    comparison = likely.compare_scores(y, {"mine": scores}, sample_weight=weight)
+    page = open_page(comparison.report().html())
+
+    said = page.inner_text("#per-thousand-note")
+    expected = likely.bayes_risk(y, scores, Application.equal(3), sample_weight=weight)
+    assert "±" in said or number(page.inner_text("#actual")) == pytest.approx(expected, abs=5.1e-4)
+
+
+def test_a_cost_of_rejecting_of_its_own_has_its_place_on_the_slider(open_page, slide):
+    y, scores, _ = rows(150, 3, 1)
+    case = Case(likely.compare_scores(y, {"mine": scores}, [Application([0.3, 0.3, 0.4], reject_cost=0.15)]))
+    page = open_page(case.html)
+    found = []
+    for index in range(int(page.locator("#reject").get_attribute("max")) + 1):
+        slide(page, "#reject", index)
+        app = assert_shown(page.evaluate(READ), case)
+        found.append(np.inf if app.reject_cost is None else app.reject_cost)
+    assert found == sorted(set(found))
+    assert 0.15 in found
+    assert found[-1] == np.inf

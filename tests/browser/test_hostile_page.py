@@ -161,3 +161,13 @@ def test_the_piece_for_a_notebook_is_harmless(open_page):
     assert page.locator("script, img, b").count() == 0
     assert "alert(1)" in page.inner_text("body")
     assert len(html) < 300_000
+
+
+def test_a_system_whose_name_is_one_long_word_does_not_widen_the_page(open_page):
+    page = open_page(two_classes("a", "b", "c", ("x" * 60, "yours")).html(), width=390)
+
+    assert_harmless(page)
+
+
+def test_ten_labels_of_ten_thousand_letters_stay_below_a_megabyte():
+    assert len(more_classes([f"{k}" + "x" * 10_000 for k in range(10)]).html().encode()) < 1_000_000

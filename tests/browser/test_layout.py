@@ -234,3 +234,10 @@ def test_a_slider_moves_within_a_frame(html, open_page, frame_time):
     }"""
 
     assert frame_time(page, moved) < 32  # machines of tests are slow: 16 on one's own
+
+
+def test_printed_in_the_dark_the_ink_is_dark(html, open_page):
+    page = open_page(html, dark=True)
+    page.emulate_media(media="print", color_scheme="dark")
+
+    assert [each for each in page.evaluate(CONTRASTS) if each[0] < 4.5] == []

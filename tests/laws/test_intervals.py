@@ -200,8 +200,8 @@ def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
     monkeypatch.setattr("likely.evaluation.trials.MANY", 10**9)
     exact = intervals(measures, y, llr, n_resamples=50)
 
-    for name, interval in exact.items():
-        width = np.asarray(interval.high) - np.asarray(interval.low)
-        assert np.array_equal(coarse[name].estimate, interval.estimate)
+    for name, whole in exact.items():
+        width = np.asarray(whole.high) - np.asarray(whole.low)
+        assert np.array_equal(coarse[name].estimate, whole.estimate)
         for end in ("low", "high"):
-            assert (np.abs(np.asarray(getattr(coarse[name], end)) - getattr(interval, end)) < 0.05 * width).all()
+            assert (np.abs(np.asarray(getattr(coarse[name], end)) - getattr(whole, end)) < 0.05 * width).all()

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_left
-from itertools import product
+from itertools import islice, product
 from math import inf, isinf, log, log1p
 
 import numpy as np
@@ -24,27 +24,31 @@ class Held:
         explorer = facts["explorer"]
         self.priors, self.costs, self.rejects = (explorer[key] for key in ("priors", "costs", "reject_costs"))
         self.resolution = explorer["resolution"]
-        self.units = np.cumsum([explorer["first"], *decoded(explorer["steps"])]).tolist()
+        self.units = {
+            kind: np.cumsum([part["first"], *decoded(part["steps"])]).tolist()
+            for kind, part in explorer["thresholds"].items()
+        }
         self.nontargets, self.targets = explorer["totals"]
         self.tables = [
-            {key: self._counts(text) for key, text in one["tables"].items()} for one in facts["series"]
-        ]  # fmt: skip
+            {which: {kind: self._counts(text, kind) for kind, text in texts.items()} for which, texts in tables.items()}
+            for tables in (one["tables"] for one in facts["series"])
+        ]
 
-    def _counts(self, text):
-        rises = np.zeros((len(self.units), 2))
+    def _counts(self, text, kind):
+        rises = np.zeros((len(self.units[kind]), 2))
         triples = np.array(decoded(text), dtype=int).reshape(-1, 3)
         rises[np.cumsum(triples[:, 0])] = triples[:, 1:]
         return np.cumsum(rises, axis=0)
 
-    def index(self, threshold):
-        return min(bisect_left(self.units, threshold / self.resolution - 2), len(self.units) - 1)
+    def index(self, kind, threshold):
+        return bisect_left(self.units[kind], threshold / self.resolution - 2)
 
     def cost(self, which, position, series=0):
         """Normalised cost at a position: a prior, the cost of a miss, of a false alarm, of rejecting or None."""
         prior, fn, fp, reject = position
         counts = self.tables[series][which]
-        low, high = thresholds_at(position)
-        (missed, refused), (below, below_others) = counts[self.index(low)], counts[self.index(high)]
+        ends = thresholds_at(position)
+        (missed, refused), (below, below_others) = (counts[kind][self.index(kind, at)] for kind, at in ends)
         accepted, alarms = self.targets - below, self.nontargets - below_others
         price = reject or 0.0
         of_targets = fn * missed + price * (self.targets - missed - accepted)
@@ -58,12 +62,13 @@ def logit(p):
 
 
 def thresholds_at(position):
-    """Below the first the target is refused, from the second on accepted, and rejected between them."""
+    """Up to the first the target is refused, from the second on accepted, rejected between them; with their kinds."""
     prior, fn, fp, reject = position
-    middle = log((1 - prior) * fp) - log(prior * fn)
-    low = logit(reject / fn) - logit(prior) if reject is not None and reject < fn else inf
-    high = -logit(reject / fp) - logit(prior) if reject is not None and reject < fp else -inf
-    return (low, high) if low < middle < high else (middle, middle)
+    middle = "middle", log((1 - prior) * fp) - log(prior * fn)
+    if reject is None or reject >= min(fn, fp):
+        return middle, middle
+    low, high = logit(reject / fn) - logit(prior), -logit(reject / fp) - logit(prior)
+    return (("low", low), ("high", high)) if high - low > 1e-9 else (middle, middle)
 
 
 def application(position, target=None):
@@ -172,24 +177,19 @@ def test_either_label_may_be_the_target(target):
 def test_thresholds_rise_and_are_those_of_the_sliders(case):
     held = Held(case[0])
     positions = product(held.priors, held.costs, held.costs, [None])
-    middles = {round(thresholds_at(position)[0] / held.resolution) for position in positions}
-    rejecting = [
-        (sign * logit(reject / cost) - logit(prior)) / held.resolution
-        for sign, prior, cost, reject in product((-1, 1), held.priors, held.costs, held.rejects)
-        if reject < cost
-    ]
-    reachable = np.array(sorted(middles | {round(unit) for unit in rejecting}))
+    reachable = {"middle": {round(thresholds_at(position)[0][1] / held.resolution) for position in positions}}
+    for kind, sign in (("low", 1), ("high", -1)):
+        reachable[kind] = {
+            round((sign * logit(reject / cost) - logit(prior)) / held.resolution)
+            for prior, cost, reject in product(held.priors, held.costs, held.rejects)
+            if reject < cost
+        }
 
-    assert (np.diff(held.units) > 0).all()
-    nearest = np.minimum(
-        np.abs(reachable[np.searchsorted(reachable, held.units).clip(0, len(reachable) - 1)] - held.units),
-        np.abs(reachable[np.searchsorted(reachable, held.units).clip(1) - 1] - held.units),
-    )
-    assert nearest.max() <= 2
-    units = np.array(held.units)
-    places = np.searchsorted(units, reachable - 2)
-    assert places.max() < len(units)
-    assert (np.abs(units[places] - reachable) <= 2).all()
+    for kind, units in held.units.items():
+        assert (np.diff(units) > 4).all()
+        nearest = [units[min(bisect_left(units, unit - 2), len(units) - 1)] for unit in reachable[kind]]
+        assert max(abs(a - b) for a, b in zip(nearest, reachable[kind], strict=True)) <= 2
+        assert set(nearest) == set(units)
 
 
 def test_the_positions_of_the_applications_at_hand_are_there(case):
@@ -277,10 +277,10 @@ def test_the_counts_of_many_rows_are_short():
     y = rng.integers(0, 2, MILLION)
     trials = Trials(y, rng.normal(3.0 * y, 2.0))
 
-    assert sum(map(len, Controls().counts(trials, 1).values())) < 50_000
+    assert sum(len(text) for texts in Controls().counts(trials, 1).values() for text in texts.values()) < 50_000
 
 
-@pytest.mark.parametrize("n_classes", [25, 50])
+@pytest.mark.parametrize("n_classes", [25, 200])
 def test_the_page_of_many_classes_is_small(n_classes):
     rng = np.random.default_rng(2)
     y = np.repeat(np.arange(n_classes), 12)
@@ -301,7 +301,28 @@ def test_a_sample_is_stratified_and_its_scores_are_thousandths():
 
     assert len(codes) == facts["rows"] <= 2000 < facts["of"] == 6000
     assert np.bincount(codes) == pytest.approx(np.bincount(y) / 3, abs=1)
-    assert facts["totals"] == np.bincount(y).tolist()
+    assert facts["weights"] is None
     assert (depth.min(axis=1) == 0).all()
     assert not isinf(depth.max())
     assert depth.max() <= 100_000
+
+
+def test_scores_that_are_thresholds_are_decided_as_by_the_library():
+    grid = list(product((0.001, 0.03, 0.1, 0.3, 0.45, 0.5, 0.7, 0.95, 0.999), (1.0, 2.0, 5.0, 20.0), (1.0, 10.0, 50.0)))
+    llr = np.repeat([application((*position, None)).threshold for position in grid], 2)
+    y = np.arange(len(llr)) % 2
+    comparison = compare_scores(y, {"mine": llr}, [Application.binary(0.5)])
+    held, trials = Held(comparison.report().facts), Trials(y, llr)
+
+    for position in product(held.priors, held.costs, held.costs):
+        there = (*position, None)
+        assert held.cost("given", there) == pytest.approx(trials.actual_dcf(application(there))), there
+
+
+def test_scores_at_the_ends_of_what_is_rejected_are_decided_as_by_the_library():
+    y, llr, _ = scores_of("tied")
+    facts = compare_scores(y, {"mine": np.round(llr)}, [Application.binary(0.5)]).report().facts
+    held, trials = Held(facts), Trials(y, np.round(llr))
+
+    for position in islice(product(held.priors, held.costs, held.costs, held.rejects), 0, None, 7):
+        assert held.cost("given", position) == pytest.approx(trials.actual_dcf(application(position))), position
