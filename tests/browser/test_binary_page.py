@@ -464,7 +464,8 @@ def test_the_copied_command_line_decides_and_costs_the_same(maker, open_page, tm
     walk = [f"{address}&system=0&scores=given" for address in ("prior=0.05&fn=20&fp=5", "prior=0.3&fn=5&reject=0.2")]
     for seen in page.evaluate(WALK, walk):
         app = assert_shown(seen, case)
-        options = shlex.split(seen["texts"]["as-command"])
+        program, verb, name, *options = shlex.split(seen["texts"]["as-command"])
+        assert (program, verb, name) == ("likely", "decide", "SCORES.csv")
         decided = run(["decide", str(file), *options, "--json"])
         judged = run(["evaluate", str(file), *options, "--json", "--no-intervals"])
         assert agrees(seen["texts"]["actual"], decided["cost"]["normalized"])

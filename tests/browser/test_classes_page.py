@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -404,10 +405,10 @@ def test_the_copied_command_line_costs_the_same(few, open_page, tmp_path, monkey
     for seen in page.evaluate(WALK, walk):
         assert_shown(seen, few)
         command = seen["texts"]["as-command"]
-        if "<<'END'\n" in command:
-            table, command = command.split("<<'END'\n")[1].split("\nEND\n")
-            (tmp_path / "costs.csv").write_text(table + "\n")
-        result = CliRunner().invoke(command_line, ["decide", "scores.csv", *shlex.split(command), "--json"])
+        if command.startswith("printf"):
+            table, command = command.split("\n")
+            subprocess.run(["sh", "-c", table], check=True)
+        result = CliRunner().invoke(command_line, ["decide", "scores.csv", *shlex.split(command)[3:], "--json"])
         assert result.exit_code == 0, result.output
         cost = json.loads(result.stdout)["cost"]
         assert number(seen["texts"]["actual"]) == pytest.approx(cost["normalized"], abs=5.1e-4)
@@ -437,3 +438,17 @@ def test_a_cost_of_rejecting_of_its_own_has_its_place_on_the_slider(open_page, s
     assert found == sorted(set(found))
     assert 0.15 in found
     assert found[-1] == np.inf
+
+
+def test_a_label_that_ends_the_copied_command_runs_nothing(open_page, tmp_path):
+    labels = np.array(["a", f"b'\nEND\ntouch {tmp_path}/ran\n", "$(touch ran)"])
+    y, scores, _ = rows(150, 3, 1)
+    page = open_page(likely.compare_scores(labels[np.unique(y, return_inverse=True)[1]], scores).report().html())
+    page.locator("input.cost").nth(1).evaluate("(input) => { input.closest('details').open = true; }")
+    page.locator("input.cost").nth(1).fill("5")
+
+    table = page.locator("#as-command").text_content().rsplit("\nlikely decide", 1)[0]
+    subprocess.run(["sh", "-c", table], check=True, cwd=tmp_path)
+
+    assert not list(tmp_path.rglob("ran"))
+    assert (tmp_path / "costs.csv").read_text().count("touch") == 4

@@ -271,7 +271,7 @@ def test_standings_draw_costs_and_intervals_where_they_are_and_infinite_ones_as_
     whisker = next(points(e.get("d")) for e in rows[0].iter("path") if e.get("class") == "whisker")
     assert [at for at, _ in whisker[:2]] == [pytest.approx(x(end), abs=0.1) for end in (0.2, 0.3)]
     assert [e.get("class") for e in rows[1].iter("path")][-1] == "dot actual"
-    assert "A 1: least possible 0.3, actual infinite" in svg
+    assert "A 1: minimum 0.3, calibrated infinite" in svg
 
 
 @pytest.mark.parametrize(("scale", "at"), [("log", np.log10), ("linear", float), ("category", [0.01, 0.1, 1.0].index)])

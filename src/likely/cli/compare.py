@@ -54,13 +54,9 @@ def compare(
         likely compare train.csv --target label --evaluation test.csv
     """
     from likely.cli.comparing import Plan, compared
+    from likely.cli.words import stem
 
     plan = Plan(
         file, data, where, family, folds, held_out, evaluation, evaluation_target or data.target, by, fuse, seed
     )
-    compared(plan, run or Path(f"{_stem(file)}-run"), restart, save, as_json)
-
-
-def _stem(file: Path) -> str:
-    """The name of a file without what tells its kind."""
-    return file.name.split(".")[0] or "likely"
+    compared(plan, run or Path(f"{stem(file)}-run"), restart, save, as_json)

@@ -18,7 +18,10 @@ def evaluate(
     scores: ScoresFile,
     where: ApplicationOptions,
     how: JudgingOptions,
-    page: Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write a page (.html) of it too.")] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="Write a report of it too: a page (.html), .md or .json."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge anybody's scores: what decisions by them cost, and what they could cost.

@@ -15,7 +15,7 @@ _OUTPUT = "A page (.html), Markdown (.md) or facts (.json). NAME-report.html for
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a comparison, or a file of scores.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN|SCORES", help="The folder of a comparison, or a file of scores.")],
     where: ApplicationOptions,
     which: ScoreOptions,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=_OUTPUT)] = None,
@@ -45,8 +45,9 @@ def _of_scores(
     from likely.cli.guarding import check_output
     from likely.cli.rendering import console, print_json
     from likely.cli.reporting import score_report, show_report, write_report
+    from likely.cli.words import stem
 
-    page = output or (None if as_json else Path(f"{scores.name.split('.')[0]}-report.html"))
+    page = output or (None if as_json else Path(f"{stem(scores)}-report.html"))
     if page is not None:
         check_output(page)
     made = score_report(scores, where, which)
@@ -60,7 +61,7 @@ def _of_scores(
 
 
 def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool) -> None:
-    from likely.cli.rendering import print_json
+    from likely.cli.rendering import console, print_json
     from likely.cli.reporting import kept_facts, kept_report, write_report
     from likely.exceptions import InvalidParameterError
 
@@ -71,8 +72,10 @@ def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: P
     facts = kept_facts(run)
     if output is not None:
         write_report(kept_report(run), output)
-    elif as_json:
-        print_json(facts)
+    if as_json:
+        print_json(kept_report(run).facts | {key: facts[key] for key in ("run", "page", "model")})
+    elif output is not None:
+        console().print(f"The report is in {output}.")
     else:
         from likely.cli.leaderboards import show_comparison
 

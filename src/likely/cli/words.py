@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from likely._words import printable, shortened
 
-__all__ = ["as_options", "counted", "listing", "shown"]
+__all__ = ["as_options", "counted", "listing", "shown", "stem"]
 
 _NAMED = {
     "target": "--target",
@@ -83,3 +84,18 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     ('1 row', '0 classes')
     """
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def stem(file: Path) -> str:
+    """The name of a file without the endings that tell its kind.
+
+    Examples
+    --------
+    >>> stem(Path("data/results.2024.csv.gz")), stem(Path(".csv"))
+    ('results.2024', 'likely')
+    """
+    kinds = {".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".npz", ".gz"}
+    name = file.name
+    while Path("x" + name).suffix.lower() in kinds:
+        name = name[: -len(Path("x" + name).suffix)]
+    return name or "likely"

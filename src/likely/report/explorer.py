@@ -128,9 +128,13 @@ def _changes(targets: Floats, nontargets: Floats, unit: float) -> str:
 
 
 def application_facts(application: Application) -> dict[str, Any]:
-    """Prior of the target, which is the second class, what mistakes cost, and what follows of it."""
+    """Prior of the target, which is the second class, what mistakes cost, and what follows of it.
+
+    Costs of mistakes are counted from those of the right decisions, which ``base`` holds.
+    """
     excess = application.costs.max(axis=1) - application.costs.diagonal()
     return {
+        "base": application.costs.diagonal().tolist(),
         "prior": float(application.priors[1]),
         "cost_fn": float(excess[1]),
         "cost_fp": float(excess[0]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -43,6 +44,7 @@ def page(facts: dict[str, Any]) -> str:
         plots=plots,
         sections=_sections(facts),
         nontarget=_nontarget(facts),
+        places=_places(facts),
         confusion=lambda counts: _confusion(counts, facts),
         most_rows=MOST_ROWS,
         most_costs=MOST_COSTS,
@@ -108,6 +110,14 @@ def _sections(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [(key, name) for key, name in _SECTIONS.items() if there.get(key, True)]
 
 
+def _places(facts: dict[str, Any]) -> list[int]:
+    """Places of systems on the evaluation rows: those that cost the same share one."""
+    by, found = facts["about"]["by"], (facts["evaluation"] or {}).get("systems", [])
+    costs = [each["cllr"] if by == "cllr" else sum(each[by]) / len(each[by]) for each in found]
+    known = [math.inf if cost is None else cost for cost in costs]
+    return [1 + sum(other < cost - 1e-12 for other in known) for cost in known]
+
+
 def _nontarget(facts: dict[str, Any]) -> str | None:
     """The other of two classes."""
     return next((each["label"] for each in facts["classes"] if each["label"] != facts["target"]), None)
@@ -115,7 +125,7 @@ def _nontarget(facts: dict[str, Any]) -> str | None:
 
 def _embedded(facts: dict[str, Any]) -> Markup:
     """What the script needs, as JSON that cannot end its element."""
-    needed = {key: facts[key] for key in ("classes", "target", "applications", "explorer")}
+    needed = {key: facts[key] for key in ("kind", "classes", "target", "applications", "explorer")}
     needed["series"] = [{key: one[key] for key in ("name", "class", "tables") if key in one} for one in facts["series"]]
     text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":

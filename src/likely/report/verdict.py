@@ -4,97 +4,114 @@ from __future__ import annotations
 
 from typing import Any
 
+from likely._words import printable, shortened
+
 __all__ = ["verdict"]
 
 CLEAR = 0.05
 """The level of tests, and the share by which one cost must exceed another to be worth a word."""
 
+_BY = {"minimum": "least cost", "actual": "least cost as calibrated", "cllr": "least Cllr"}
+
 
 def verdict(facts: dict[str, Any]) -> list[str]:
     """A few sentences: what is best, what it costs, against deciding without looking too, and how sure that is."""
-    sentences = [_best(facts), _cost(facts), _calibration(facts), _race(facts)]
-    if facts["evaluation"]:
-        sentences.append(f"On rows that nothing was chosen on: {facts['evaluation']['verdict']}")
+    sentences = [_best(facts), _cost(facts), _calibration(facts), _race(facts), _evaluation(facts)]
     return [sentence for sentence in sentences if sentence]
 
 
 def _best(facts: dict[str, Any]) -> str:
     board, rows = facts["leaderboard"], f"{facts['about']['rows']:,} rows"
-    name = board[0]["name"]
+    name = _named(board[0]["name"])
     if len(board) == 1:
-        return f"One system, {name!r}, was judged on {rows}."
-    by = {"minimum": "least cost", "actual": "least cost as calibrated", "cllr": "least Cllr"}[facts["about"]["by"]]
-    return f"Of {len(board)} systems judged on {rows}, {name!r} has the {by}."
+        return f"One system, {name}, was judged on {rows}."
+    by, several = _BY[facts["about"]["by"]], len(facts["applications"])
+    mean = f", in the mean of {several} applications" if several > 1 and facts["about"]["by"] != "cllr" else ""
+    return f"Of {len(board)} systems judged on {rows}, {name} has the {by}{mean}."
 
 
 def _cost(facts: dict[str, Any]) -> str:
     """What the best system costs at the first application, in a thousand cases."""
     application, row = facts["applications"][0], facts["leaderboard"][0]
     costs = row["costs"][application["name"]]
-    cost, which = _paid(facts, costs)
-    if cost is None:
-        return f"At {application['name']} its scores as given cost infinitely much: they are sure of what is wrong."
-    constant = _constant(application)
-    said = _between(costs.get("actual interval") if which == "actual" else None, 1000 * constant)
+    which = "uncalibrated" if facts["kind"] == "scores" else "actual"
+    at, blind = _described(application, facts), _money(1.0, application)
+    if costs[which] is None:
+        return f"At {at} its scores as given cost infinitely much: they are sure of what is wrong."
+    said = _between(costs.get("actual interval") if which == "actual" else None, application)
+    whose = "with its scores as given " if facts["kind"] == "scores" else ""
     return (
-        f"At {_described(application, facts)}, 1,000 cases cost {1000 * constant * cost:.3g}{said}, against "
-        f"{1000 * constant:.3g} when deciding without looking: {_share(cost)}."
+        f"At {at}, {whose}1,000 cases cost {_money(costs[which], application)}{said}, against {blind} when deciding "
+        f"without looking: {_share(costs[which])}."
     )
 
 
-def _paid(facts: dict[str, Any], costs: dict[str, Any]) -> tuple[float | None, str]:
-    """What decisions cost: by a comparison's calibrated scores, or by others' scores as they are."""
-    which = "uncalibrated" if facts["kind"] == "scores" else "actual"
-    return costs[which], which
-
-
 def _share(cost: float) -> str:
-    if cost > 1:
-        return f"{cost:.2f} times as much, so it is worse than no system"
+    if cost > 1.005:
+        times = f"{cost:.1f} times as much" if cost < 10 else "many times as much"
+        return f"{times}, so as they are they are worse than nothing"
     return f"{100 * (1 - cost):.0f} % saved" if cost < 0.995 else "nothing saved"
 
 
 def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
     if facts["target"] is None:
-        return str(application["name"])
+        return shortened(printable(str(application["name"])), 100)
     prior, miss, alarm = application["prior"], application["cost_fn"], application["cost_fp"]
-    return f"a prior of {prior:.3g} for {facts['target']!r}, a miss costing {miss:g} and a false alarm {alarm:g}"
-
-
-def _constant(application: dict[str, Any]) -> float:
-    """Cost of the best decision that looks at nothing."""
-    priors, costs = application["priors"], application["costs"]
-    constants = [sum(p * row[k] for p, row in zip(priors, costs, strict=True)) for k in range(len(priors))]
-    reject = application["reject_cost"]
-    return float(min(constants if reject is None else [*constants, reject]))
+    return f"a prior of {prior:.3g} for {_named(facts['target'])}, a miss costing {miss:g} and a false alarm {alarm:g}"
 
 
 def _calibration(facts: dict[str, Any]) -> str:
-    costs = facts["leaderboard"][0]["costs"][facts["applications"][0]["name"]]
-    cost, _ = _paid(facts, costs)
-    least = costs["minimum"]
-    if cost is None or least is None:
-        return ""
+    """What is lost by calibration, or what it would save."""
+    application = facts["applications"][0]
+    costs = facts["leaderboard"][0]["costs"][application["name"]]
     best = "the best threshold" if facts["target"] is not None else "the best affine calibration"
-    whose = "Its scores as given" if facts["kind"] == "scores" else "Calibrated on other rows, its scores"
-    if cost - least > CLEAR * max(least, 0.01):
-        more = f"{100 * (cost / least - 1):.0f} % more than" if least > 0 else "more than"
-        return f"{whose} cost {more} {best} would: {cost:.3f} against {least:.3f}."
-    return f"{whose} cost about what {best} would: {cost:.3f} against {least:.3f}."
+    if costs["minimum"] is None or costs["actual"] is None:
+        return ""
+    least, calibrated = _money(costs["minimum"], application), _money(costs["actual"], application)
+    if facts["kind"] == "scores":
+        given = costs["uncalibrated"]
+        if given is not None and given - costs["minimum"] <= CLEAR * max(costs["minimum"], 0.01):
+            return f"That is about what {best} would give, {least}: they are well calibrated there."
+        return f"Calibrated on other rows they would cost {calibrated}; {best} would give {least}."
+    if costs["actual"] - costs["minimum"] <= CLEAR * max(costs["minimum"], 0.01):
+        return f"That is about what {best} would give, {least}: it is well calibrated there."
+    return f"That is by scores calibrated on other rows; {best} would give {least}."
 
 
 def _race(facts: dict[str, Any]) -> str:
     tested = [row for row in facts["leaderboard"][1:] if row["p_value"] is not None]
     if not tested:
         return ""
-    alike = sum(row["p_value"] >= CLEAR for row in tested)
+    alike = sum(row["p_value"] > CLEAR for row in tested)
     if not alike:
         return "The difference to each of the next systems is more than chance."
     which = "None" if alike == len(tested) else f"{len(tested) - alike}"
     return f"{which} of the next {len(tested)} can be told from it by more than chance (p < 0.05)."
 
 
-def _between(around: Any, scale: float) -> str:
+def _evaluation(facts: dict[str, Any]) -> str:
+    """On rows that nothing was chosen on: whether the choice stands, and the cost to promise."""
+    found = facts["evaluation"]
+    if not found:
+        return ""
+    chosen = next((each for each in found["systems"] if each["name"] == found["chosen"]), None)
+    application = facts["applications"][0]
+    if chosen is None or chosen["actual"][0] is None:
+        return f"On rows that nothing was chosen on: {found['verdict']}"
+    cost = _money(chosen["actual"][0], application)
+    return f"On rows that nothing was chosen on, 1,000 cases cost {cost}. {found['verdict']}"
+
+
+def _money(cost: float, application: dict[str, Any]) -> str:
+    """What a normalised cost is in a thousand cases, in units of the table of costs."""
+    return f"{float(format(1000 * application['constant_cost'] * cost, '.3g')):,.12g}"
+
+
+def _between(around: Any, application: dict[str, Any]) -> str:
     if around is None or None in around:
         return ""
-    return f" (95 % interval {scale * around[0]:.3g} to {scale * around[1]:.3g})"
+    return f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
+
+
+def _named(name: Any) -> str:
+    return f"'{shortened(printable(str(name)), 80)}'"

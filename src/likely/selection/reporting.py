@@ -97,9 +97,10 @@ def _application(name: str, application: Application, comparison: Comparison) ->
         "priors": application.priors.tolist(),
         "costs": application.costs.tolist(),
         "reject_cost": application.reject_cost,
+        "constant_cost": application.constant_cost,
     }
     if comparison.target is None:
-        return facts | dict.fromkeys(("prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
+        return facts | dict.fromkeys(("base", "prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
     return facts | application_facts(towards(application, comparison))
 
 

@@ -37,8 +37,14 @@ function thresholdsAt({ prior, fn, fp, reject }) {
   return { low, middle, high, rejects: high - low > 1e-9 };
 }
 
-function constantCost({ prior, fn, fp, reject }) {
-  return Math.min(prior * fn, (1 - prior) * fp, reject === null ? Infinity : reject);
+// What right decisions cost in any case, and what the best decision costs that looks at nothing.
+function baseCost({ prior, base }) {
+  return (1 - prior) * base[0] + prior * base[1];
+}
+
+function constantCost(state) {
+  const { prior, fn, fp, reject } = state;
+  return Math.min(baseCost(state) + Math.min(prior * fn, (1 - prior) * fp), reject === null ? Infinity : reject);
 }
 
 class Binary {
@@ -74,7 +80,7 @@ class Binary {
     const rejected = [to[0] - refused, to[1] - missed];
     const price = state.reject === null ? 0 : state.reject;
     const cost =
-      (state.prior * (state.fn * missed + price * rejected[1])) / this.targets +
+      baseCost(state) + (state.prior * (state.fn * missed + price * rejected[1])) / this.targets +
       ((1 - state.prior) * (state.fp * alarms + price * rejected[0])) / this.nontargets;
     return {
       missed, accepted, refused, alarms, rejected, cost,
@@ -110,8 +116,8 @@ class BinaryView {
   }
 
   preset(at) {
-    const { prior, cost_fn: fn, cost_fp: fp, reject_cost: reject } = this.facts.applications[at];
-    return { prior, fn, fp, reject };
+    const { prior, cost_fn: fn, cost_fp: fp, reject_cost: reject, base } = this.facts.applications[at];
+    return { prior, fn, fp, reject, base: reject === null ? base : [0, 0] };
   }
 
   changed(event) {
@@ -119,14 +125,18 @@ class BinaryView {
     if (event.target.name === "variant") this.state.variant = event.target.value;
     else if (id === "series") this.state.series = Number(event.target.value);
     else if (id === "preset") Object.assign(this.state, this.preset(Number(event.target.value)));
-    else this.state[id] = this.positions[id][Number(event.target.value)];
+    else {
+      this.state[id] = this.positions[id][Number(event.target.value)];
+      if (id !== "prior") this.state.base = [0, 0]; // prices of one's own: the right decisions are free
+    }
     this.show();
     remember(this.address());
   }
 
   address() {
-    const { prior, fn, fp, reject, series, variant } = this.state;
-    return { prior, fn, fp, reject: reject === null ? "off" : reject, system: series, scores: variant };
+    const { prior, fn, fp, reject, base, series, variant } = this.state;
+    const found = { prior, fn, fp, reject: reject === null ? "off" : reject, system: series, scores: variant };
+    return base[0] || base[1] ? { ...found, right: base.join(",") } : found;
   }
 
   // A state from an address: each value snaps to the nearest position, and what makes no sense is left as it was.
@@ -137,6 +147,9 @@ class BinaryView {
       if (text === "off" && id === "reject") state.reject = null;
       else if (text !== null && Number(text) > 0 && isFinite(text)) state[id] = nearest(values, Number(text));
     }
+    const base = (address.get("right") || "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
+    if ([...address.keys()].some((key) => key in this.positions)) state.base = [0, 0];
+    if (state.reject === null && base.length === 2 && base.every((cost) => isFinite(cost))) state.base = base;
     state.series = place(address.get("system"), this.facts.series.length);
     if (["given", "calibrated"].includes(address.get("scores"))) state.variant = address.get("scores");
     return state;
@@ -165,7 +178,7 @@ class BinaryView {
     element("series").value = state.series;
     for (const radio of document.getElementsByName("variant")) radio.checked = radio.value === state.variant;
     const same = this.facts.applications.findIndex((_, at) =>
-      Object.entries(this.preset(at)).every(([id, value]) => state[id] === value)
+      Object.entries(this.preset(at)).every(([id, value]) => String(state[id]) === String(value))
     );
     element("preset").value = same < 0 ? "" : same;
   }
@@ -183,6 +196,7 @@ class BinaryView {
     const effective = (state.prior * state.fn) / (state.prior * state.fn + (1 - state.prior) * state.fp);
     element("threshold-note").textContent = `effective prior ${effective.toPrecision(3)}`;
     element("in-words").textContent = this.inWords(actual);
+    say(`${this.inWords(actual)} 1,000 cases cost ${significant(1000 * actual.cost, 4)}.`);
     element("rates").textContent = this.rates(actual);
   }
 
@@ -246,15 +260,19 @@ class BinaryView {
   }
 
   asPython() {
-    const { prior, fn, fp, reject } = this.state;
-    const positive = this.facts.classes.find((one) => one.label === this.facts.target).python;
+    const { prior, fn, fp, reject, base } = this.state, { classes, target } = this.facts;
+    const [negative, positive] = [false, true].map((is) => classes.find((one) => (one.label === target) === is).python);
     const rest = reject === null ? "" : `, reject_cost=${reject}`;
+    if (base[0] || base[1]) {
+      const costs = JSON.stringify([[base[0], base[0] + fp], [base[1] + fn, base[1]]]);
+      return `Application({${negative}: ${1 - prior}, ${positive}: ${prior}}, ${costs})`;
+    }
     return `Application.binary(${prior}, cost_fn=${fn}, cost_fp=${fp}, positive=${positive}${rest})`;
   }
 
   asCommand() {
     const { prior, fn, fp, reject } = this.state;
     const rest = reject === null ? "" : ` --reject-cost ${reject}`;
-    return `--prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
+    return `${deciding()} --prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
   }
 }

@@ -71,7 +71,7 @@ class ClassesView {
     const usual = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 5, 10, 20, 50, 100];
     this.rejects = [...new Set([...usual, ...own])].sort((a, b) => a - b).concat(null);
     element("reject").max = this.rejects.length - 1;
-    element("controls").addEventListener("input", (event) => this.changed(event));
+    element("decide").addEventListener("input", (event) => this.changed(event));
     element("controls").addEventListener("submit", (event) => event.preventDefault());
     element("series").addEventListener("input", () => {
       this.state.series = Number(element("series").value);
@@ -104,8 +104,10 @@ class ClassesView {
   // One prior as it is set; the others keep their proportions.
   setPrior(at, prior) {
     const { priors } = this.state, rest = 1 - priors[at];
-    const others = priors.length - 1;
-    this.state.priors = priors.map((old, k) => (k === at ? prior : (1 - prior) * (rest > 0 ? old / rest : 1 / others)));
+    if (rest > 0) this.shares = priors.map((old) => old / rest);
+    const share = this.shares || priors.map(() => 1 / (priors.length - 1));
+    const total = share.reduce((sum, part, k) => (k === at ? sum : sum + part), 0);
+    this.state.priors = priors.map((_, k) => (k === at ? prior : ((1 - prior) * share[k]) / (total || 1)));
   }
 
   setCost(input) {
@@ -187,6 +189,7 @@ class ClassesView {
     element("errors-note").textContent = "at these priors";
     element("rejected").textContent = percent(rejected);
     element("rejected-note").textContent = "neither right nor wrong";
+    say(`1,000 cases cost ${significant(1000 * cost, 4)}.`);
     element("in-words").textContent = this.model.whole
       ? `All ${counted(rows)} rows are decided anew at every move.`
       : `A sample of ${counted(rows)} rows, as many of each class as its share, is decided anew at every move: ± is twice the standard error that the sample brings.`;
@@ -222,9 +225,10 @@ class ClassesView {
     const { priors, costs, reject } = this.state, labels = this.facts.classes.map((one) => one.label);
     const named = quoted(priors.map((prior, k) => `${labels[k]}=${prior}`).join(","));
     const rest = reject === null ? "" : ` --reject-cost ${reject}`;
-    if (isUnit(costs)) return `--priors ${named}${rest}`;
+    if (isUnit(costs)) return `${deciding()} --priors ${named}${rest}`;
     const lines = [["", ...labels], ...costs.map((row, k) => [labels[k], ...row])].map((row) => row.map(cell).join(","));
-    return `cat > costs.csv <<'END'\n${lines.join("\n")}\nEND\n--priors ${named} --costs costs.csv${rest}`;
+    const written = `printf '%s\\n' ${lines.map(quoted).join(" ")} > costs.csv`;
+    return `${written}\n${deciding()} --priors ${named} --costs costs.csv${rest}`;
   }
 }
 

@@ -28,6 +28,11 @@ function quoted(text) {
   return /^[\w.,=+:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+// The command that decides, with names to be filled in.
+function deciding() {
+  return facts.kind === "scores" ? "likely decide SCORES.csv" : "likely decide NEW.csv --model MODEL";
+}
+
 // Plots with their axes, looked up once.
 const drawn = new Map();
 for (const svg of document.querySelectorAll("svg[data-plot]")) {
@@ -44,8 +49,9 @@ function pixel([low, high, first, last], value) {
 function placePoint(plot, which, point) {
   for (const { svg, x, y } of drawn.get(plot) || []) {
     const mark = svg.querySelector(`circle.mark.${which}`);
-    mark.setAttribute("display", point ? "inline" : "none");
-    if (!point) continue;
+    const seen = point && (plot !== "bayes-error" || (point[0] >= x[0] && point[0] <= x[1]));
+    mark.setAttribute("display", seen ? "inline" : "none");
+    if (!seen) continue;
     mark.setAttribute("cx", pixel(x, point[0]).toFixed(1));
     mark.setAttribute("cy", pixel(y, point[1]).toFixed(1));
   }
@@ -81,7 +87,13 @@ function chooseSeries(series, variant) {
 let waiting = 0;
 function remember(address) {
   clearTimeout(waiting);
-  waiting = setTimeout(() => history.replaceState(null, "", "#" + new URLSearchParams(address)), 250);
+  waiting = setTimeout(() => {
+    try {
+      history.replaceState(null, "", "#" + new URLSearchParams(address));
+    } catch {
+      // Where a page may not change its address, the controls work all the same.
+    }
+  }, 250);
 }
 
 function startCopying() {
@@ -98,18 +110,28 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = document.createElement("textarea");
+    const area = document.createElement("textarea"), before = document.activeElement;
     area.value = text;
+    area.className = "unseen";
     document.body.append(area);
     area.select();
     const done = document.execCommand("copy");
     area.remove();
+    before.focus({ preventScroll: true });
     return done;
   }
 }
 
+// What is said aloud follows when the controls rest.
+let speaking = 0;
+function say(text) {
+  clearTimeout(speaking);
+  speaking = setTimeout(() => (element("spoken").textContent = text), 400);
+}
+
 const view = facts.explorer.kind === "binary" ? new BinaryView(facts) : new ClassesView(facts);
 function restore() {
+  clearTimeout(waiting);
   const address = new URLSearchParams(location.hash.slice(1));
   view.state = view.restored(address);
   view.show();
@@ -117,11 +139,12 @@ function restore() {
 // Links within the page leave the address to the controls.
 for (const link of document.querySelectorAll('a[href^="#"]')) {
   link.addEventListener("click", (event) => {
-    const target = element(link.hash.slice(1));
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const section = element(link.hash.slice(1)), target = section.querySelector("h2") || section;
     event.preventDefault();
     target.tabIndex = -1;
     target.focus({ preventScroll: true });
-    target.scrollIntoView();
+    section.scrollIntoView();
   });
 }
 startTables();

@@ -35,7 +35,10 @@ function startTables() {
   all.addEventListener("click", () => {
     const table = document.querySelector("#leaderboard table");
     table.classList.remove("folded");
-    for (const row of table.querySelectorAll("tr.more")) row.classList.remove("more");
+    const rest = [...table.querySelectorAll("tr.more")];
+    for (const row of rest) row.classList.remove("more");
     all.hidden = true;
+    rest[0].tabIndex = -1;
+    rest[0].focus();
   });
 }

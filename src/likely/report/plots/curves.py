@@ -139,7 +139,7 @@ def precision_recall(series: Sequence[Series], prior: float) -> Markup:
 
 
 def bayes_error(series: Sequence[Series]) -> Markup:
-    """Normalised costs of all systems at every application: actual ones solid, the least possible ones dashed.
+    """Normalised costs of all systems at every application: as decided solid, minima dashed.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def bayes_error(series: Sequence[Series]) -> Markup:
         "text", "deciding without looking", class_="note halo", x=middle, y=y.at(1) - 5, text_anchor="middle"
     )
     body = (draw_axes(x, y), blind, parts, said, marks("threshold", "minimum", "actual", x=x, y=y))
-    title = "Cost of every application: actual (solid) and least possible (dashed)"
+    title = "Bayes error: cost of every application, as decided (solid) and minimum (dashed)"
     return picture(
         "bayes-error", *body, title=title, gist=_best_at_even_odds(series), size=(WIDTH, height), axes=(x, y)
     )
@@ -211,7 +211,7 @@ def _best_at_even_odds(series: Sequence[Series]) -> str:
     if not found:
         return "No curve."
     least, name = min(found)
-    return f"At even odds the least possible cost is {plain(least)}, of {whole(name)}; 1 is the cost of not looking."
+    return f"At even odds the minimum cost is {plain(least)}, of {whole(name)}; 1 is the cost of not looking."
 
 
 def _known(series: Sequence[Series], what: str) -> list[Series]:

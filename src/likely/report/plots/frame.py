@@ -34,7 +34,7 @@ HUES = 12
 LETTER = 7.2
 """Width of an average letter of 12 units, in the widest of the usual sans-serif faces."""
 
-SOLID_AND_DASHED = "solid: actual cost; dashed: the least possible"
+SOLID_AND_DASHED = "solid: cost as decided; dashed: minimum"
 
 BELOW = 44
 """Room under the axes for ticks and title."""

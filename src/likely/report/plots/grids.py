@@ -57,7 +57,7 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
         *drawn,
         nothing(x, y) if least is None else _ring(least, grid, (x.at(at[least[1]]), y.inside(least[0]))),
         key,
-        title=f"Actual and least possible costs of {whole(grid['family'])} by {whole(grid['parameter'])}",
+        title=f"Calibrated and minimum costs of {whole(grid['family'])} by {whole(grid['parameter'])}",
         gist=_gist(least, grid),
         size=(WIDTH, below + height),
         axes=(x, y),

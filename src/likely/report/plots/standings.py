@@ -22,7 +22,7 @@ _HIGHEST_COST = 1.2
 
 
 def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: int = 20, index: int = 0) -> Markup:
-    """Minimum and actual costs of the best systems at an application, with the actual's interval.
+    """Minimum and calibrated costs of the best systems at an application, with the interval of the latter.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _standing(name: str, costs: Mapping[str, Any], x: Axis, y: float) -> Markup:
     least, actual = costs.get("minimum"), costs.get("actual")
     said = shorten(name, (x.start - 14) / LETTER)
     parts = [
-        element("title", f"{whole(name)}: least possible {plain(least)}, actual {plain(actual)}"),
+        element("title", f"{whole(name)}: minimum {plain(least)}, calibrated {plain(actual)}"),
         element("text", said, class_="name", x=x.start - 10, y=y + 4, text_anchor="end"),
     ]
     if least is not None:
@@ -105,7 +105,7 @@ def _dot(kind: str, x: float, y: float, beyond: bool = False) -> Markup:
 
 def _key(y: float) -> Markup:
     """What the marks of a row are."""
-    said = ((26, "least possible"), (152, "actual"), (262, "interval of the actual"))
+    said = ((26, "minimum"), (152, "calibrated"), (262, "its interval"))
     words = [element("text", words, x=x, y=y + 4) for x, words in said]
     return group(_dot("minimum", 16, y), _dot("actual", 142, y), _whisker(226, 254, y), *words, class_="legend")
 
@@ -115,4 +115,4 @@ def _leader(rows: Sequence[Row]) -> str:
         return "No system."
     name, costs = rows[0]
     actual, least = plain(costs.get("actual")), plain(costs.get("minimum"))
-    return f"First: {whole(name)}, actual cost {actual}, least possible {least}."
+    return f"First: {whole(name)}, cost as calibrated {actual}, minimum {least}."
