@@ -90,7 +90,8 @@ class Steps:
 
         Between neighbours lies no more than a five hundredth of either class's rows beyond them, on either side.
         """
-        kept = [np.array([0])]
+        last = len(self.thresholds) - 1
+        kept = [np.array([0, 1, last])]
         for beyond in (
             self.misses,
             self.misses[-1] - self.misses,
@@ -98,17 +99,17 @@ class Steps:
             self.false_alarms[0] - self.false_alarms,
         ):
             rises = beyond[-1] > beyond[0]
-            at = np.searchsorted(beyond if rises else beyond[::-1], _levels(float(beyond.max())))
+            at = np.searchsorted(beyond if rises else beyond[::-1], _levels(float(beyond.max()), len(beyond)))
             kept.append(at if rises else len(beyond) - 1 - at)
-        at = np.unique(np.clip(np.concatenate(kept), 0, len(self.thresholds) - 1))
+        at = np.unique(np.clip(np.concatenate(kept), 0, last))
         ends = np.append(at, len(self.thresholds))
         return Steps(self.thresholds[at], self.misses[ends], self.false_alarms[ends])
 
 
-def _levels(most: float) -> Floats:
-    """Weights up to a total, first one by one, then in proportion to themselves."""
-    n = int(np.log(max(most / _ALL, 1)) / np.log1p(_FINENESS)) + 1
-    return np.concatenate([np.arange(min(_ALL, most)), _ALL * (1 + _FINENESS) ** np.arange(n)])
+def _levels(most: float, n_steps: int) -> Floats:
+    """Weights up to a total, first by what a step weighs in the mean, then in proportion to themselves."""
+    n = int(np.log(max(n_steps / _ALL, 1)) / np.log1p(_FINENESS)) + 1
+    return most / n_steps * np.concatenate([np.arange(_ALL), _ALL * (1 + _FINENESS) ** np.arange(n)])
 
 
 def _sorted_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:

@@ -147,7 +147,7 @@ def unit_of(weight: Floats | None) -> float:
     """What one count stands for: 1, or a small part of the whole where weights are no whole numbers."""
     if weight is None or not np.any(weight % 1):
         return 1.0
-    return float(weight.sum() / 1e9)
+    return float(weight.sum() / 1e12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,46 +161,49 @@ class Sample:
         Their classes.
     weight : array or None
         Of the rows that were drawn.
-    of : int
-        How many rows there are in all.
+    counts : array
+        How many rows each class has in all.
     """
 
     rows: Integers
     codes: Integers
     weight: Floats | None
-    of: int
+    counts: Integers
 
     def to_dict(self, scores: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """As the page's script reads it; scores are dictionaries with an array, which is shortened to thousandths."""
+        """As the page's script reads it; scores are dictionaries with an array, which is shortened."""
         unit = unit_of(self.weight)
         weights = None if self.weight is None else np.rint(self.weight / unit).astype(np.int64).tolist()
         return {
             "codes": encoded(self.codes.tolist()),
             "weights": None if weights is None else encoded(weights),
             "rows": len(self.rows),
-            "of": self.of,
-            "resolution": 1e-3,
-            "systems": [part | {"scores": self._shortened(part["scores"])} for part in scores],
+            "of": int(self.counts.sum()),
+            "class_rows": self.counts.tolist(),
+            "systems": [part | _shortened(part["scores"][self.rows]) for part in scores],
         }
 
-    def _shortened(self, scores: Floats) -> str:
-        values = scores[self.rows]
-        with np.errstate(invalid="ignore"):
-            depth = np.nan_to_num(values.max(axis=1, keepdims=True) - values, nan=0.0, posinf=DEEPEST)
-        return encoded(np.rint(np.minimum(depth, DEEPEST) * 1e3).astype(np.int64).ravel().tolist())
+
+def _shortened(scores: Floats) -> dict[str, Any]:
+    """How far below the highest of their row log-likelihoods lie, in units that are small beside most of them."""
+    with np.errstate(invalid="ignore"):
+        depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=DEEPEST)
+    depth = np.minimum(depth, DEEPEST)
+    usual = float(np.median(depth[depth > 0])) if depth.any() else 1.0
+    resolution = min(1e-3, float(f"{usual / 1e4:.0e}"))
+    return {"scores": encoded(np.rint(depth / resolution).astype(np.int64).ravel().tolist()), "resolution": resolution}
 
 
 def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_systems: int) -> Sample:
-    """As many rows of each class as its share allows, one at least, so that all scores of all systems stay few.
+    """Rows of each class, half of them by its share and half of them alike, so that no class is known by few rows.
 
-    The same rows come up each time, with their weights.
+    So many that all scores of all systems stay few. The same rows come up each time, with their weights.
     """
     most = max(n_classes, min(MOST_SAMPLED, MOST_VALUES // (n_classes * n_systems)))
-    rows = np.arange(len(codes))
+    rows, counts = np.arange(len(codes)), np.bincount(codes, minlength=n_classes)
     if len(codes) > most:
         rng = np.random.default_rng(0)
-        counts = np.bincount(codes, minlength=n_classes)
-        shares = np.maximum(counts * most // len(codes), np.minimum(counts, 1))
+        shares = np.minimum(counts, np.maximum(1, counts * most // (2 * len(codes)) + most // (2 * n_classes)))
         drawn = [rng.choice(np.flatnonzero(codes == k), shares[k], replace=False) for k in range(n_classes)]
         rows = np.sort(np.concatenate(drawn))
-    return Sample(rows, codes[rows], None if weight is None else weight[rows], len(codes))
+    return Sample(rows, codes[rows], None if weight is None else weight[rows], counts)

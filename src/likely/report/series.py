@@ -42,7 +42,7 @@ def _roc(trials: Trials) -> dict[str, Any]:
     misses = trials.steps.misses / trials.n_targets
     alarms = trials.steps.false_alarms / trials.n_nontargets
     if len(misses) > 4 * LEVELS:
-        levels = np.concatenate([np.linspace(0, 1, LEVELS), ndtr(np.linspace(-4, 4, LEVELS))])
+        levels = np.concatenate([np.linspace(0, 1, LEVELS), ndtr(np.linspace(-5, 5, LEVELS))])
         at = [np.searchsorted(misses, levels), len(alarms) - 1 - np.searchsorted(alarms[::-1], levels)]
         kept = np.unique(np.clip(np.concatenate([[0, len(misses) - 1], *at]), 0, len(misses) - 1))
         misses, alarms = misses[kept], alarms[kept]
@@ -62,8 +62,7 @@ def _bayes_error(given: Trials, calibrated: Trials) -> dict[str, Any]:
 def _histogram(trials: Trials) -> dict[str, Any]:
     """Shares of each class by score, between scores that nearly all lie between."""
     steps = trials.steps
-    finite = steps.thresholds[np.isfinite(steps.thresholds)]
-    low, high = _range(finite)
+    low, high = _range(trials)
     edges = np.searchsorted(
         steps.thresholds, np.append(np.linspace(low, high, BINS + 1)[:-1], np.nextafter(high, np.inf))
     )
@@ -78,15 +77,21 @@ def _histogram(trials: Trials) -> dict[str, Any]:
     }
 
 
-def _range(scores: Floats) -> tuple[float, float]:
-    """From where to where to draw: all but a few, and never nothing."""
-    if not len(scores):
+def _range(trials: Trials) -> tuple[float, float]:
+    """From where to where to draw: all but a few of each class, and never nothing."""
+    steps, ends = trials.steps, []
+    for below, total in (
+        (steps.misses, trials.n_targets),
+        (trials.n_nontargets - steps.false_alarms, trials.n_nontargets),
+    ):
+        at = np.searchsorted(below, [0.002 * total, 0.998 * total], side="right") - 1
+        ends.append(steps.thresholds[np.clip(at, 0, len(steps.thresholds) - 1)])
+    finite = steps.thresholds[np.isfinite(steps.thresholds)]
+    if not len(finite):
         return -1.0, 1.0
-    low, high = np.quantile(scores, [0.002, 0.998])
+    low, high = np.clip([np.min(ends), np.max(ends)], finite[0], finite[-1])
     room = 0.05 * (high - low) or 0.5
-    return float(max(scores[0], low - room) if high > low else low - room), float(
-        min(scores[-1], high + room) if high > low else high + room
-    )
+    return float(low - room), float(high + room)
 
 
 def _reliability(trials: Trials) -> dict[str, Any]:

@@ -11,12 +11,13 @@ __all__ = ["verdict"]
 CLEAR = 0.05
 """The level of tests, and the share by which one cost must exceed another to be worth a word."""
 
-_BY = {"minimum": "least cost", "actual": "least cost as calibrated", "cllr": "least Cllr"}
+_BY = {"minimum": "least minimum cost", "actual": "least cost as calibrated", "cllr": "least Cllr"}
 
 
 def verdict(facts: dict[str, Any]) -> list[str]:
     """A few sentences: what is best, what it costs, against deciding without looking too, and how sure that is."""
-    sentences = [_best(facts), _cost(facts), _calibration(facts), _race(facts), _evaluation(facts)]
+    sentences = [_best(facts), _cost(facts), _calibration(facts), _cheapest_as_given(facts), _race(facts)]
+    sentences += [_evaluation(facts)]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -57,7 +58,9 @@ def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
     if facts["target"] is None:
         return shortened(printable(str(application["name"])), 100)
     prior, miss, alarm = application["prior"], application["cost_fn"], application["cost_fp"]
-    return f"a prior of {prior:.3g} for {_named(facts['target'])}, a miss costing {miss:g} and a false alarm {alarm:g}"
+    reject = "" if application["reject_cost"] is None else f", rejecting {application['reject_cost']:g}"
+    target = _named(facts["target"])
+    return f"a prior of {prior:.6g} for {target}, a miss costing {miss:g}, a false alarm {alarm:g}{reject}"
 
 
 def _calibration(facts: dict[str, Any]) -> str:
@@ -89,6 +92,18 @@ def _race(facts: dict[str, Any]) -> str:
     return f"{which} of the next {len(tested)} can be told from it by more than chance (p < 0.05)."
 
 
+def _cheapest_as_given(facts: dict[str, Any]) -> str:
+    """Of others' scores, the system that costs least without being calibrated, where it is another than the best."""
+    if facts["kind"] != "scores" or len(facts["leaderboard"]) < 2:
+        return ""
+    application = facts["applications"][0]
+    costs = [(row["costs"][application["name"]]["uncalibrated"], row["name"]) for row in facts["leaderboard"]]
+    known = [(cost, name) for cost, name in costs if cost is not None]
+    if not known or min(known)[0] in (costs[0][0], None):
+        return ""
+    return f"As given, {_named(min(known)[1])} costs least: {_money(min(known)[0], application)}."
+
+
 def _evaluation(facts: dict[str, Any]) -> str:
     """On rows that nothing was chosen on: whether the choice stands, and the cost to promise."""
     found = facts["evaluation"]
@@ -108,7 +123,7 @@ def _money(cost: float, application: dict[str, Any]) -> str:
 
 
 def _between(around: Any, application: dict[str, Any]) -> str:
-    if around is None or None in around:
+    if around is None or None in around or around[0] == around[1]:
         return ""
     return f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
 

@@ -39,7 +39,7 @@ class Standing:
     ----------
     minimum : list of float
         Normalised cost at each application with the best threshold (two classes), or after the best affine calibration
-        on the same rows (more).
+        on the same rows (more), if that costs less than the scores as they are: it is made for evidence, not for costs.
     actual : list of float
         Normalised cost of the decisions that the calibrated scores lead to; no row is calibrated by a map that saw it.
     uncalibrated : list of float
@@ -110,8 +110,9 @@ class Judge:
             key: self.trained(AffineCalibrator(priors), scores).transform(scores)
             for key, priors in calibrations.items()
         }
-        minima = [self._risk(best[app.priors.tobytes()], app) for app in self.applications]
         as_is, actuals = ([self._risk(part, app) for app in self.applications] for part in (scores, calibrated))
+        mended = [self._risk(best[app.priors.tobytes()], app) for app in self.applications]
+        minima = [min(pair) for pair in zip(mended, as_is, strict=True)]
         return Standing(minima, actuals, as_is, self._entropy(calibrated), self._entropy(best[equal.tobytes()]))
 
     def _risk(self, scores: Floats, application: Application) -> float:

@@ -18,6 +18,7 @@ from likely.report.findings import Looked, findings
 from likely.report.grids import grid_facts
 from likely.report.series import against_the_rest, series_facts
 from likely.report.verdict import verdict
+from likely.selection.batches import overheard
 from likely.selection.judging import Judge
 from likely.selection.protocols import Folds
 from likely.selection.ranking import kin
@@ -55,13 +56,12 @@ def brief_report(comparison: Comparison) -> Report:
 def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
     """Facts that a comparison already has."""
     rows, board = comparison.workings.protocol.judged, comparison.leaderboard()
-    outside = all(part.estimator is None for system in comparison.systems for part in system.parts)
     record, file = comparison.record, about.get("file")
     what = f"{len(board)} systems" if len(board) > 1 else board[0]["name"]
     return {
         "format": 1,
         "title": title or (what if file is None else f"{what} on {file}"),
-        "kind": "scores" if outside else "comparison",
+        "kind": "scores" if _outside(comparison) else "comparison",
         "about": {
             "rows": len(rows.y),
             "protocol": comparison.workings.protocol.said,
@@ -120,7 +120,7 @@ class _Subject:
         self.codes = encode_labels(self.rows.y)[1]
         self.drawn = _drawn(comparison.systems, DRAWN)
         self.places = {system.name: place for place, system in enumerate(comparison.systems, 1)}
-        self.given_first = all(part.estimator is None for part in comparison.best.parts)
+        self.given_first = _outside(comparison)
 
     def of_two(self) -> dict[str, Any]:
         """Curves and counts of some systems."""
@@ -216,10 +216,19 @@ class _Subject:
             codes = encode_labels(rows.y)[1]
             kept = np.sort(np.random.default_rng(0).choice(len(codes), TRAINING_ROWS, replace=False))
             rows = rows.of_rows(kept)
-        model = self.comparison.model()
-        scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
+        with overheard():
+            try:
+                model = self.comparison.model()
+                scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
+            except Exception:  # noqa: BLE001  anybody's model may refuse in any way, and only a note depends on it
+                return None
         there = Judge.of(rows, self.judge.classes, self.judge.applications)
         return there.standing(scores, scores).minimum
+
+
+def _outside(comparison: Comparison) -> bool:
+    """Whether all scores are others', which are judged as they were given."""
+    return all(part.estimator is None for system in comparison.systems for part in system.parts)
 
 
 def _scores(system: System, which: str) -> Floats:

@@ -11,8 +11,9 @@ class Classes {
     this.rows = new Array(n).fill(0);
     for (const code of this.codes) this.rows[code] += 1;
     this.whole = explorer.rows === explorer.of;
+    this.classRows = explorer.class_rows;
     this.likelihoods = explorer.systems.map((one) =>
-      Float64Array.from(decoded(one.scores), (depth) => Math.exp(-depth * explorer.resolution))
+      Float64Array.from(decoded(one.scores), (depth) => Math.exp(-depth * one.resolution))
     );
   }
 
@@ -41,18 +42,29 @@ class Classes {
     return { counts, ...this.priced(counts, squares, priors, costs, reject) };
   }
 
-  // What decisions cost, and twice-weighted squares for the error of a sample, class by class.
+  // Of a class's mean price, where not all its rows are there. A dearest and a cheapest row more are counted, so that
+  // a class without a mistake among few rows is not taken for one that makes none.
+  variance(k, counts, squares, prices) {
+    const rows = this.rows[k], all = this.classRows[k];
+    if (rows === all) return 0;
+    const unit = this.sampled[k] / rows, ends = [Math.min(...prices), Math.max(...prices)];
+    const total = this.sampled[k] + 2 * unit;
+    const mean = (prices.reduce((sum, price, d) => sum + counts[d] * price, 0) + unit * (ends[0] + ends[1])) / total;
+    const square = prices.reduce((sum, price, d) => sum + squares[d] * (price - mean) ** 2, 0);
+    const more = unit ** 2 * ((ends[0] - mean) ** 2 + (ends[1] - mean) ** 2);
+    return (((square + more) / total ** 2) * (1 - rows / all) * (rows + 2)) / (rows + 1);
+  }
+
+  // What decisions cost, class by class.
   priced(counts, squares, priors, costs, reject) {
     let cost = 0, variance = 0, errors = 0, rejected = 0;
     for (let k = 0; k < this.n; k++) {
       const m = this.sampled[k];
       if (!m || !priors[k]) continue;
-      const prices = [...costs[k], reject === null ? 0 : reject];
-      const mean = counts[k].reduce((sum, count, d) => sum + count * prices[d], 0) / m;
-      const square = squares[k].reduce((sum, part, d) => sum + part * (prices[d] - mean) ** 2, 0);
-      const rows = this.rows[k], few = rows > 1 ? rows / (rows - 1) : 1;
+      const prices = reject === null ? costs[k] : [...costs[k], reject];
+      const mean = prices.reduce((sum, price, d) => sum + counts[k][d] * price, 0) / m;
       cost += priors[k] * mean;
-      if (!this.whole) variance += (priors[k] ** 2 * square * few) / m ** 2;
+      variance += priors[k] ** 2 * this.variance(k, counts[k], squares[k], prices);
       rejected += (priors[k] * counts[k][this.n]) / m;
       errors += priors[k] * (1 - (counts[k][k] + counts[k][this.n]) / m);
     }
@@ -192,7 +204,7 @@ class ClassesView {
     say(`1,000 cases cost ${significant(1000 * cost, 4)}.`);
     element("in-words").textContent = this.model.whole
       ? `All ${counted(rows)} rows are decided anew at every move.`
-      : `A sample of ${counted(rows)} rows, as many of each class as its share, is decided anew at every move: ± is twice the standard error that the sample brings.`;
+      : `A sample of ${counted(rows)} rows, some of each class, is decided anew at every move: ± is twice the standard error that the sample brings.`;
   }
 
   showConfusion({ counts }) {

@@ -16,6 +16,9 @@ LOSS, SHARE_LOST = 0.02, 0.1
 """Calibration loss worth a warning if it is clear: of normalised cost, and as a share of the minimum. Less would change
 few decisions."""
 
+USELESS = 0.99
+"""Minimum cost above which no calibration helps: there is nothing to calibrate."""
+
 DOUBTFUL_LOSS, DOUBTFUL_SHARE = 0.05, 0.25
 """The same of one that may be chance: a smaller one is what few rows always show, since the minimum is made small on
 them."""
@@ -79,9 +82,9 @@ def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], looked: Looked
     found = []
     for i, costs in enumerate(costs_of(row, facts)):
         paid, least = (math.inf if costs[each] is None else costs[each] for each in (which, "minimum"))
-        is_clear = paid > _highest_minimum(costs, unit_cost(looked.applications[i], looked.units))
+        is_clear = paid > _highest_minimum(costs, unit_cost(looked.applications[i], looked.effective_units))
         loss, part = (LOSS, SHARE_LOST) if is_clear else (DOUBTFUL_LOSS, DOUBTFUL_SHARE)
-        if least < paid and paid - least >= max(loss, part * least):
+        if least < USELESS and paid - least >= max(loss, part * least):
             found.append((is_clear, paid - least, -i))
     return (-max(found)[2], max(found)[0]) if found else None
 
@@ -120,7 +123,7 @@ def _turned(facts: dict[str, Any], looked: Looked) -> list[dict[str, Any]]:
     """The systems whose scores are clearly lower for the target."""
     if facts["kind"] != "scores" or len(facts["classes"]) != 2:
         return []
-    n, m = (max(1, int(count)) for count in looked.units)
+    n, m = (max(1.0, float(count)) for count in looked.effective_units)
     chance = math.sqrt((n + m + 1) / (12 * n * m))
     return [each for each in facts["series"] if each["auc"] < 0.5 - CLEAR * chance]
 
@@ -153,7 +156,7 @@ def _at_most(costs: dict[str, Any], looked: Looked, i: int, tried: int) -> tuple
     The cost of calibrated decisions is not made small on its own rows; but where calibration failed, the minimum tells.
     """
     actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
-    unit, quantile = unit_cost(looked.applications[i], looked.units), float(norm.isf(SIGNIFICANT / tried))
+    unit, quantile = unit_cost(looked.applications[i], looked.effective_units), float(norm.isf(SIGNIFICANT / tried))
     if actual > _highest_minimum(costs, unit):
         return least, _highest_minimum(costs, unit) + max(0.0, quantile - CLEAR) * _error(costs, "minimum", unit)
     return actual, actual + quantile * _error(costs, "actual", unit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from likely.report.findings.looked import Finding, Looked, quoted
@@ -45,10 +46,8 @@ def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
     said = (
         f"{count} of the next {len(tested)} systems can be told from the first by more than chance (p > 0.05: {names})."
     )
-    remedy = (
-        "Take the simplest or the cheapest of them: comparison.model(NAME), or likely fit -m NAME. More rows may tell "
-        "them apart."
-    )
+    how = "" if facts["kind"] == "scores" else ": comparison.model(NAME), or likely fit -m NAME"
+    remedy = f"Take the simplest or the cheapest of them{how}. More rows may tell them apart."
     return Finding("close-race", "note", said, remedy)
 
 
@@ -84,13 +83,17 @@ def _last(grid: dict[str, Any], which: str) -> float | None:
     except ValueError:  # choices have no end
         return None
     lines = [[line[which][i] for i in order] for line in grid["lines"]]
-    lines = [line for line in lines if None not in line]
-    if not lines:
+    known = [line for line in lines if any(cost is not None for cost in line)]
+    if not known:
         return None
-    line = min(lines, key=min)
+    line = [
+        math.inf if cost is None else cost
+        for cost in min(known, key=lambda each: min(c for c in each if c is not None))
+    ]
     for end, before in ((0, 1), (-1, -2)):
         value = float(grid["values"][order[end]])
-        if line[end] == min(line) and line[before] - line[end] > FLAT * line[before] and value != 0:
+        falls = math.isfinite(line[before]) and line[before] - line[end] > FLAT * line[before]
+        if line[end] == min(line) and falls and value != 0:
             return value
     return None
 

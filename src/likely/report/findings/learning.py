@@ -58,7 +58,7 @@ def overfitting(facts: dict[str, Any], looked: Looked) -> Finding | None:
 
 def _exceeds(cost: float, seen: float, looked: Looked, i: int) -> bool:
     """Whether held-out cost is far above training cost, by more than chance with few mistakes."""
-    unit = unit_cost(looked.applications[i], looked.units)
+    unit = unit_cost(looked.applications[i], looked.effective_units)
     return cost - seen > max(FAR, CLEAR * math.sqrt((cost + seen) * unit)) and cost > TIMES * seen
 
 
@@ -74,7 +74,7 @@ def _broken_promise(facts: dict[str, Any], looked: Looked) -> Finding | None:
         promised = costs["actual"]
         if promised is None or cost is None or cost < promised * (1 + NOTABLE):
             continue
-        unit = unit_cost(looked.applications[i], looked.units)
+        unit = unit_cost(looked.applications[i], looked.effective_units)
         if cost - promised > CLEAR * math.sqrt(promised * unit + cost * unit * len(looked.codes) / n_rows):
             return _overconfident(number(promised), number(cost), cost_at(facts, i))
     return None
@@ -148,22 +148,35 @@ def _difference(prices: Floats, priors: Floats, inside: Booleans, looked: Looked
 
 
 def separable(facts: dict[str, Any], looked: Looked) -> Finding | None:
-    """The best system makes no mistake, as it would if a column knew the label."""
+    """The best system could decide without a mistake, as it would if a column knew the label."""
     costs = costs_of(facts["leaderboard"][0], facts)
-    if any(each["minimum"] is None or each["minimum"] > 1e-12 for each in costs):
+    if any(each["minimum"] is None or each["minimum"] > 1e-12 for each in costs) or not _all_mistakes_cost(looked):
         return None
     units = np.where(looked.units > 0, looked.units, np.iinfo(np.intp).max)
     k, what = int(units.argmin()), "rows" if looked.groups is None else "groups"
     said = (
-        f"The best system makes no mistake. Intervals say nothing then; of {looked.units[k]} {what} without one, all "
-        f"that can be promised is an error rate of class {labels_of(facts)[k]} below "
-        f"{share(min(1.0, 3 / units[k]))} (95 %)."
+        f"The scores of the best system tell the classes of all rows apart: with the best {_way(facts)} it makes no "
+        f"mistake. Intervals say nothing then; of {looked.units[k]} {what} without one, all that can be promised is an "
+        f"error rate of class {labels_of(facts)[k]} below {share(min(1.0, 3 / units[k]))} (95 %)."
     )
     remedy = (
         "Ask first whether a column knows the label, such as one written down after the fact, and leave it out "
         "(--exclude COLUMN); then judge it on rows of another origin (evaluation=, --evaluation FILE)."
     )
     return Finding("separable", "warning", said, remedy)
+
+
+def _all_mistakes_cost(looked: Looked) -> bool:
+    """Whether a cost of 0 means that there was no mistake: none is free, of classes that occur."""
+    return all(
+        bool((app.costs > app.costs.diagonal()[:, None])[~np.eye(app.n_classes, dtype=bool)].all())
+        and bool((app.priors > 0).all())
+        for app in looked.applications
+    )
+
+
+def _way(facts: dict[str, Any]) -> str:
+    return "threshold" if len(facts["classes"]) == 2 else "calibration"
 
 
 def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
@@ -176,7 +189,9 @@ def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
     part = n_rows / len(looked.codes)
     grave = part >= MANY and n_rows >= SEVERAL and _coincidences(looked.numbers) < COINCIDENCE
     labels = (
-        f"; {n_contradicting:,} of them with another label, so that not both can be right" if n_contradicting else ""
+        f"; {n_contradicting:,} of them with another label, so that not both can be right"
+        if n_contradicting and grave
+        else ""
     )
     said = f"{n_rows:,} rows ({share(part)}) have exact copies in other folds, which their models learned from{labels}."
     said += " So costs may come out too low." if grave else ""

@@ -100,8 +100,19 @@ class Looked:
         pairs = np.unique(self.unit_of_row * n_classes + self.codes) if self.groups is not None else self.codes
         return np.bincount(pairs % n_classes, minlength=n_classes)
 
+    @cached_property
+    def effective_units(self) -> Floats:
+        """How many units of equal weight would be as uncertain, class by class (Kish): (Σ w)² / Σ w²."""
+        n_classes = self.applications[0].n_classes
+        _, pair = np.unique(self.unit_of_row * n_classes + self.codes, return_inverse=True)
+        weights = np.bincount(pair, self.weights)
+        of_class = np.zeros(len(weights), dtype=np.intp)
+        of_class[pair] = self.codes
+        totals, squares = (np.bincount(of_class, values, minlength=n_classes) for values in (weights, weights**2))
+        return np.divide(totals**2, squares, out=np.zeros(n_classes), where=squares > 0)
 
-def unit_cost(application: Application, units: Integers) -> float:
+
+def unit_cost(application: Application, units: Floats) -> float:
     """The most that one more mistake adds to a normalised cost: its variance is at most the cost times this.
 
     A cost Σ_k s_k p_k of mistakes at rates p_k has the variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.

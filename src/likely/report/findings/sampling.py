@@ -59,7 +59,8 @@ def tiny_class(facts: dict[str, Any], looked: Looked) -> Finding | None:
     k = min(few, key=lambda at: int(looked.units[at]))
     n, what = int(looked.units[k]), "rows" if looked.groups is None else "groups"
     is_of_class = looked.codes == k
-    rate = float(np.average(looked.decisions[0][is_of_class] != k, weights=looked.weights[is_of_class]))
+    wrong = (looked.decisions[0] != k) & (looked.decisions[0] >= 0)  # a rejected row is neither right nor wrong
+    rate = float(np.average(wrong[is_of_class], weights=looked.weights[is_of_class]))
     low, high = _wilson(rate, n)
     others = (
         f" {len(few) - 1} more {'class has' if len(few) == 2 else 'classes have'} fewer than {FEW}."
@@ -67,8 +68,8 @@ def tiny_class(facts: dict[str, Any], looked: Looked) -> Finding | None:
         else ""
     )
     said = (
-        f"Class {labels_of(facts)[k]} has {n} {what if n > 1 else what[:-1]}: its error rate of {share(rate)} is known "
-        f"to ± {50 * (high - low):.0f} points only ({share(low)} to {share(high)} at 95 %).{others}"
+        f"Class {labels_of(facts)[k]} has {n} {what if n > 1 else what[:-1]}: its error rate of {share(rate)} "
+        f"may as well be anything from {share(low)} to {share(high)} (95 %).{others}"
     )
     remedy = (
         "Gather more of it, or merge it with a class it need not be told from. Whatever differs by less than that "
