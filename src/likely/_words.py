@@ -7,6 +7,10 @@ import math
 __all__ = ["number", "printable", "shortened"]
 
 
+_JOINERS = "\u200c\u200d"
+"""Signs that are not seen, but without which some scripts and pictures of several signs fall apart."""
+
+
 def printable(text: str) -> str:
     r"""A text whose line breaks, and other signs that are not seen or steer a terminal, are spelt out.
 
@@ -15,7 +19,9 @@ def printable(text: str) -> str:
     >>> print(printable("one\ntwo"))
     one\ntwo
     """
-    return text if text.isprintable() else "".join(s if s.isprintable() else repr(s)[1:-1] for s in text)
+    return (
+        text if text.isprintable() else "".join(s if s.isprintable() or s in _JOINERS else repr(s)[1:-1] for s in text)
+    )
 
 
 def shortened(text: str, most: int) -> str:

@@ -31,7 +31,7 @@ READ = """() => {
     lines: [...svg.querySelectorAll("line.mark.threshold")].map(mark => attributes(mark, ["x1", "x2"])),
   }));
   return {
-    texts: Object.fromEntries([...document.querySelectorAll("[id]")].filter(e => !e.children.length)
+    texts: Object.fromEntries([...document.querySelectorAll("[id]:not(#spoken)")].filter(e => !e.children.length)
       .map(e => [e.id, e.textContent])),
     values: Object.fromEntries(["prior", "fn", "fp", "reject", "series", "preset"].map(
       id => [id, document.getElementById(id).value])),
@@ -247,7 +247,9 @@ def assert_marked(seen, app, plain, actual, given):
     for plot in seen["plots"]:
         for which, point in places.get(plot["plot"], {}).items():
             mark = plot["circles"][which]
+            low, high = map(float, plot["x"].split()[:2])
             hidden = app.reject_cost is not None and plot["plot"] != "bayes-error"
+            hidden |= plot["plot"] == "bayes-error" and not low <= point[0] <= high
             assert mark["display"] == ("none" if hidden else "inline")
             if not hidden:
                 expected = pixel(plot["x"], point[0]), pixel(plot["y"], point[1])

@@ -16,7 +16,7 @@ from likely.cli.app import app as command_line
 from likely.report.coding import decoded
 
 READ = """() => ({
-  texts: Object.fromEntries([...document.querySelectorAll("[id]")].filter(e => !e.children.length)
+  texts: Object.fromEntries([...document.querySelectorAll("[id]")].filter(e => !e.children.length && e.id !== "spoken")
     .map(e => [e.id, e.textContent])),
   priors: [...document.querySelectorAll("input.prior")].map(e => Number(e.value)),
   said: [...document.querySelectorAll("input.prior")].map(e => e.getAttribute("aria-valuetext")),
@@ -66,7 +66,15 @@ class Case:
 
     @cached_property
     def scores(self):
-        return [-1e-3 * np.array(decoded(one["scores"])).reshape(-1, self.n) for one in self.explorer["systems"]]
+        return [
+            -one["resolution"] * np.array(decoded(one["scores"])).reshape(-1, self.n)
+            for one in self.explorer["systems"]
+        ]
+
+    @cached_property
+    def weights(self):
+        coded = self.explorer["weights"]
+        return np.ones(len(self.codes)) if coded is None else np.array(decoded(coded), dtype=float)
 
     @property
     def whole(self):
@@ -152,21 +160,21 @@ def assert_shown(seen, case):
     texts, where = seen["texts"], seen["texts"]["as-python"]
     app = eval(where, {"Application": Application}).aligned(case.comparison.classes)
     assert app.priors.sum() == pytest.approx(1, abs=1e-9)
-    sampled = np.bincount(case.codes, minlength=case.n)
+    sampled = np.bincount(case.codes, case.weights, minlength=case.n)
     decided = app.decide_codes(case.scores[seen["system"]]) % (case.n + 1)
     counts = np.zeros((case.n, case.n + 1))
-    np.add.at(counts, (case.codes, decided), 1)
+    np.add.at(counts, (case.codes, decided), case.weights)
     rates = counts / sampled[:, None]
 
     cost, constant = app.risk(rates if app.reject_cost is not None else rates[:, : case.n]), constant_cost(app)
     assert significant(texts["per-thousand"], 1000 * cost, 4), (where, texts["per-thousand"], 1000 * cost)
-    assert agrees(texts["actual"], cost / constant) if constant > 0 else texts["actual"] == "∞", where
+    assert agrees(texts["actual"], cost / constant) if constant > 0 else texts["actual"] == "–", where
     wrong = 1 - rates.diagonal() - rates[:, -1]
     assert agrees(texts["errors"].removesuffix(" %"), 100 * app.priors @ wrong), where
     assert agrees(texts["rejected"].removesuffix(" %"), 100 * app.priors @ rates[:, -1]), where
     for row, shares in zip(seen["confusion"], rates, strict=True):
         assert all(agrees(text or "0.0", 100 * share) for text, share in zip(row, shares, strict=True)), where
-    assert_error_shown(texts, app, counts, sampled, constant, case)
+    assert_error_shown(texts, app, decided, constant, case)
     assert_controls(seen, app, case)
     return app
 
@@ -175,23 +183,29 @@ def constant_cost(app):
     return min(*(app.priors @ app.costs), np.inf if app.reject_cost is None else app.reject_cost)
 
 
-def assert_error_shown(texts, app, counts, sampled, constant, case):
-    """What is shown after ± is twice the standard error of a stratified mean."""
+def assert_error_shown(texts, app, decided, constant, case):
+    """What is shown after ± is twice the standard error of a stratified mean, with two rows more of each class."""
     if case.whole:
         assert texts["per-thousand-note"] == "on all rows"
         assert "±" not in texts["actual-note"]
         return
-    prices = np.column_stack([app.costs, np.full(case.n, app.reject_cost or 0.0)])
-    variances = [
-        np.var(np.repeat(price, count.astype(int)), ddof=1) if m > 1 else 0.0
-        for price, count, m in zip(prices, counts, sampled, strict=True)
-    ]
-    error = 2 * np.sqrt(np.sum(app.priors**2 * variances / sampled))
+    variances = [error_of(app, k, decided[case.codes == k], case) for k in range(case.n)]
+    error = 2 * np.sqrt(np.sum(app.priors**2 * variances))
     said, found = texts["per-thousand-note"].removeprefix("± ").split(", from ")
     assert significant(said, 1000 * error, 2), (said, 1000 * error)
     assert found == f"{case.explorer['rows']:,} of {case.explorer['of']:,} rows"
     if constant > 0:
         assert agrees(texts["actual-note"].removeprefix("± ").split(", ")[0], error / constant)
+
+
+def error_of(app, k, decided, case):
+    """The variance of the mean price of a class, of which not all rows are there."""
+    price = app.costs[k] if app.reject_cost is None else np.append(app.costs[k], app.reject_cost)
+    weight, rows, of = case.weights[case.codes == k], len(decided), case.explorer["class_rows"][k]
+    prices = np.array([*price[decided], price.min(), price.max()])
+    weights = np.array([*weight, weight.mean(), weight.mean()])
+    spread = np.sum(weights**2 * (prices - np.average(prices, weights=weights)) ** 2) / weights.sum() ** 2
+    return spread * (rows + 2) / (rows + 1) * (1 - rows / of)
 
 
 def assert_controls(seen, app, case):

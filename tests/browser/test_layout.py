@@ -76,8 +76,8 @@ def test_a_page_prints_on_more_than_one_sheet(html, open_page):
     page.emulate_media(media="print")
 
     assert not page.locator("nav").is_visible()
-    hidden = page.locator("#leaderboard tbody tr").evaluate_all("all => all.filter(e => !e.checkVisibility()).length")
-    assert hidden == 0
+    printed = page.locator("#leaderboard tbody tr").evaluate_all("all => all.filter(e => e.checkVisibility()).length")
+    assert printed == min(15, page.locator("#leaderboard tbody tr").count())
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))
     assert 1 < sheets < 20

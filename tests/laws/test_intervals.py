@@ -12,6 +12,7 @@ import likely.blocks.threads
 from likely import (
     Application,
     DegenerateDataError,
+    Trials,
     actual_dcf,
     bayes_risk,
     cllr,
@@ -205,3 +206,15 @@ def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
         assert np.array_equal(coarse[name].estimate, whole.estimate)
         for end in ("low", "high"):
             assert (np.abs(np.asarray(getattr(coarse[name], end)) - getattr(whole, end)) < 0.05 * width).all()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_many_trials_of_any_weight_have_fine_steps(scale):
+    rng = np.random.default_rng(5)
+    y = rng.random(70_000) < 0.01
+    llr = rng.normal(2.0 * (2 * y - 1), 1.6)
+
+    unit, scaled = (Trials(y, llr, sample_weight=np.full(70_000, weight)).coarse().steps for weight in (1.0, scale))
+
+    assert len(unit.thresholds) > 5000
+    assert len(scaled.thresholds) == pytest.approx(len(unit.thresholds), rel=0.01)

@@ -291,7 +291,7 @@ def test_the_page_of_many_classes_is_small(n_classes):
     assert len(report.html().encode()) < MILLION
 
 
-def test_a_sample_is_stratified_and_its_scores_are_thousandths():
+def test_a_sample_has_rows_of_rare_classes_and_its_scores_are_thousandths():
     rng = np.random.default_rng(2)
     y = rng.choice(3, 6000, p=[0.9, 0.09, 0.01])
     scores = rng.normal(2.0 * (y[:, None] == np.arange(3)), 1.0)
@@ -300,7 +300,9 @@ def test_a_sample_is_stratified_and_its_scores_are_thousandths():
     codes, depth = np.array(decoded(facts["codes"])), np.array(decoded(facts["systems"][0]["scores"])).reshape(-1, 3)
 
     assert len(codes) == facts["rows"] <= 2000 < facts["of"] == 6000
-    assert np.bincount(codes) == pytest.approx(np.bincount(y) / 3, abs=1)
+    shares, rarest = np.bincount(y) / 6 + 1000 / 3, np.bincount(y)[2]
+    assert np.bincount(codes) == pytest.approx([*shares[:2], rarest], abs=1)
+    assert facts["class_rows"] == np.bincount(y).tolist()
     assert facts["weights"] is None
     assert (depth.min(axis=1) == 0).all()
     assert not isinf(depth.max())

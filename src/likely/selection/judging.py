@@ -152,10 +152,9 @@ class Judge:
 def bounded(scores: Floats) -> Floats:
     """Scores that calibrators can learn from: infinite ones lie as far out as all others, and a little further."""
     finite = scores[np.isfinite(scores)]
-    if finite.size == scores.size:
+    if finite.size in (0, scores.size):
         return scores
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-    return np.clip(scores, low - 1, high + 1)
+    return np.clip(scores, finite.min() - 1, finite.max() + 1)
 
 
 @dataclass(frozen=True, eq=False)
