@@ -16,6 +16,7 @@ import pyarrow.parquet
 import sklearn.impute, sklearn.model_selection, sklearn.preprocessing
 
 import likely.calibration, likely.evaluation, likely.features, likely.models, likely.persistence, likely.selection
+from likely.selection import store
 from likely.tables import arrays
 
 HERE = Path(sys.argv[1])
@@ -61,10 +62,10 @@ def half_of_bytes(original, table, stream, **options):
     stream.flush()
 
 
-def half_of_text(original, facts, stream, **options):
-    whole = json.dumps(facts, **options)
-    stream.write(whole[: len(whole) // 2])
-    stream.flush()
+def half_of_text(original, path, text):
+    """What is left where a text is half written: a file that has no name yet."""
+    with open(Path(path).with_name(".0123456789abcdef.tmp"), "x") as stream:
+        stream.write(text[: len(text) // 2])
 
 
 WAYS = {
@@ -74,7 +75,7 @@ WAYS = {
     "replace": lambda nth: armed(os, "replace", nth),
     "replaced": lambda nth: armed(os, "replace", nth, after=True),
     "half a piece": lambda nth: armed(pyarrow.parquet, "write_table", nth, half=half_of_bytes),
-    "half of facts": lambda nth: armed(json, "dump", nth, half=half_of_text),
+    "half of facts": lambda nth: armed(store, "write_whole", nth, half=half_of_text),
 }
 
 
@@ -109,6 +110,8 @@ def checked(folder):
             json.loads(path.read_text())
         elif path.suffix == ".likely":
             likely.load(path)
+        elif path.suffix == ".html":
+            assert path.read_text().rstrip().endswith("</html>")
         else:
             assert path.is_dir() or path.name == "lock" or path.suffix == ".tmp", path
 

@@ -399,7 +399,7 @@ def test_a_run_killed_before_it_began_can_begin(left, data, tmp_path):
     run_of(data, folder)
 
     assert {path.name for path in folder.iterdir()} == {
-        "lock", "run.json", "leaderboard.json", "scores", "evaluation", "models"
+        "lock", "run.json", "leaderboard.json", "report.json", "report.html", "scores", "evaluation", "models"
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from likely._validation import check_option
 from likely.blocks import for_each
 from likely.calibration.pav import Pooled, pool
 from likely.calibration.steps import CHUNK, MANY, Steps
-from likely.decisions import Application, as_application
+from likely.decisions import Application, as_application, llr_threshold
 from likely.evaluation.confusion import Confusion
 from likely.evaluation.curves import (
     BayesErrorCurve,
@@ -293,7 +293,8 @@ class Trials:
         constants = np.minimum(priors, 1 - priors) if normalize else np.ones(len(priors))
         with np.errstate(over="ignore"):
             stakes = priors / constants, (1 - priors) / constants
-        return self._costs_at(of, llr, log(priors) - log(1 - priors), *stakes)
+        odds = -np.array([llr_threshold(1 - prior, prior) for prior in priors.tolist()])
+        return self._costs_at(of, llr, odds, *stakes)
 
     def _applications(self, applications: Any) -> tuple[list[Application], bool]:
         """Applications in the order of the classes, and whether it was a single one."""

@@ -196,7 +196,8 @@ class Comparison:
     def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
         """All that came out as one page, with curves, a decision explorer, the data and findings.
 
-        The best system is trained on everything, if it has not been, to see whether it has learned its rows by heart.
+        A best system of this library's parts is trained on everything, if it has not been, to see whether it has
+        learned its rows by heart.
 
         Parameters
         ----------

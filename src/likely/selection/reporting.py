@@ -11,6 +11,8 @@ from likely._validation import encode_labels
 from likely.blocks import for_each
 from likely.decisions import Application
 from likely.evaluation import Trials
+from likely.exceptions import ModelFileError
+from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
 from likely.report.explorer import Controls, application_facts, sample_rows, unit_of
@@ -210,7 +212,7 @@ class _Subject:
     def _training_costs(self) -> list[float] | None:
         """What the best system costs on rows that it has learned from, at best."""
         rows = self.comparison.workings.rows
-        if any(part.estimator is None for part in self.comparison.best.parts):
+        if not _is_ours(self.comparison):
             return None
         if len(rows.y) > TRAINING_ROWS:
             codes = encode_labels(rows.y)[1]
@@ -229,6 +231,17 @@ class _Subject:
 def _outside(comparison: Comparison) -> bool:
     """Whether all scores are others', which are judged as they were given."""
     return all(part.estimator is None for system in comparison.systems for part in system.parts)
+
+
+def _is_ours(comparison: Comparison) -> bool:
+    """Whether the best system is made of the library's parts alone: to fit those of others again may take long."""
+    if any(part.estimator is None for part in comparison.best.parts):
+        return False
+    try:
+        check_savable(comparison.untrained(comparison.best))
+    except ModelFileError:
+        return False
+    return True
 
 
 def _scores(system: System, which: str) -> Floats:
