@@ -402,7 +402,7 @@ def test_labels_are_matched_by_text():
         ApplicationOptions(prior=0.2, cost_fp=3, positive="0"), np.array([0, 1])
     )
 
-    assert name == "prior 0.2, cost_fp 3"
+    assert name == "prior 0.2, false alarm 3"
     np.testing.assert_allclose(application.aligned([0, 1]).priors, [0.2, 0.8])
     assert applications_from(ApplicationOptions(positive="true"), [False, True])[0][1].labels == (None, True)
 

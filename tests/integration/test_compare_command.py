@@ -78,7 +78,7 @@ def test_what_is_printed_is_what_the_library_says(told, two):
     )
 
     table = read_data(two / "train-numbers.csv", "label")
-    application = {"prior 0.2, cost_fn 3": Application.binary(0.2, cost_fn=3, positive="yes")}
+    application = {"prior 0.2, miss 3": Application.binary(0.2, cost_fn=3, positive="yes")}
     expected = compare(table.X, table.labels, ["fisher", "nearest-mean"], application)
     assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard()))
     assert list(facts["applications"]) == list(application)
@@ -109,7 +109,7 @@ def test_several_applications_each_have_their_costs(told, run, two):
     options = "--application prior=0.1,cost_fn=10 --application prior=0.5 --positive no"
     facts = told(f"compare train-numbers.csv --target label {options} {QUICK}")
 
-    names = ["prior 0.1, cost_fn 10", "prior 0.5"]
+    names = ["prior 0.1, miss 10", "prior 0.5"]
     assert list(facts["applications"]) == names
     assert facts["applications"]["prior 0.5"]["priors"] == [0.5, 0.5]
     assert facts["applications"][names[0]]["priors"][0] == pytest.approx(0.1)
@@ -300,7 +300,7 @@ def test_the_demo_compares_all_families_and_can_be_run_again(run, tmp_path):
     assert "likely compare" in first.stderr
     board = json.loads((tmp_path / "show" / "run" / "leaderboard.json").read_text())
     assert board["failures"] == {}
-    assert board["leaderboard"][0]["costs"]["prior 0.1, cost_fn 10"]["minimum"] < 0.2
+    assert board["leaderboard"][0]["costs"]["prior 0.1, miss 10"]["minimum"] < 0.2
     new = read_data(tmp_path / "show" / "tumours-new.csv", "diagnosis")
     decided = load(tmp_path / "show" / "run" / "models" / "best.likely").decide(new.X, 0.5)
     assert (decided == np.asarray(new.labels)).mean() > 0.9
@@ -529,7 +529,7 @@ def test_outside_scores_are_of_the_target_that_is_named(told, run, two):
 def test_boards_of_several_applications_keep_names_and_headings(n, run, told, two, monkeypatch, capsys):
     facts = told(f"compare train-numbers.csv --target label {QUICK}")
     (row,), cost = facts["leaderboard"], facts["leaderboard"][0]["costs"]["prior 0.5"]
-    names = [f"prior 0.{at}, cost_fn {at}0, cost_fp 3" for at in range(1, n + 1)]
+    names = [f"prior 0.{at}, miss {at}0, false alarm 3" for at in range(1, n + 1)]
     row |= {"name": "Gaussian: standardised, PCA 3, tied diagonal", "costs": dict.fromkeys(names, cost)}
     facts |= {"applications": dict.fromkeys(names), "leaderboard": [{**row, "place": at} for at in range(1, 12)]}
     monkeypatch.setenv("COLUMNS", "80")
@@ -631,6 +631,6 @@ def test_a_bank_is_advised_at_its_own_costs(told):
 
     assert facts["rows"] == 1000
     assert facts["failures"] == {}
-    best = facts["leaderboard"][0]["costs"]["prior 0.3, cost_fn 5"]
+    best = facts["leaderboard"][0]["costs"]["prior 0.3, miss 5"]
     assert 0.5 < best["minimum"] < 0.85
     assert best["minimum"] <= best["actual"] < 1

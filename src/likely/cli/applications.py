@@ -29,7 +29,7 @@ def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> li
     --------
     >>> options = ApplicationOptions(application=["prior=0.1,cost_fn=10", "prior=0.5"], positive="1")
     >>> [(name, round(app.threshold, 2)) for name, app in applications_from(options, [0, 1])]
-    [('prior 0.1, cost_fn 10', -0.11), ('prior 0.5', 0.0)]
+    [('prior 0.1, miss 10', -0.11), ('prior 0.5', 0.0)]
     >>> applications_from(ApplicationOptions(priors="a=0.2,b=0.3,c=0.5"), ["a", "b", "c"])[0][0]
     'a 0.2, b 0.3, c 0.5'
     """
@@ -124,7 +124,8 @@ def _of_two_classes(setting: dict[str, float], reject_cost: float | None, positi
 
     full = {"reject_cost": reject_cost} | setting
     parts = [f"prior {full['prior']:g}"]
-    parts += [f"{name} {full[name]:g}" for name in ("cost_fn", "cost_fp") if full.get(name, 1.0) != 1.0]
+    said = {"cost_fn": "miss", "cost_fp": "false alarm"}
+    parts += [f"{word} {full[name]:g}" for name, word in said.items() if full.get(name, 1.0) != 1.0]
     parts += [f"reject {full['reject_cost']:g}"] if full["reject_cost"] is not None else []
     return ", ".join(parts), Application.binary(**full, positive=positive)  # type: ignore[arg-type]
 
