@@ -460,7 +460,7 @@ def test_the_copied_command_line_decides_and_costs_the_same(maker, open_page, tm
     rows, trials = case.comparison.workings.rows, case.trials[0]["given"]
     file = tmp_path / "scores.csv"
     lines = [f'"{label}",{score!r}' for label, score in zip(rows.y.tolist(), trials.llr.tolist(), strict=True)]
-    file.write_text("label,llr\n" + "\n".join(lines) + "\n")
+    file.write_text(f"label,{case.facts['series'][0]['name']}\n" + "\n".join(lines) + "\n")
     page = open_page(case.html)
 
     walk = [f"{address}&system=0&scores=given" for address in ("prior=0.05&fn=20&fp=5", "prior=0.3&fn=5&reject=0.2")]

@@ -328,3 +328,23 @@ def test_scores_at_the_ends_of_what_is_rejected_are_decided_as_by_the_library():
 
     for position in islice(product(held.priors, held.costs, held.costs, held.rejects), 0, None, 7):
         assert held.cost("given", position) == pytest.approx(trials.actual_dcf(application(position))), position
+
+
+def test_scores_that_are_whole_numbers_or_true_and_false_are_turned_for_the_first_class():
+    y = np.array([0, 1] * 50)
+    for scores in (np.where(y == 0, 3, 0).astype(np.uint8), y == 0):
+        assert compare_scores(y, {"mine": scores}, pos_label=0).best.standing.minimum == [0.0]
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_scores_of_more_classes_that_are_infinite_have_a_page(infinite):
+    rng = np.random.default_rng(3)
+    y = np.arange(90) % 3
+    scores = rng.normal(2.0 * (y[:, None] == np.arange(3)), 1.0)
+    scores[4, 1] = infinite
+
+    report = compare_scores(y, {"mine": scores}).report()
+
+    assert "nan" not in report.markdown().lower()
+    assert report.html().rstrip().endswith("</html>")
+    assert json.loads(report.json()) == report.facts

@@ -88,7 +88,7 @@ class Steps:
     def fewer(self) -> Steps:
         """Some of the steps, near each other where few rows of a class lie beyond: there rates are small.
 
-        Between neighbours lies no more than a five hundredth of either class's rows beyond them, on either side.
+        Between neighbours lies about a five hundredth of either class's rows beyond them, on either side, or two rows.
         """
         last = len(self.thresholds) - 1
         kept = [np.array([0, 1, last])]

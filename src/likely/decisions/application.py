@@ -330,6 +330,9 @@ class Application:
         its posteriors are the priors.
         """
         possible = np.where(self.priors > 0, scores, -np.inf)
+        certain = np.isposinf(possible)
+        if certain.any():  # beside infinite evidence for a class, others have none
+            possible = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), possible)
         silent = np.isneginf(possible.max(axis=1, keepdims=True))
         return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely._validation import check_labels, check_option, check_weight, is_count
+from likely._validation import check_labels, check_option, check_scores, check_weight, is_count
 from likely.calibration import AffineCalibrator
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.selection.applications import named_applications, target_of
@@ -114,7 +114,7 @@ def _rows(y_true: Any, sample_weight: Any, groups: Any) -> RowSet:
 def _oriented(scores: Any, turned: bool) -> dict[str, Any]:
     """Scores by name, two classes' llrs those of the second class."""
     systems = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
-    arrays = {str(name): np.asarray(values) for name, values in systems.items()}
+    arrays = {str(name): check_scores(f"The system {str(name)!r}", values) for name, values in systems.items()}
     return {name: -values if turned and values.ndim == 1 else values for name, values in arrays.items()}
 
 

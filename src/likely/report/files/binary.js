@@ -205,8 +205,11 @@ class BinaryView {
     const { prior } = this.state, { targets, nontargets } = this.model;
     const hits = prior * (actual.accepted / targets), alarms = (1 - prior) * actual.alarm;
     const right = hits + (1 - prior) * (actual.refused / nontargets), wrong = alarms + prior * actual.miss;
-    const precision = hits + alarms > 0 ? percent(hits / (hits + alarms)) : "none is accepted";
-    return `Recall ${percent(actual.accepted / targets)}, precision ${precision}, accuracy ${percent(right / (right + wrong))}, all at this prior.`;
+    const recall = `Recall ${percent(actual.accepted / targets)}`, decided = right + wrong;
+    const precision = `precision ${hits + alarms > 0 ? percent(hits / (hits + alarms)) : "none, as none is accepted"}`;
+    if (this.state.reject === null) return `${recall}, ${precision}, accuracy ${percent(right)}, all at this prior.`;
+    const accuracy = decided > 0 ? `accuracy ${percent(right / decided)} of the ${percent(decided)} that are decided` : "none is decided";
+    return `${recall}, rejected ones not counted as found; ${precision}; ${accuracy}, all at this prior.`;
   }
 
   inWords(actual) {
@@ -273,6 +276,7 @@ class BinaryView {
   asCommand() {
     const { prior, fn, fp, reject } = this.state;
     const rest = reject === null ? "" : ` --reject-cost ${reject}`;
-    return `${deciding()} --prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
+    const column = this.facts.kind === "scores" && this.facts.series.length > 1 ? ` --column ${quoted(this.facts.series[this.state.series].name)}` : "";
+    return `${deciding()}${column} --prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
   }
 }

@@ -42,13 +42,18 @@ def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
     if not alike:
         return None
     names = ", ".join(quoted(row["name"]) for row in alike[:3]) + (", …" if len(alike) > 3 else "")
-    count = "None" if len(alike) == len(tested) else f"Only {len(tested) - len(alike)}"
-    said = (
-        f"{count} of the next {len(tested)} systems can be told from the first by more than chance (p > 0.05: {names})."
-    )
-    how = "" if facts["kind"] == "scores" else ": comparison.model(NAME), or likely fit -m NAME"
-    remedy = f"Take the simplest or the cheapest of them{how}. More rows may tell them apart."
+    count = f"{len(alike)} of the next {len(tested)} systems" if len(tested) > 1 else "The next system"
+    said = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
+    remedy = f"Take the simplest or the cheapest{_taken(facts, alike)}. More rows may tell them apart."
     return Finding("close-race", "note", said, remedy)
+
+
+def _taken(facts: dict[str, Any], alike: list[dict[str, Any]]) -> str:
+    """How one of some systems is had, where there are models to be had."""
+    if facts["kind"] == "scores":
+        return ""
+    simple = next((row["name"] for row in alike if row["family"] not in ("fusion", "outside")), None)
+    return ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quoted(simple)}")
 
 
 def failed(facts: dict[str, Any], looked: Looked) -> Finding | None:
