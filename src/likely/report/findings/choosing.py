@@ -41,7 +41,7 @@ def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
     alike = [row for row in tested if row["p_value"] > SIGNIFICANT]
     if not alike:
         return None
-    names = ", ".join(quoted(row["name"]) for row in alike[:3]) + (", …" if len(alike) > 3 else "")
+    names = ", ".join(quoted(row["name"]) for row in alike[:3]) + (" and others" if len(alike) > 3 else "")
     count = f"{len(alike)} of the next {len(tested)} systems" if len(tested) > 1 else "The next system"
     said = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
     remedy = f"Take the simplest or the cheapest{_taken(facts, alike)}. More rows may tell them apart."
