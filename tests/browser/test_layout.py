@@ -225,17 +225,6 @@ def test_the_page_asks_for_nothing_and_says_nothing(html, browser, tmp_path):
     assert all(address.startswith(("#", "data:")) for address in addresses), addresses
 
 
-def test_a_slider_moves_within_a_frame(html, open_page, frame_time):
-    page = open_page(html)
-    moved = """at => {
-      const slider = document.querySelector("input[type=range]");
-      slider.value = (3 * at) % Number(slider.max);
-      slider.dispatchEvent(new Event("input", {bubbles: true}));
-    }"""
-
-    assert frame_time(page, moved) < 32  # machines of tests are slow: 16 on one's own
-
-
 def test_printed_in_the_dark_the_ink_is_dark(html, open_page):
     page = open_page(html, dark=True)
     page.emulate_media(media="print", color_scheme="dark")
