@@ -26,7 +26,7 @@ from likely.selection.record import identity, keep_report, kept_model, settings
 from likely.selection.scoring import Progress, Scored, scored
 from likely.selection.store import MemoryStore, RunStore
 
-__all__ = ["compare", "judged"]
+__all__ = ["checked_ranking", "compare", "judged"]
 
 
 def compare(
@@ -124,9 +124,7 @@ def compare(
     >>> model.decide(X[:2], clinic)
     array(['malignant', 'malignant'], dtype='<U9')
     """
-    check_option("by", by, ("minimum", "actual", "cllr"))
-    if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
-        raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
+    ranking = checked_ranking(by, fuse, calibrator, seed)
     encoder = encoder_for(X, sample_weight)
     rows = RowSet.of(X, y, sample_weight, groups, encoder, "compare")
     systems = checked_scores(scores, rows.y) if held_out is None else dict(scores or {})
@@ -142,7 +140,6 @@ def compare(
     chosen = _candidates(candidates, shape, systems, len(protocol.judged.y), len(classes))
     _check_names(chosen)
     _check_judged(chosen, trial)
-    ranking = Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
     opened = RunStore(run, identity(rows, protocol, classes), restart) if run is not None else None
     with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
         found = scored(chosen, rows, protocol, trial, store, progress)
@@ -156,6 +153,14 @@ def compare(
         if opened is not None:
             keep_report(comparison, opened, about or {})
     return comparison
+
+
+def checked_ranking(by: str, fuse: int, calibrator: Any, seed: int) -> Ranking:
+    """How systems are put in order, fused and calibrated, once that and the seed of the folds make sense."""
+    check_option("by", by, ("minimum", "actual", "cllr"))
+    if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
+        raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
+    return Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
 
 
 def checked_scores(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Any]:

@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from likely._validation import check_labels, check_option, check_scores, check_weight, is_count
-from likely.calibration import AffineCalibrator
+from likely._validation import check_labels, check_scores, check_weight
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.selection.applications import named_applications, target_of
 from likely.selection.candidates import outside_systems
-from likely.selection.compare import judged
+from likely.selection.compare import checked_ranking, judged
 from likely.selection.comparison import Comparison, Workings
 from likely.selection.data import RowSet, check_two_classes
 from likely.selection.judging import Judge
 from likely.selection.protocols import GivenScores
-from likely.selection.ranking import Ranking
 from likely.selection.record import settings
 from likely.selection.scoring import Scored
 
@@ -76,9 +74,7 @@ def compare_scores(
     >>> round(comparison.best.standing.minimum[0], 4), round(comparison.best.standing.uncalibrated[0], 4)
     (0.3333, 0.6667)
     """
-    check_option("by", by, ("minimum", "actual", "cllr"))
-    if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
-        raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
+    ranking = checked_ranking(by, fuse, calibrator, seed)
     rows = _rows(y_true, sample_weight, groups)
     classes = check_two_classes(rows.y, "compare_scores")
     named = named_applications(applications, classes, rejecting=True)
@@ -92,7 +88,6 @@ def compare_scores(
         kept = np.flatnonzero(rows.weight)
         rows, parts = rows.of_rows(kept), {name: part[kept] for name, part in parts.items()}
     protocol = GivenScores(rows, seed)
-    ranking = Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
     judge = Judge.of(rows, classes, list(named.values()))
     workings = Workings(rows, protocol, judge, ranking.calibrator, None)
     found = Scored(names, parts, {}, {}, [], [])

@@ -103,10 +103,10 @@ def _application(name: str, application: Application, comparison: Comparison) ->
     }
     if comparison.target is None:
         return facts | dict.fromkeys(("base", "prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
-    return facts | application_facts(towards(application, comparison))
+    return facts | application_facts(_towards(application, comparison))
 
 
-def towards(application: Application, comparison: Comparison) -> Application:
+def _towards(application: Application, comparison: Comparison) -> Application:
     """Two classes' application with the target last."""
     if comparison.target == comparison.classes[1]:
         return application
@@ -126,7 +126,7 @@ class _Subject:
 
     def of_two(self) -> dict[str, Any]:
         """Curves and counts of some systems."""
-        applications = [towards(app, self.comparison) for app in self.comparison.applications.values()]
+        applications = [_towards(app, self.comparison) for app in self.comparison.applications.values()]
         controls = Controls.around(applications)
         is_target = self.codes == (self.comparison.target == self.comparison.classes[1])
         sign = 1.0 if self.comparison.target == self.comparison.classes[1] else -1.0
@@ -215,8 +215,7 @@ class _Subject:
         if not _is_ours(self.comparison):
             return None
         if len(rows.y) > TRAINING_ROWS:
-            codes = encode_labels(rows.y)[1]
-            kept = np.sort(np.random.default_rng(0).choice(len(codes), TRAINING_ROWS, replace=False))
+            kept = np.sort(np.random.default_rng(0).choice(len(rows.y), TRAINING_ROWS, replace=False))
             rows = rows.of_rows(kept)
         with overheard():
             try:
