@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Rows
-from likely._validation import check_rows
-from likely.blocks import AdditiveLearner, Block, Source, over_rows
-from likely.densities.covariance import Covariance, shape_of
+from likely.blocks import Block, Source, over_rows
+from likely.densities.base import Density
+from likely.densities.covariance import Covariance, Full, Spherical, shape_of
 from likely.densities.factors import Covariances
 from likely.densities.gathering import checked_total, moments
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
@@ -111,7 +109,7 @@ class Gaussians:
         self.__dict__.update(state)
 
 
-class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
+class Gaussian(Density):
     """A multivariate Gaussian density.
 
     Maximum likelihood by default; ``covariance=Full(unbiased=True)`` divides by n − 1. A singular covariance is floored
@@ -127,6 +125,8 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     ----------
     mean_ : array of shape (n_features,)
     covariance_ : array of shape (n_features, n_features)
+    n_parameters_ : int
+        With d columns: d + d(d + 1)/2 for the full shape, 2d for the diagonal one, d + 1 for the spherical one.
     statistics_ : Moments or DiagonalMoments
         What was learned from: weight, mean and scatter.
 
@@ -161,19 +161,6 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     def covariance_(self) -> Floats:
         return self._gaussians().covariances.matrix(0)
 
-    def log_density(self, X: Any) -> Floats:
-        """Natural log of the density at each row, of shape (n,)."""
-        gaussians = self._gaussians()
-        return np.asarray(gaussians.log_density(check_rows(self, X))[:, 0])
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
-        return float(self.log_density(X).mean())
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
-        """Rows drawn from the density, of shape (n_samples, n_features)."""
-        return self._gaussians().sample(np.zeros(n_samples, dtype=np.intp), check_random_state(random_state))
-
     def _learn(self, source: Source) -> None:
         try:
             super()._learn(source)
@@ -193,10 +180,17 @@ class Gaussian(DensityMixin, AdditiveLearner):  # type: ignore[misc]
     def _estimate(self, statistics: Any) -> Gaussians:
         return estimate_gaussians(ByClass({0: statistics}), ["X"], shape_of(self.covariance), remedy=_REMEDY)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _log_density(self, parameters: Gaussians, X: Rows) -> Floats:
+        return np.asarray(parameters.log_density(X)[:, 0])
+
+    def _sample(self, parameters: Gaussians, n_samples: int, random: np.random.RandomState) -> Floats:
+        return parameters.sample(np.zeros(n_samples, dtype=np.intp), random)
+
+    def _n_parameters(self, parameters: Gaussians) -> int:
+        d, shape = len(parameters.means[0]), shape_of(self.covariance)
+        if isinstance(shape, Full):
+            return d + d * (d + 1) // 2
+        return d + 1 if isinstance(shape, Spherical) else 2 * d
 
 
 def estimate_gaussians(

@@ -1,0 +1,168 @@
+"""The Bernoulli density: independent columns of zeros and ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import dense, log
+from likely._typing import Floats, Rows
+from likely._validation import check_penalty
+from likely.blocks import Block
+from likely.densities.base import Density, check_alike, check_columns, refuse, row_weights, scored
+from likely.exceptions import InvalidParameterError
+
+__all__ = ["Bernoulli", "BinaryColumns", "BinaryCounts"]
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryCounts:
+    """Weight of the zeros and of the ones of each column.
+
+    Both are counted: one as what the other leaves of the whole would be rounding where it should be 0.
+
+    Parameters
+    ----------
+    zeros, ones : arrays of shape (n_features,)
+    """
+
+    zeros: Floats
+    ones: Floats
+
+    def __post_init__(self) -> None:
+        self.zeros.flags.writeable = self.ones.flags.writeable = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.ones)
+
+    @classmethod
+    def zero(cls, n_features: int) -> BinaryCounts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_features), np.zeros(n_features))
+
+    def __add__(self, other: BinaryCounts) -> BinaryCounts:
+        check_alike(self, other)
+        return BinaryCounts(self.zeros + other.zeros, self.ones + other.ones)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryColumns:
+    """Probabilities of a zero and of a one in each column."""
+
+    zeros: Floats
+    ones: Floats
+
+    def log_density(self, rows: Floats) -> Floats:
+        """Of dense rows; NaN for those that hold anything but zeros and ones."""
+        logs = np.where(rows == 1, log(self.ones), log(self.zeros))
+        missing = np.isnan(rows)
+        scores = np.where(missing, 0.0, logs).sum(axis=1)
+        return np.where(((rows == 0) | (rows == 1) | missing).all(axis=1), scores, np.nan)
+
+
+class Bernoulli(Density):
+    """Independent columns of zeros and ones.
+
+    Maximum likelihood by default, so that what a column never was is impossible: log density −inf. Missing values
+    (NaN) are left out column by column, and integrated out when rows are scored.
+
+    Parameters
+    ----------
+    pseudo_count : float >= 0, default 0
+        Added to the count of zeros and to that of ones, in every column.
+    threshold : float or None, default None
+        Values above it are ones, the rest zeros. Without it, rows must be zeros and ones already.
+
+    Attributes
+    ----------
+    probabilities_ : array of shape (n_features,)
+        Of a one.
+    n_parameters_ : int
+        One for each column.
+    statistics_ : BinaryCounts
+        What was learned from.
+
+    Notes
+    -----
+    p_j = (N_j1 + a) / (N_j + 2a) with N_j the weight of column j, N_j1 that of its ones, and the pseudo-count a;
+    log p(x) = Σ_j [x_j log p_j + (1 − x_j) log (1 − p_j)].
+
+    Examples
+    --------
+    Six heads of ten:
+
+    >>> coin = Bernoulli().fit([[1]] * 6 + [[0]] * 4)
+    >>> coin.probabilities_
+    array([0.6])
+    >>> coin.log_density([[1], [0]])
+    array([-0.51082562, -0.91629073])
+    """
+
+    def __init__(self, pseudo_count: float = 0.0, threshold: float | None = None) -> None:
+        self.pseudo_count = pseudo_count
+        self.threshold = threshold
+
+    @property
+    def probabilities_(self) -> Floats:
+        probabilities: Floats = self._learned().ones
+        return probabilities
+
+    def _statistic(self) -> Any:
+        return binary_counts, (self._checked_threshold(),)
+
+    def _checked_threshold(self) -> float | None:
+        is_number = isinstance(self.threshold, (int, float, np.number)) and bool(np.isfinite(self.threshold))
+        if self.threshold is not None and not is_number:
+            raise InvalidParameterError(
+                f"threshold of Bernoulli must be a finite number or None, but is {self.threshold!r}."
+            )
+        return self.threshold
+
+    def _estimate(self, statistics: BinaryCounts) -> BinaryColumns:
+        check_penalty("pseudo_count", self.pseudo_count, "Bernoulli")
+        weights = statistics.zeros + statistics.ones + 2 * self.pseudo_count
+        check_columns("Bernoulli", weights)
+        return BinaryColumns(
+            (statistics.zeros + self.pseudo_count) / weights, (statistics.ones + self.pseudo_count) / weights
+        )
+
+    def _log_density(self, parameters: BinaryColumns, X: Rows) -> Floats:
+        threshold = self._checked_threshold()
+
+        def of_rows(rows: Floats) -> Floats:
+            return parameters.log_density(_binary(rows, threshold))
+
+        return scored(of_rows, X, lambda block: _checked(block, threshold))
+
+    def _sample(self, parameters: BinaryColumns, n_samples: int, random: np.random.RandomState) -> Floats:
+        drawn = random.random_sample((n_samples, len(parameters.ones)))
+        return (drawn < parameters.ones).astype(np.float64)
+
+    def _n_parameters(self, parameters: BinaryColumns) -> int:
+        return len(parameters.ones)
+
+
+def binary_counts(block: Block, threshold: float | None) -> BinaryCounts:
+    """The counts of a block's zeros and ones."""
+    X, w = _checked(block, threshold), row_weights(block)
+    return BinaryCounts(w @ (X == 0), w @ (X == 1))
+
+
+def _checked(block: Block, threshold: float | None) -> Floats:
+    """A block's rows as zeros, ones and missing values."""
+    X = dense(block.X)
+    remedy = "Use NaN where a value is missing."
+    refuse(block, np.isinf(X), "Bernoulli takes finite values", remedy)
+    remedy = f"Give a threshold above which values are ones. {remedy}"
+    X = _binary(X, threshold)
+    refuse(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli takes zeros and ones", remedy)
+    return X
+
+
+def _binary(X: Floats, threshold: float | None) -> Floats:
+    """Zeros and ones by a threshold, if there is one; what is not finite stays as it is."""
+    return X if threshold is None else np.where(np.isfinite(X), threshold < X, X)

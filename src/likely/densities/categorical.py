@@ -1,0 +1,233 @@
+"""The categorical density: independent columns of categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import dense, log
+from likely._typing import Booleans, Floats, Integers, Rows
+from likely._validation import check_penalty, is_count
+from likely.blocks import Block
+from likely.densities.base import Density, check_alike, check_columns, refuse, row_weights, scored
+from likely.exceptions import InvalidDataError, InvalidParameterError
+
+__all__ = ["Categorical", "CategoryCounts", "CategoryTable"]
+
+MOST_CATEGORIES = 2**20
+"""Of a column. Codes beyond are names or numbers, not a numbering of categories, and counting them fills memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryCounts:
+    """Weight of each category of each column; columns grow as new categories come.
+
+    Parameters
+    ----------
+    widths : array of int of shape (n_features,)
+        One more than the largest code that each column has shown.
+    counts : array of shape (widths.sum(),)
+        The weights of the first column's categories, then those of the second's, and so on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = CategoryCounts.of(np.array([[0.0, 1.0]])) + CategoryCounts.of(np.array([[2.0, 1.0]]))
+    >>> both.widths, both.counts
+    (array([3, 2]), array([1., 0., 1., 0., 2.]))
+    """
+
+    widths: Integers
+    counts: Floats
+
+    def __post_init__(self) -> None:
+        self.widths.flags.writeable = self.counts.flags.writeable = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.widths)
+
+    @classmethod
+    def zero(cls, n_features: int) -> CategoryCounts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_features, dtype=np.intp), np.zeros(0))
+
+    @classmethod
+    def of(cls, X: Floats, weight: Floats | None = None) -> CategoryCounts:
+        """The counts of rows of codes; NaN is left out."""
+        present = ~np.isnan(X)
+        codes = np.where(present, X, -1.0).astype(np.intp)
+        widths: Integers = codes.max(axis=0, initial=-1) + 1
+        w = np.broadcast_to((np.ones(len(X)) if weight is None else weight)[:, None], X.shape)
+        places = (codes + _starts(widths))[present]
+        return cls(widths, np.bincount(places, w[present], minlength=int(widths.sum())).astype(np.float64))
+
+    def __add__(self, other: CategoryCounts) -> CategoryCounts:
+        check_alike(self, other)
+        widths = np.maximum(self.widths, other.widths)
+        return CategoryCounts(widths, self.widened(widths) + other.widened(widths))
+
+    def widened(self, widths: Integers) -> Floats:
+        """The counts with room for more categories."""
+        out = np.zeros(int(widths.sum()))
+        out[np.arange(len(self.counts)) + np.repeat(_starts(widths) - _starts(self.widths), self.widths)] = self.counts
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryTable:
+    """Probabilities of each column's categories, each column's followed by that of any category beyond them."""
+
+    widths: Integers
+    probabilities: Floats
+
+    @cached_property
+    def _logs(self) -> Floats:
+        return log(self.probabilities)
+
+    def columns(self) -> list[Floats]:
+        """The probabilities of each column's categories."""
+        return [part[:-1] for part in np.split(self.probabilities, np.cumsum(self.widths + 1)[:-1])]
+
+    def log_density(self, rows: Floats) -> Floats:
+        """Of dense rows; NaN for those that hold what is no code."""
+        missing = np.isnan(rows)
+        codes = np.where(missing, 0.0, np.clip(rows, 0.0, self.widths)).astype(np.intp)
+        scores = np.where(missing, 0.0, self._logs[codes + _starts(self.widths + 1)]).sum(axis=1)
+        return np.where((_is_no_code(rows) | (rows < 0)).any(axis=1), np.nan, scores)
+
+
+class Categorical(Density):
+    """Independent columns of categories, numbered from 0 on.
+
+    Maximum likelihood by default: a category that was never seen has probability 0, and a row that holds one the log
+    density −inf. With a pseudo-count it has the probability that is said below. Missing values (NaN) are left out
+    column by column, and integrated out when rows are scored.
+
+    Parameters
+    ----------
+    pseudo_count : float >= 0, default 0
+        Added to the count of every category: 1 is Laplace's rule of succession.
+    n_categories : int, sequence of int, or None, default None
+        How many categories each column has. Without it a column has the categories up to the largest that was seen.
+
+    Attributes
+    ----------
+    probabilities_ : list of arrays
+        The probabilities of each column's categories, which sum to 1.
+    n_parameters_ : int
+        One less than the number of categories for each column.
+    statistics_ : CategoryCounts
+        What was learned from.
+
+    Notes
+    -----
+    p(c) = (N_c + a) / (N + a m) for a column of weight N with m categories and the pseudo-count a. A category that is
+    larger than all that were seen counts as one of count 0 and gets a / (N + a m); the known ones sum to 1 without it.
+    Densities that are to be compared, such as those of classes, should therefore be told the same ``n_categories``;
+    what is not among these is impossible.
+
+    Examples
+    --------
+    Coats of five female cats: black (0), orange (1), white (2) or calico (3).
+
+    >>> females = Categorical().fit([[0], [2], [2], [0], [3]])
+    >>> females.probabilities_
+    [array([0.4, 0. , 0.4, 0.2])]
+    >>> females.log_density([[0], [1]])
+    array([-0.91629073,        -inf])
+    >>> Categorical(pseudo_count=1).fit([[0], [2], [2], [0], [3]]).probabilities_
+    [array([0.33333333, 0.11111111, 0.33333333, 0.22222222])]
+    """
+
+    def __init__(self, pseudo_count: float = 0.0, n_categories: Any = None) -> None:
+        self.pseudo_count = pseudo_count
+        self.n_categories = n_categories
+
+    @property
+    def probabilities_(self) -> list[Floats]:
+        table: CategoryTable = self._learned()
+        return table.columns()
+
+    def _statistic(self) -> Any:
+        return category_counts, ()
+
+    def _estimate(self, statistics: CategoryCounts) -> CategoryTable:
+        check_penalty("pseudo_count", self.pseudo_count, "Categorical")
+        widths = self._widths(statistics)
+        counts = statistics.widened(widths + 1)
+        weights = np.add.reduceat(counts, _starts(widths + 1)) + self.pseudo_count * widths
+        check_columns("Categorical", weights)
+        probabilities = (counts + self.pseudo_count) / np.repeat(weights, widths + 1)
+        if self.n_categories is not None:
+            probabilities[np.cumsum(widths + 1) - 1] = 0.0
+        return CategoryTable(widths, probabilities)
+
+    def _widths(self, statistics: CategoryCounts) -> Integers:
+        """How many categories each column has, as told or as seen."""
+        if self.n_categories is None:
+            return statistics.widths
+        told = np.atleast_1d(np.asarray(self.n_categories, dtype=object))
+        if told.ndim != 1 or not all(is_count(m, 1, MOST_CATEGORIES) for m in told):
+            raise InvalidParameterError(
+                "n_categories of Categorical must be a whole number from 1 on, or one for each column, but is "
+                f"{self.n_categories!r}."
+            )
+        if np.ndim(self.n_categories) and len(told) != statistics.n_features:
+            raise InvalidParameterError(
+                f"n_categories of Categorical must be one number, or one for each of the {statistics.n_features} "
+                f"columns, but are {len(told)}."
+            )
+        widths: Integers = np.broadcast_to(told.astype(np.intp), statistics.widths.shape).copy()
+        beyond = np.flatnonzero(statistics.widths > widths)
+        if len(beyond):
+            raise InvalidDataError(
+                f"Column {beyond[0]} has the category {statistics.widths[beyond[0]] - 1}, but n_categories says that "
+                f"they go from 0 to {widths[beyond[0]] - 1}. Raise n_categories."
+            )
+        return widths
+
+    def _log_density(self, parameters: CategoryTable, X: Rows) -> Floats:
+        return scored(parameters.log_density, X, _checked)
+
+    def _sample(self, parameters: CategoryTable, n_samples: int, random: np.random.RandomState) -> Floats:
+        columns = [random.choice(len(p), n_samples, p=p / p.sum()) for p in parameters.columns()]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    def _n_parameters(self, parameters: CategoryTable) -> int:
+        return int((parameters.widths - 1).sum())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.positive_only = True
+        return tags
+
+
+def category_counts(block: Block) -> CategoryCounts:
+    """The counts of a block's codes."""
+    X = _checked(block)
+    rule = f"Categorical takes codes below {MOST_CATEGORIES} to learn from"
+    refuse(block, X >= MOST_CATEGORIES, rule, "Number the categories 0, 1, 2, … without gaps.")
+    return CategoryCounts.of(X, row_weights(block))
+
+
+def _checked(block: Block) -> Floats:
+    """A block's rows, which must be codes or missing."""
+    X = dense(block.X)
+    remedy = "Number the categories 0, 1, 2, …, and use NaN where one is missing."
+    refuse(block, X < 0, "Negative values in data passed to Categorical, which takes whole numbers >= 0", remedy)
+    refuse(block, _is_no_code(X), "Categorical takes whole numbers >= 0, one for each category", remedy)
+    return X
+
+
+def _is_no_code(X: Floats) -> Booleans:
+    return np.asarray(np.isinf(X) | ((np.floor(X) != X) & ~np.isnan(X)))
+
+
+def _starts(widths: Integers) -> Integers:
+    """Where the categories of each column begin."""
+    return np.asarray(np.cumsum(widths) - widths)

@@ -1,0 +1,234 @@
+"""Products of densities over groups of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from likely._typing import Floats, Integers, Rows
+from likely._validation import is_count
+from likely.blocks import AdditiveLearner, Block
+from likely.densities.base import Density, check_alike, owned
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError, speaking_of
+
+__all__ = ["Independent", "ProductStatistics"]
+
+REST = "rest"
+
+
+@dataclass(frozen=True, eq=False)
+class ProductStatistics:
+    """One statistic for each group of columns.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of all groups together.
+    groups : tuple of statistics
+    """
+
+    n_features: int
+    groups: tuple[Any, ...]
+
+    def __add__(self, other: ProductStatistics) -> ProductStatistics:
+        check_alike(self, other)
+        return ProductStatistics(self.n_features, tuple(a + b for a, b in zip(self.groups, other.groups, strict=True)))
+
+    def owned(self) -> ProductStatistics:
+        """The same, none of it in memory that belongs to somebody else."""
+        return ProductStatistics(self.n_features, tuple(owned(group) for group in self.groups))
+
+
+class Independent(Density):
+    """A product of densities, each over columns of its own: mixed kinds of columns in one density.
+
+    Assumes that columns of different groups are independent; within a group they are what its density says. Missing
+    values are what each density makes of them. Parts must learn by adding up, as :class:`likely.Gaussian`,
+    :class:`likely.Laplace`, :class:`likely.Categorical`, :class:`likely.Bernoulli` and :class:`likely.Multinomial` do.
+
+    Parameters
+    ----------
+    parts : list of (density, columns)
+        Columns are a list of positions, or "rest" for all that no other part names. Every column belongs to one part.
+        The parameters of the densities are set as ``part0__covariance``, a density itself as ``part0``.
+
+    Attributes
+    ----------
+    densities_ : list of densities
+        One for each part, fitted.
+    columns_ : list of arrays of int
+        The columns of each.
+    n_parameters_ : int
+        Those of all parts together.
+    statistics_ : ProductStatistics
+        What was learned from.
+
+    Notes
+    -----
+    log p(x) = Σ_g log p_g(x_g) over the groups g.
+
+    Examples
+    --------
+    >>> from likely import Categorical, Gaussian
+    >>> density = Independent([(Gaussian("diagonal"), [0, 1]), (Categorical(), [2])])
+    >>> density.fit([[1.0, 5.0, 0], [3.0, 6.0, 1], [2.0, 7.0, 0]]).log_density([[2.0, 6.0, 0]])
+    array([-1.83787707])
+    >>> density.densities_[1].probabilities_
+    [array([0.66666667, 0.33333333])]
+    """
+
+    def __init__(self, parts: Any) -> None:
+        self.parts = parts
+
+    @property
+    def densities_(self) -> list[Any]:
+        densities: list[Any] = self._learned()
+        return densities
+
+    @property
+    def columns_(self) -> list[Integers]:
+        self._learned()
+        return self._columns(self.n_features_in_)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and those of the densities by their places, as in ``part0__parameter``."""
+        params: dict[str, Any] = {"parts": self.parts}
+        for name, density in (self._named() if deep else {}).items():
+            params[name] = density
+            params |= {f"{name}__{key}": value for key, value in density.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set all parts, one part's density as ``part0``, or a density's own parameter as ``part0__parameter``."""
+        if "parts" in params:
+            self.parts = params.pop("parts")
+        named = self._named()
+        replaced = [params.pop(name, density) for name, density in named.items()]
+        if any(new is not old for new, old in zip(replaced, named.values(), strict=True)):
+            self.parts = [(new, columns) for new, (_, columns) in zip(replaced, self._pairs(), strict=True)]
+        super().set_params(**params)
+        return self
+
+    def _pairs(self) -> list[tuple[Any, Any]]:
+        """Densities and columns, each density one that learns by adding up."""
+        entries = list(self.parts) if isinstance(self.parts, Iterable) and not isinstance(self.parts, str) else []
+        if not entries or not all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
+            raise InvalidParameterError(
+                "parts of Independent must be a list of pairs of density and columns, such as "
+                f"[(Gaussian(), [0, 1]), (Categorical(), [2])], but is {self.parts!r}."
+            )
+        for i, (density, _) in enumerate(entries):
+            if not (isinstance(density, AdditiveLearner) and hasattr(density, "log_density")):
+                raise IncompatiblePartsError(
+                    f"Part {i} of Independent must be a density that learns by adding up, such as Gaussian(), but is "
+                    f"{density!r}."
+                )
+        return entries
+
+    def _named(self) -> dict[str, Any]:
+        """The densities by name, or none: what are no parts is refused by ``fit``."""
+        try:
+            return {f"part{i}": density for i, (density, _) in enumerate(self._pairs())}
+        except (InvalidParameterError, IncompatiblePartsError):
+            return {}
+
+    def _columns(self, n_features: int) -> list[Integers]:
+        return _resolved([columns for _, columns in self._pairs()], n_features)
+
+    def _statistic(self) -> Any:
+        pairs = self._pairs()
+        gatherers = [density._statistic() for density, _ in pairs]
+        return product_statistics, (gatherers, [columns for _, columns in pairs])
+
+    def _estimate(self, statistics: ProductStatistics) -> list[Any]:
+        return self._each(lambda i, density: clone(density).estimate(statistics.groups[i]), self._named().values())
+
+    def _log_density(self, parameters: list[Any], X: Rows) -> Floats:
+        columns = self.columns_
+        return np.asarray(sum(self._each(lambda i, density: density.log_density(_cut(X, columns[i])), parameters)))
+
+    def _sample(self, parameters: list[Any], n_samples: int, random: np.random.RandomState) -> Floats:
+        rows = np.empty((n_samples, self.n_features_in_))
+        for density, columns in zip(parameters, self.columns_, strict=True):
+            rows[:, columns] = density.sample(n_samples, random)
+        return rows
+
+    def _n_parameters(self, parameters: list[Any]) -> int:
+        return sum(density.n_parameters_ for density in parameters)
+
+    def _each(self, task: Callable[[int, Any], Any], densities: Iterable[Any]) -> list[Any]:
+        """What a task makes of each density; errors and warnings say of whose columns they speak."""
+        results = []
+        for i, density in enumerate(densities):
+            with speaking_of(_said(i, self._pairs()[i][1])):
+                results.append(task(i, density))
+        return results
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = all(d.__sklearn_tags__().input_tags.allow_nan for d in self._named().values())
+        return tags
+
+
+def product_statistics(block: Block, gatherers: list[Any], columns: list[Any]) -> ProductStatistics:
+    """The statistic of each group of a block's columns."""
+    groups = []
+    for i, ((of, args), chosen) in enumerate(zip(gatherers, _resolved(columns, block.X.shape[1]), strict=True)):
+        with speaking_of(_said(i, columns[i])):
+            groups.append(of(replace(block, X=_cut(block.X, chosen)), *args))
+    return ProductStatistics(block.X.shape[1], tuple(groups))
+
+
+def _cut(X: Rows, columns: Integers) -> Rows:
+    """Some columns; neighbours are a view, so that what holds rows holds no copies."""
+    first, last = int(columns[0]), int(columns[-1])
+    if last - first == len(columns) - 1 and (np.diff(columns) == 1).all():
+        return X[:, first : last + 1]
+    return X[:, columns]
+
+
+def _said(i: int, columns: Any) -> str:
+    """A part in a message, whose columns are counted anew."""
+    return f"Part {i} of Independent, in which column 0 is the first of {columns!r}"
+
+
+def _resolved(columns: list[Any], n_features: int) -> list[Integers]:
+    """The positions of each part's columns, all of them in one part and no more."""
+    is_rest = [isinstance(some, str) and some == REST for some in columns]
+    named = [_positions(some, n_features) for some, rest in zip(columns, is_rest, strict=True) if not rest]
+    times = np.bincount(np.concatenate([np.empty(0, dtype=np.intp), *named]), minlength=n_features)
+    left = np.flatnonzero(times == 0)
+    _check_division(times, left, sum(is_rest))
+    in_order = iter(named)
+    return [left if rest else next(in_order) for rest in is_rest]
+
+
+def _check_division(times: Integers, left: Integers, n_rests: int) -> None:
+    """Every column in one part, and every part with some."""
+    if times.max() > 1 or n_rests > 1:
+        what = f"column {times.argmax()}" if times.max() > 1 else repr(REST)
+        raise InvalidParameterError(f"Every column must belong to one part of Independent, but {what} is in two.")
+    if len(left) and not n_rests:
+        raise InvalidParameterError(
+            f"Every column must belong to a part of Independent, but column {left[0]} of n_features = {len(times)} "
+            "belongs to none. Drop it, or give one part the columns 'rest'."
+        )
+    if n_rests and not len(left):
+        raise InvalidParameterError(
+            f"The columns 'rest' of Independent must be some, but other parts name all of n_features = {len(times)}. "
+            "Leave that part out."
+        )
+
+
+def _positions(columns: Any, n_features: int) -> Integers:
+    listed = list(columns) if isinstance(columns, (list, tuple, np.ndarray, range)) else [columns]
+    if not listed or not all(is_count(column, 0, n_features - 1) for column in listed):
+        raise InvalidParameterError(
+            f"Columns of a part of Independent must be a list of positions below n_features = {n_features}, or 'rest', "
+            f"but are {columns!r}."
+        )
+    return np.array(listed, dtype=np.intp)

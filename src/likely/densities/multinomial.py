@@ -1,0 +1,191 @@
+"""The multinomial density: rows of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from likely._numerics import dense, log
+from likely._typing import Floats, Rows
+from likely._validation import check_penalty, is_count
+from likely.blocks import Block
+from likely.densities.base import Density, check_alike, refuse, row_weights, scored
+from likely.exceptions import DegenerateDataError, InvalidParameterError, MissingValuesError
+
+__all__ = ["CountSums", "Multinomial"]
+
+LARGEST = 1e200
+"""A count beyond it may overflow in the sums and log-factorials."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountSums:
+    """Weight of the rows, and weighted sum of each column's counts.
+
+    Parameters
+    ----------
+    weight : float
+    counts : array of shape (n_features,)
+    """
+
+    weight: float
+    counts: Floats
+
+    def __post_init__(self) -> None:
+        self.counts.flags.writeable = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.counts)
+
+    @classmethod
+    def zero(cls, n_features: int) -> CountSums:
+        """The sums of no rows."""
+        return cls(0.0, np.zeros(n_features))
+
+    def __add__(self, other: CountSums) -> CountSums:
+        check_alike(self, other)
+        return CountSums(self.weight + other.weight, self.counts + other.counts)
+
+
+class Multinomial(Density):
+    """Rows that count how often each of several things occurred, such as the words of a text.
+
+    Given its total, a row is taken for that many independent draws. The log density includes the multinomial
+    coefficient, so over all rows of one total the densities sum to 1; how probable the total is, is not said. The
+    coefficient is the same for all classes and components, so it is gone from every log-likelihood ratio. Counts need
+    not be whole; log-factorials are then those of the gamma function. Sparse rows stay sparse. Missing values are
+    refused: without them the total is not known.
+
+    Parameters
+    ----------
+    pseudo_count : float >= 0, default 0
+        Added to the sum of every column. With 0, maximum likelihood, a row that counts what never occurred has the log
+        density −inf.
+
+    Attributes
+    ----------
+    probabilities_ : array of shape (n_features,)
+    n_parameters_ : int
+        One less than the number of columns.
+    statistics_ : CountSums
+        What was learned from.
+
+    Notes
+    -----
+    π_j = (N_j + a) / (N + a d) with N_j the sum of column j, N that of all d columns, and the pseudo-count a;
+    log p(x) = log n! − Σ_j log x_j! + Σ_j x_j log π_j with n = Σ_j x_j.
+
+    Examples
+    --------
+    Six heads and four tails, from a fair coin:
+
+    >>> coin = Multinomial().fit([[1, 1]])
+    >>> coin.log_density([[6, 4]])
+    array([-1.58443639])
+    >>> float(np.exp(-1.58443639).round(3))
+    0.205
+    """
+
+    def __init__(self, pseudo_count: float = 0.0) -> None:
+        self.pseudo_count = pseudo_count
+
+    @property
+    def probabilities_(self) -> Floats:
+        probabilities: Floats = self._learned()
+        return probabilities
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, total: int | None = None) -> Floats:
+        """Rows drawn from the density, of shape (n_samples, n_features).
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+        total : int, optional
+            Of each row; by default the mean total of the rows learned from, rounded.
+        """
+        parameters = self._learned()
+        mean = self.statistics_.counts.sum() / self.statistics_.weight
+        of_each = int(np.rint(mean)) if total is None else total
+        for name, value in (("n_samples", n_samples), ("total", of_each)):
+            if not is_count(value, 0, 2**31 - 1):
+                raise InvalidParameterError(f"{name} must be a whole number from 0 to 2**31 - 1, but is {value!r}.")
+        drawn = check_random_state(random_state).multinomial(of_each, parameters, n_samples)
+        return np.asarray(drawn, dtype=np.float64)
+
+    def _statistic(self) -> Any:
+        return count_sums, ()
+
+    def _estimate(self, statistics: CountSums) -> Floats:
+        check_penalty("pseudo_count", self.pseudo_count, "Multinomial")
+        counts = statistics.counts + self.pseudo_count
+        if not counts.sum() > 0:
+            raise DegenerateDataError(
+                "Multinomial knows no counts: all are 0, or of no weight. Learn from rows that count something, or "
+                "give a pseudo_count."
+            )
+        return np.asarray(counts / counts.sum())
+
+    def _log_density(self, parameters: Floats, X: Rows) -> Floats:
+        if not issparse(X):
+            return scored(lambda rows: _log_probability(rows, parameters), X, _check_counts)
+        _check_counts(Block(X))
+        return _log_probability(X, parameters)
+
+    def _n_parameters(self, parameters: Floats) -> int:
+        return len(parameters) - 1
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only, tags.input_tags.allow_nan = True, False
+        return tags
+
+
+def count_sums(block: Block) -> CountSums:
+    """The sums of a block's counts."""
+    _check_counts(block)
+    w = row_weights(block)
+    X = block.X if issparse(block.X) else dense(block.X)
+    return CountSums(float(w.sum()), np.asarray(X.T @ w, dtype=np.float64))
+
+
+def _log_probability(X: Any, probabilities: Floats) -> Floats:
+    """Of dense or sparse rows; NaN for dense ones that hold what is no count."""
+    possible = probabilities > 0
+    logs = np.where(possible, log(probabilities), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = X @ logs + gammaln(X.sum(axis=1) + 1.0) - _log_factorials(X)
+        scores = np.where(X @ (~possible).astype(np.float64) > 0, -np.inf, scores)
+    return scores if issparse(X) else np.where(_is_count(X).all(axis=1), scores, np.nan)
+
+
+def _log_factorials(X: Any) -> Floats:
+    """Sums over each row of the logarithms of its counts' factorials; those of absent counts are 0."""
+    logs: Any = X.astype(np.float64)
+    if issparse(X):
+        logs.data = gammaln(logs.data + 1.0)
+    else:
+        logs = gammaln(logs + 1.0)
+    return np.asarray(logs.sum(axis=1))
+
+
+def _check_counts(block: Block) -> None:
+    """Refuse what is no count; of sparse rows only stored values are looked at."""
+    if _is_count(block.X.data if issparse(block.X) else block.X).all():
+        return
+    X = dense(block.X)
+    rule, remedy = "counts must be finite and >= 0", "Drop such rows, or correct them."
+    refuse(block, np.isnan(X), f"Multinomial takes no NaN: {rule}", remedy, MissingValuesError)
+    refuse(block, X < 0, f"Negative values in data passed to Multinomial: {rule}", remedy)
+    refuse(block, X > LARGEST, f"Multinomial takes counts up to {LARGEST:g}, which can be summed", remedy)
+
+
+def _is_count(values: Any) -> Any:
+    return (values >= 0) & (values <= LARGEST)
