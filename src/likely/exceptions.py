@@ -21,6 +21,9 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -39,6 +42,7 @@ __all__ = [
     "RunError",
     "SourceError",
     "TableError",
+    "speaking_of",
     "warn_of_degenerate_data",
     "warn_of_no_convergence",
 ]
@@ -100,6 +104,21 @@ class NotConvergedWarning(ConvergenceWarning):  # type: ignore[misc]
     """Learning was stopped before it came to rest; the message says after what, and what to do."""
 
 
+_whom: ContextVar[str] = ContextVar("_whom", default="")
+
+
+@contextmanager
+def speaking_of(whom: str) -> Iterator[None]:
+    """Inside, errors and warnings of this library begin with whom they are about, as in "Class 'b': …"."""
+    said = _whom.set(f"{_whom.get()}{whom}: ")
+    try:
+        yield
+    except LikelyError as error:
+        raise type(error)(f"{whom}: {error}") from error.__cause__
+    finally:
+        _whom.reset(said)
+
+
 def warn_of_degenerate_data(message: str) -> None:
     """Warn that parameters were floored."""
     _warn_caller(message, DegenerateDataWarning)
@@ -116,4 +135,4 @@ def _warn_caller(message: str, category: type[Warning]) -> None:
     # scikit-learn's frames too: its pipelines and searches call models of this library.
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(("likely.", "sklearn.")):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(_whom.get() + message, category, stacklevel=level)

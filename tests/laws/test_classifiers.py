@@ -15,6 +15,7 @@ from likely import (
     Application,
     FisherClassifier,
     GaussianClassifier,
+    GenerativeClassifier,
     NearestMeanClassifier,
     Standardize,
     Whiten,
@@ -35,6 +36,9 @@ MODELS = [
 ]
 CHAINS = [
     FisherClassifier(),
+    GenerativeClassifier(likely.Gaussian()),
+    GenerativeClassifier(likely.Gaussian("diagonal")),
+    make_pipeline(PCA(3), GenerativeClassifier(likely.Gaussian())),
     make_pipeline(PCA(3), FisherClassifier()),
     make_pipeline(PCA(3), GaussianClassifier()),
     make_pipeline(Standardize(), PCA(0.9), LDA(), GaussianClassifier(tied=True)),
@@ -91,6 +95,8 @@ def test_the_order_of_rows_does_not_matter(model, data, rng):
 def test_instalments_give_what_one_fit_gives(model, data, cuts):
     X, y = data
     parts = clone(model)
+    if not hasattr(model[-1] if isinstance(model, likely.Pipeline) else model, "partial_fit"):
+        pytest.skip("learns all at once")
 
     for rows in np.split(np.arange(300), cuts):
         parts.partial_fit(X[rows], y[rows])

@@ -8,6 +8,7 @@ from likely.blocks.block import Block
 from likely.blocks.learner import AdditiveLearner
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
+from likely.blocks.of_class import class_source, without_classes
 from likely.blocks.presented import presented_blocks
 from likely.blocks.rows import over_rows
 from likely.blocks.source import Source
@@ -23,10 +24,12 @@ __all__ = [
     "SourceLearner",
     "all_or_nothing",
     "block_rows",
+    "class_source",
     "for_each",
     "one_blas_thread",
     "over_rows",
     "placed",
     "presented_blocks",
     "repeat_until_stable",
+    "without_classes",
 ]

@@ -65,8 +65,8 @@ def decisions_of(estimator: Any, X: Any, application: Any) -> Labels:
 
 
 def _classes(estimator: Any, y: Any) -> Labels:
-    """The classes an estimator knows, among which all labels must be."""
-    classes = np.asarray(estimator.classes_)
+    """The classes an estimator knows, in the order of its scores' columns, among which all labels must be."""
+    classes = np.sort(np.asarray(estimator.classes_))
     labels = check_labels("Evaluation", y)
     strangers = [label for label in codes_of(labels)[0].tolist() if label not in classes.tolist()]
     if strangers:

@@ -31,6 +31,7 @@ from likely.evaluation.metrics import (
     min_dcf,
     min_dcf_threshold,
 )
+from likely.evaluation.open_set import open_set_cost
 from likely.evaluation.tracing import (
     bayes_error,
     cost_curve,
@@ -77,6 +78,7 @@ __all__ = [
     "min_cllr",
     "min_dcf",
     "min_dcf_threshold",
+    "open_set_cost",
     "paired_difference",
     "reliability",
     "risk_coverage",

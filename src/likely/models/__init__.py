@@ -4,9 +4,11 @@ from likely.models.base import EvidenceClassifier
 from likely.models.calibrated import CalibratedClassifier, FusedClassifier
 from likely.models.fisher import FisherClassifier
 from likely.models.gaussian import GaussianClassifier, NearestMeanClassifier, QuadraticForm
+from likely.models.generative import GenerativeClassifier
 from likely.models.least_squares import LeastSquaresClassifier
 from likely.models.linear_regression import LinearRegression
 from likely.models.logistic import LogisticRegression
+from likely.models.open_set import OpenSetClassifier
 from likely.models.perceptron import Perceptron
 from likely.models.pipeline import Pipeline, make_pipeline
 
@@ -16,10 +18,12 @@ __all__ = [
     "FisherClassifier",
     "FusedClassifier",
     "GaussianClassifier",
+    "GenerativeClassifier",
     "LeastSquaresClassifier",
     "LinearRegression",
     "LogisticRegression",
     "NearestMeanClassifier",
+    "OpenSetClassifier",
     "Perceptron",
     "Pipeline",
     "QuadraticForm",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_expit
@@ -105,6 +105,9 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     """
 
     by_class = True
+
+    path_parameter: ClassVar[str] = "regularization"
+    """What ``path`` goes along."""
 
     def __init__(
         self,

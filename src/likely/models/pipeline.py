@@ -118,8 +118,10 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self
 
     @available_if(_last_has("path"))  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, regularizations: Any, sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the pipeline for several strengths of the last step's penalty, in the order given.
+    def path(self, X: Any, y: Any, values: Any, sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the pipeline for several values of what the last step's ``path`` goes along, in that order.
+
+        For logistic regression these are strengths of the penalty, for mixtures numbers of components.
 
         The features are fitted once, and shared by the copies. The pipeline itself is not changed.
         """
@@ -127,7 +129,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         if features:
             head = type(self)(features).fit(X, y, sample_weight=sample_weight)
             X, features = head.transform(X), head.steps
-        models = clone(model).path(X, y, regularizations, sample_weight)
+        models = clone(model).path(X, y, values, sample_weight)
         return [type(self)([*features, (name, fitted)]) for fitted in models]
 
     @available_if(_last_has("log_likelihood"))  # type: ignore[untyped-decorator]

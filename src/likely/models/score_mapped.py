@@ -150,7 +150,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             (f"{type(model).__name__} knows", getattr(model, "classes_", self.classes_)) for model in self.models_
         ]
         for whose, classes in known:
-            if not np.array_equal(classes, self.classes_):
+            if not np.array_equal(np.sort(classes), self.classes_):
                 raise IncompatiblePartsError(
                     f"{whose} of the classes {np.asarray(classes).tolist()}, but y holds {self.classes_.tolist()}."
                 )

@@ -237,15 +237,16 @@ def weights_of(letter: str) -> Check:
     return check
 
 
-def classes(least: int = 2) -> Check:
-    """Labels of one type, sorted, none twice; settles ``k`` and ``r``."""
+def classes(least: int = 2, sorted_but: int = 0) -> Check:
+    """Labels of one type, none twice, sorted but for some at the end; settles ``k`` and ``r``."""
 
     def check(value: Any, scope: Scope) -> None:
         if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.kind not in "iubfUS":
             raise RefusedError(f"must be an array of labels, but is {said(value)}")
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             raise RefusedError("must be finite labels, but are not")
-        if not (value[:-1] < value[1:]).all():
+        ordered = value[: len(value) - sorted_but]
+        if not (ordered[:-1] < ordered[1:]).all() or len(np.unique(value)) < len(value):
             raise RefusedError("must be sorted labels, none of them twice, but are not")
         _check_shape(value.shape, ("k",), scope)
         if len(value) < least:

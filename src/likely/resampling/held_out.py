@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils.validation import has_fit_parameter
@@ -91,8 +92,9 @@ def held_out_scores(chains: Chains, rows: Rows) -> HeldOut:
     """Scores of rows held out, by chains of steps that learn from the others.
 
     Chains that learn from moments share one pass over the rows. Of the rest, those that begin with the same feature
-    share it, and models that differ by the strength of a penalty alone start from each other. What fails together is
-    tried alone, so that a failure is the failure of one chain.
+    share it, and models that differ by what their ``path`` goes along alone, such as the strength of a penalty or the
+    number of components, start from each other. What fails together is tried alone, so that a failure is the failure of
+    one chain.
     """
     found = HeldOut(HeldOut.attempted(chains, _from_moments, chains, rows).scores)
     for members in _alike(found.left_of(chains), _beginning):
@@ -106,8 +108,8 @@ def _of_group(members: Chains, rows: Rows) -> HeldOut:
     if len(first) > 1:
         return held_out_scores({i: steps[1:] for i, steps in members.items()}, rows.mapped(first[0]))
     found = HeldOut()
-    for along in _alike(members, _without_strength):
-        if len(along) > 1 and _has_path(next(iter(along.values()))[0]):
+    for along in _alike(members, _beside_path):
+        if len(along) > 1:
             found |= HeldOut(HeldOut.attempted(along, _along_path, along, rows).scores)
         for i, (model,) in found.left_of(along).items():
             found |= HeldOut.attempted([i], _of_model, i, model, rows)
@@ -137,8 +139,9 @@ def _from_moments(chains: Chains, rows: Rows) -> HeldOut:
 
 def _along_path(members: Chains, rows: Rows) -> HeldOut:
     models = {i: steps[0] for i, steps in members.items()}
-    model, strengths = next(iter(models.values())), [each.regularization for each in models.values()]
-    fitted = clone(model).path(rows.X, rows.y, strengths, **rows.weights_for(model))
+    model = next(iter(models.values()))
+    values = [getattr(each, model.path_parameter) for each in models.values()]
+    fitted = clone(model).path(rows.X, rows.y, values, **rows.weights_for(model))
     return HeldOut({i: scores_of(each, rows.X_new) for i, each in zip(models, fitted, strict=True)})
 
 
@@ -152,16 +155,16 @@ def _beginning(steps: list[Any]) -> bytes:
     return _fingerprint(steps[0]) if len(steps) > 1 else b""
 
 
-def _has_path(model: Any) -> bool:
-    """Whether a model of this library can be fitted along strengths of its penalty."""
-    return is_of_this_house(model) and hasattr(model, "path")
+def _beside_path(steps: list[Any]) -> bytes:
+    """The same bytes for models that can be fitted along one path; bytes of its own for any other.
 
-
-def _without_strength(steps: list[Any]) -> bytes:
+    A model says by ``path_parameter`` which of its parameters ``path`` takes several values of; these are numbers.
+    """
     model = steps[0]
-    if not _has_path(model):
-        return _fingerprint(model)
-    return _fingerprint(clone(model).set_params(regularization=0.0))
+    along = getattr(model, "path_parameter", None) if is_of_this_house(model) else None
+    if along is None or not isinstance(getattr(model, along), (int, float, np.number)):
+        return str(id(steps)).encode()
+    return _fingerprint(clone(model).set_params(**{along: None}))
 
 
 def _fingerprint(step: Any) -> bytes:

@@ -29,7 +29,7 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     estimated from sums gathered in one pass over the data, one for each class and fold; equal beginnings of several
     chains are estimated and applied once. Leaving out one row at a time is downdated for Gaussian models that stand
     alone. All else is refitted fold by fold; models of this library then share the features they begin with, and those
-    that differ by the strength of a penalty alone start from each other.
+    that differ by the strength of a penalty, or the number of components, alone start from each other.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     Returns
     -------
     array of shape (n, n_classes), or a list of them
-        Log-likelihoods in row order and class order; of a model that has none, its ``decision_function``, or else its
-        ``predict_log_proba``.
+        Log-likelihoods in row order, and in sorted order of the labels whatever the order of a model's ``classes_``; of
+        a model that has none, its ``decision_function``, or else its ``predict_log_proba``.
 
     Examples
     --------

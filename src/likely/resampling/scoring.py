@@ -35,14 +35,28 @@ def check_scorer(model: Any, weighted: bool) -> None:
 
 
 def scores_of(model: Any, X: Any) -> Floats:
-    """Log-likelihoods of a fitted model, or else decision values, or else log posteriors."""
+    """Log-likelihoods of a fitted model, or else decision values, or else log posteriors.
+
+    Columns are in sorted order of the labels, whatever the order of a model's ``classes_``.
+    """
     method = next(method for method in _METHODS if hasattr(model, method))
-    if method in ("log_likelihood", "decision_function"):
-        return np.asarray(getattr(model, method)(X), dtype=np.float64)
     with np.errstate(divide="ignore"):
         # Probabilities of 0 are −inf, quietly.
         scores = getattr(model, method)(X)
-    return np.asarray(scores if method == "predict_log_proba" else log(scores), dtype=np.float64)
+    scores = np.asarray(log(scores) if method == "predict_proba" else scores, dtype=np.float64)
+    return _in_sorted_order(scores, getattr(model, "classes_", None))
+
+
+def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
+    """Scores by a model whose classes may have an order of their own, such as the unknown class last."""
+    if classes is None or np.ndim(classes) != 1:
+        return scores
+    order = np.argsort(classes, kind="stable")
+    if (order == np.arange(len(order))).all():
+        return scores
+    if scores.ndim == 1:  # of the second class against the first
+        return -scores
+    return scores[:, order] if scores.shape[1] == len(order) else scores
 
 
 def floor_of(scores: Floats, model: Any) -> float:

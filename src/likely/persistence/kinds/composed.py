@@ -137,7 +137,7 @@ def _check_mapped(model: Any, scope: Scope) -> None:
     if "map_" not in vars(model):
         return
     known = [part.classes_ for part in [*model.models_, model.map_] if hasattr(part, "classes_")]
-    if any(len(theirs) != scope.sizes["k"] or not (theirs == model.classes_).all() for theirs in known):
+    if any(len(theirs) != scope.sizes["k"] or not (np.sort(theirs) == model.classes_).all() for theirs in known):
         raise RefusedError(f"classes_ must be those of its models and of its map, but are {said(model.classes_)}")
     if len(model.floors_) != len(model.models_):
         raise RefusedError(f"floors_ must be one for each model, but are {len(model.floors_)} for {len(model.models_)}")

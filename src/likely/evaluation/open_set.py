@@ -1,0 +1,60 @@
+"""Open-set decisions judged: known classes, or none of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
+from likely.evaluation.truth import check_evidence
+
+__all__ = ["open_set_cost"]
+
+
+def open_set_cost(
+    y_true: Any,
+    log_likelihoods: Any,
+    application: Application,
+    classes: Any,
+    unknown: Any,
+    normalize: bool = True,
+    *,
+    sample_weight: Any = None,
+) -> OpenSetCost:
+    """What it costs to decide among known classes and "none of these", beside the cost among the known classes alone.
+
+    Parameters
+    ----------
+    y_true : array of labels of shape (n,)
+        Rows of no known class carry the label ``unknown``.
+    log_likelihoods : array of shape (n, n_classes)
+        Of all hypotheses, that of the unknown among them.
+    application : Application
+        Of all hypotheses: priors in the order of ``classes``, or by label.
+    classes : sequence of labels
+        The hypotheses in column order.
+    unknown : label
+        Which of them is "none of these".
+    normalize : bool, default True
+        Divide each cost by that of the best decision that does not look at the evidence.
+    sample_weight : array of shape (n,), optional
+        Frequencies.
+
+    Returns
+    -------
+    OpenSetCost
+        With ``open``, ``closed``, ``unknown_accepted``, ``known_rejected`` and ``known_confused``.
+
+    Examples
+    --------
+    >>> from likely import Application
+    >>> y = ["ann", "ann", "bob", "bob", "nobody", "nobody"]
+    >>> scores = [[3, 0, 1], [1, 0, 2], [0, 3, 1], [1, 0, -2], [0, 1, 3], [2, 0, 1]]
+    >>> door = Application({"ann": 0.4, "bob": 0.4, "nobody": 0.2})
+    >>> cost = open_set_cost(y, scores, door, ["ann", "bob", "nobody"], "nobody", normalize=False)
+    >>> round(cost.open, 3), round(cost.closed, 3)
+    (0.3, 0.25)
+    >>> cost.unknown_accepted, cost.known_rejected, cost.known_confused
+    (0.5, 0.0, 0.25)
+    """
+    labels, codes, scores, weight = check_evidence(y_true, log_likelihoods, classes, sample_weight)
+    return cost_of_open_set(as_application(application), labels, unknown, codes, scores, weight, normalize)

@@ -1,0 +1,75 @@
+"""Kinds of classifiers that hold a density for each class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.models import GenerativeClassifier, OpenSetClassifier
+from likely.persistence.checks import (
+    Check,
+    Scope,
+    classes,
+    label,
+    listed,
+    names,
+    none_or,
+    part,
+    priors,
+    size,
+    weights_of,
+)
+from likely.persistence.container import RefusedError
+from likely.persistence.kinds.kind import Kind
+from likely.persistence.values import said
+
+__all__ = ["KINDS"]
+
+
+def _density(value: Any, scope: Scope) -> None:
+    part()(value, scope)
+    if not hasattr(value, "log_density") or not hasattr(value, "fit_source"):
+        raise RefusedError(f"must be a density, but is {said(value)}")
+
+
+def _fitted_density(value: Any, scope: Scope) -> None:
+    _density(value, scope)
+    part(d="d")(value, scope)
+
+
+def _check_number(model: Any, scope: Scope) -> None:
+    if "densities_" in vars(model) and len(model.densities_) != scope.sizes["k"]:
+        raise RefusedError(f"densities_ must be one for each class, but are {len(model.densities_)}")
+
+
+def _check_unknown(model: OpenSetClassifier, scope: Scope) -> None:
+    _check_number(model, scope)
+    if "densities_" in vars(model) and model.classes_.tolist()[-1] != model.unknown:
+        raise RefusedError(f"classes_ must end with the unknown class, but end with {said(model.classes_[-1])}")
+
+
+def _learned(labels: Check) -> dict[str, Check]:
+    return {
+        "n_features_in_": size("d"),
+        "feature_names_in_": names("d"),
+        "classes_": labels,
+        "densities_": listed(_fitted_density, types=(list,)),
+        "_shares": weights_of("k"),
+    }
+
+
+KINDS = [
+    Kind(
+        GenerativeClassifier,
+        {"density": _density, "priors": priors()},
+        _learned(classes()),
+        mark="densities_",
+        rule=_check_number,
+    ),
+    Kind(
+        OpenSetClassifier,
+        {"density": none_or(_density), "background": none_or(_density), "unknown": label, "priors": priors()},
+        _learned(classes(sorted_but=1)),
+        mark="densities_",
+        rule=_check_unknown,
+    ),
+]
