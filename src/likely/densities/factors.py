@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from likely._typing import Booleans, Floats
+from likely._typing import Booleans, Floats, Integers
 from likely.densities.distances import DistancesByOneWhitener, DistancesByVariances, DistancesByWhiteners
 
 __all__ = ["Covariances", "DiagonalCovariances", "FullCovariances", "inverse_factor"]
@@ -36,6 +36,10 @@ class Covariances(Protocol):
 
     def array(self) -> Floats:
         """Matrices, or variances where they are diagonal, stacked."""
+        ...
+
+    def take(self, which: Integers) -> Covariances:
+        """Some of them, in the order asked for; the one that all share as it is."""
         ...
 
     def matrix(self, k: int) -> Floats:
@@ -92,6 +96,9 @@ class FullCovariances:
     def array(self) -> Floats:
         return self.matrices
 
+    def take(self, which: Integers) -> FullCovariances:
+        return self if len(self.matrices) == 1 else FullCovariances(self.matrices[which], self.whiteners[which])
+
     def matrix(self, k: int) -> Floats:
         return np.asarray(self.matrices[k % len(self.matrices)])
 
@@ -126,6 +133,9 @@ class DiagonalCovariances:
 
     def array(self) -> Floats:
         return self.variances
+
+    def take(self, which: Integers) -> DiagonalCovariances:
+        return self if len(self.variances) == 1 else DiagonalCovariances(self.variances[which])
 
     def matrix(self, k: int) -> Floats:
         return np.diag(self.variances[k % len(self.variances)])

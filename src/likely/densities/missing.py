@@ -19,7 +19,7 @@ from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["expected_moments"]
+__all__ = ["completed", "expected_moments"]
 
 TOLERANCE = 1e-8
 MOST_PASSES = 1000
@@ -105,16 +105,21 @@ def _complete_pattern(
 ) -> Moments:
     if observed.all():
         return Moments.of(X, weight)
+    filled, rest = completed(X, observed, mean, C)
+    part = Moments.of(filled, weight)
+    scatter = part.scatter.copy()
+    scatter[np.ix_(~observed, ~observed)] += part.weight * (rest - np.diag(floored[~observed]))
+    return Moments(part.weight, part.mean, scatter)
+
+
+def completed(X: Floats, observed: Booleans, mean: Floats, C: Floats) -> tuple[Floats, Floats]:
+    """Rows filled in with what a Gaussian expects given what was observed, and the covariance of what was not."""
     o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
     rest = C[np.ix_(m, m)]
     filled = X.copy()
-    if len(o):
-        slopes = cho_solve(cho_factor(C[np.ix_(o, o)]), C[np.ix_(o, m)])
-        filled[:, m] = mean[m] + (X[:, o] - mean[o]) @ slopes
-        rest = rest - C[np.ix_(m, o)] @ slopes
-    else:
+    if not len(o):
         filled[:, m] = mean
-    part = Moments.of(filled, weight)
-    scatter = part.scatter.copy()
-    scatter[np.ix_(m, m)] += part.weight * (rest - np.diag(floored[m]))
-    return Moments(part.weight, part.mean, scatter)
+        return filled, rest
+    slopes = cho_solve(cho_factor(C[np.ix_(o, o)]), C[np.ix_(o, m)])
+    filled[:, m] = mean[m] + (X[:, o] - mean[o]) @ slopes
+    return filled, rest - C[np.ix_(m, o)] @ slopes

@@ -1,0 +1,103 @@
+"""What every mixture is asked for once it is fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from likely._typing import Floats, Integers
+from likely._validation import check_rows, check_weight
+from likely.blocks import SourceLearner
+from likely.densities.mixtures.em import MOST_PASSES, Climb
+from likely.densities.mixtures.mixed import Mixed
+from likely.exceptions import warn_of_no_convergence
+
+__all__ = ["MixtureBase"]
+
+
+class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
+    """Densities, responsibilities and criteria of a fitted mixture, whatever its components."""
+
+    mixed_: Mixed
+    history_: Floats
+    restarts_: list[int]
+    converged_: bool
+
+    @property
+    def weights_(self) -> Floats:
+        return self._mixed().weights
+
+    @property
+    def n_iter_(self) -> int:
+        return len(self.history_)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Free parameters, as BIC counts them."""
+        raise NotImplementedError
+
+    def log_density(self, X: Any) -> Floats:
+        """Natural log of the density at each row, of shape (n,)."""
+        mixed = self._mixed()
+        return mixed.log_density(check_rows(self, X))
+
+    def score_samples(self, X: Any) -> Floats:
+        """The same as ``log_density``, by scikit-learn's name."""
+        return self.log_density(X)
+
+    def outlier_score(self, X: Any) -> Floats:
+        """How unexpected each row is, of shape (n,): minus the log density."""
+        return -self.log_density(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the rows."""
+        return float(self.log_density(X).mean())
+
+    def responsibilities(self, X: Any) -> Floats:
+        """Posterior probability of each component for each row, of shape (n, n_components)."""
+        mixed = self._mixed()
+        return mixed.responsibilities(check_rows(self, X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The same as ``responsibilities``, by scikit-learn's name."""
+        return self.responsibilities(X)
+
+    def predict(self, X: Any) -> Integers:
+        """The likeliest component of each row, the first of equals."""
+        mixed = self._mixed()
+        return mixed.nearest(check_rows(self, X))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
+        """Rows drawn from the mixture, of shape (n_samples, n_features)."""
+        return self._mixed().sample(n_samples, check_random_state(random_state))[0]
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Bayes' information criterion, −2 log-likelihood + parameters · log rows: of two mixtures take the lower."""
+        log_likelihood, n = self._log_likelihood(X, sample_weight)
+        return -2 * log_likelihood + self.n_parameters_ * float(np.log(n))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Akaike's information criterion, −2 log-likelihood + 2 parameters: of two mixtures take the lower."""
+        return -2 * self._log_likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
+
+    def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
+        logs = self.log_density(X)
+        weight = check_weight(sample_weight, len(logs))
+        return (float(logs.sum()), len(logs)) if weight is None else (float(weight @ logs), float(weight.sum()))
+
+    def _mixed(self) -> Mixed:
+        check_is_fitted(self, "mixed_")
+        return self.mixed_
+
+    def _hold(self, found: Climb) -> None:
+        self.mixed_, self.history_ = found.mixed, np.array(found.history)
+        self.restarts_, self.converged_ = found.restarts, found.converged
+        if not found.converged:
+            warn_of_no_convergence(
+                f"{self._name()} stopped after {MOST_PASSES} passes, with the mean log-likelihood still rising by more "
+                "than the tolerance. Use a larger tolerance, or go on from here by giving what was found as init."
+            )

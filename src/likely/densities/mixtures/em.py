@@ -1,0 +1,222 @@
+"""Expectation and maximisation, written once for densities of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from likely._typing import Floats
+from likely.blocks import Block, Source
+from likely.densities.mixtures.mixed import Mixed
+
+__all__ = ["MOST_PASSES", "Climb", "Expectation", "Family", "Sums", "climb", "one_pass"]
+
+MOST_PASSES = 1000
+"""Passes over the rows after which learning stops wherever it is."""
+
+RESTART = 0.5
+"""How far apart, in leading standard deviations, a collapsed component and the one that it is to help are set."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a pass adds up.
+
+    Parameters
+    ----------
+    weights : array of shape (n_components,)
+        Weight of the rows that each component answers for.
+    parts : anything with +
+        What a family estimates its densities from.
+    log_likelihood : float
+        Of all rows, under the parameters of the pass; with hard assignments that of rows and assignments together.
+    weight : float
+    rows : int
+    """
+
+    weights: Floats
+    parts: Any
+    log_likelihood: float
+    weight: float
+    rows: int
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.weights + other.weights,
+            self.parts + other.parts,
+            self.log_likelihood + other.log_likelihood,
+            self.weight + other.weight,
+            self.rows + other.rows,
+        )
+
+    @property
+    def mean_log_likelihood(self) -> float:
+        return self.log_likelihood / self.weight
+
+    @property
+    def effective_rows(self) -> Floats:
+        """Rows that each component answers for, if all weighed alike."""
+        return self.weights * (self.rows / self.weight)
+
+
+class Expectation(Protocol):
+    """The parameters of a pass, prepared once and sent to where the rows are."""
+
+    def pieces(self, block: Block) -> Iterator[Block]:
+        """The block in pieces as small as the arithmetic likes them."""
+        ...
+
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], Any]]:
+        """Log of weight times density, (n_components, n), and what makes sums of responsibilities of that shape."""
+        ...
+
+
+class Family(Protocol):
+    """Densities of one kind, learned side by side: all that EM needs to know of them."""
+
+    @property
+    def least_rows(self) -> float:
+        """Rows that a component must answer for lest it has collapsed."""
+        ...
+
+    def expectation(self, mixed: Mixed) -> Any:
+        """The parameters as a pass needs them."""
+        ...
+
+    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        """The parameters that make the likelihood of the assigned rows largest."""
+        ...
+
+    def sharper(self, expectation: Any, after: Mixed) -> Any | None:
+        """A better prepared repetition of the pass where its sums lost digits, or None."""
+        ...
+
+    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
+        """The mixture with one component halved; the other half takes the place of component ``into``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where EM came to, and how.
+
+    Parameters
+    ----------
+    mixed : Mixed
+    history : list of float
+        Mean log-likelihood of each pass; the last is that of ``mixed``.
+    restarts : list of int
+        Passes after which a collapsed component was set elsewhere; between them the history never falls.
+    converged : bool
+    sums : Sums
+        Of the last pass.
+    """
+
+    mixed: Mixed
+    history: list[float]
+    restarts: list[int]
+    converged: bool
+    sums: Sums = field(repr=False)
+
+
+def climb(
+    source: Source,
+    family: Family,
+    start: Mixed,
+    hard: bool = False,
+    tolerance: float = 1e-6,
+    most_passes: int = MOST_PASSES,
+) -> Climb:
+    """Repeat passes until the mean log-likelihood rises by no more than the tolerance."""
+    mixed = start
+    history: list[float] = []
+    restarts: list[int] = []
+    while True:
+        sums, after = one_pass(source, family, mixed, hard)
+        history.append(sums.mean_log_likelihood)
+        settled = len(history) > 1 and history[-1] - history[-2] <= tolerance
+        if restarts and restarts[-1] == len(history) - 1:
+            settled = False
+        if settled or len(history) >= most_passes:
+            return Climb(mixed, history, restarts, settled, sums)
+        mixed = after()
+        worst = _collapsed(sums, family, len(restarts))
+        if worst is not None:
+            heaviest = int(np.argmax(mixed.weights))
+            mixed = family.split(mixed, heaviest, worst, RESTART)
+            restarts.append(len(history))
+
+
+def one_pass(source: Source, family: Family, mixed: Mixed, hard: bool = False) -> tuple[Sums, Callable[[], Mixed]]:
+    """The sums of a pass, and a function that estimates from them, repeating the pass where digits were lost."""
+    expectation = family.expectation(mixed)
+    sums = source.reduce(expect, expectation, hard)
+
+    def estimate() -> Mixed:
+        after = family.estimate(sums, mixed)
+        again = family.sharper(expectation, after)
+        if again is None:
+            return after
+        return family.estimate(source.reduce(expect, again, hard), mixed)
+
+    return sums, estimate
+
+
+def _collapsed(sums: Sums, family: Family, restarts: int) -> int | None:
+    """The component that answers for too few rows to be estimated from, if others can spare some.
+
+    A component may be set elsewhere twice on average: where rows are too few for all, that must end.
+    """
+    n_components = len(sums.weights)
+    if n_components == 1 or restarts >= 2 * n_components or sums.rows < 2 * n_components * family.least_rows:
+        return None
+    worst = int(np.argmin(sums.weights))
+    return worst if sums.effective_rows[worst] < family.least_rows else None
+
+
+def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:
+    """The sums of a block's rows, each shared out among the components by its responsibilities."""
+    total: Sums | None = None
+    for piece in expectation.pieces(block):
+        log_joint, gather = expectation.open(piece)
+        logs = assign_hard(log_joint) if hard else assign_soft(log_joint)
+        n, weight = len(logs), piece.weight
+        if weight is not None:
+            log_joint *= weight
+            logs *= weight
+        sums = Sums(
+            log_joint.sum(axis=1), gather(log_joint), float(logs.sum()), n if weight is None else float(weight.sum()), n
+        )
+        total = sums if total is None else total + sums
+    assert total is not None
+    return total
+
+
+def assign_soft(log_joint: Floats) -> Floats:
+    """Responsibilities in place of the logs of weight times density; returns the log densities of the rows.
+
+    A row that is impossible under all components is shared out equally.
+    """
+    top = log_joint.max(axis=0)
+    if np.isneginf(top).any():
+        log_joint[:, np.isneginf(top)] = 0.0
+    log_joint -= np.where(np.isneginf(top), 0.0, top)
+    np.exp(log_joint, out=log_joint)
+    total = log_joint.sum(axis=0)
+    log_joint /= total
+    return np.asarray(np.where(np.isneginf(top), -np.inf, np.log(total) + top))
+
+
+def assign_hard(log_joint: Floats) -> Floats:
+    """One for the likeliest component, the first of equals, zero for the others, in place; returns its logs."""
+    top = log_joint.max(axis=0)
+    np.equal(log_joint, top, out=log_joint, casting="unsafe")
+    tied = np.flatnonzero(log_joint.sum(axis=0) != 1)
+    if len(tied):
+        first = log_joint[:, tied].argmax(axis=0)
+        log_joint[:, tied] = 0.0
+        log_joint[first, tied] = 1.0
+    return np.asarray(top)

@@ -1,0 +1,276 @@
+"""Components with full covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh, lapack, rq
+
+from likely._numerics import dense, log, scratch
+from likely._typing import Booleans, Floats, Integers
+from likely.blocks import Block
+from likely.densities.covariance import well_conditioned_factor
+from likely.densities.distances import NEAR
+from likely.densities.factors import FullCovariances, inverse_factor
+from likely.densities.gaussian import LOG_2PI, Gaussians
+from likely.densities.missing import completed
+from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.gaussian_family import GaussianFamily, pieces_of
+from likely.densities.mixtures.mixed import Mixed
+from likely.statistics import DiagonalMoments, Moments
+
+__all__ = ["FullFamily"]
+
+MOST_EXPANDED, VALUES, MOST_ROWS = 128, 2**19, 2**11
+"""Columns that are expanded into their products, and values and rows of such products held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullFamily(GaussianFamily):
+    """Ellipses of any direction, in coordinates z = (x − origin) L that whiten all rows together.
+
+    Parameters
+    ----------
+    origin, least, tied
+        As for every :class:`GaussianFamily`.
+    L : array of shape (d, d)
+        Upper triangular.
+
+    Notes
+    -----
+    With φ(z) = (1, z_i, z_i z_j for i ≤ j), the log density of a component is linear in φ, and the sums it is
+    estimated from are Σ γ φ. So a pass is two matrix products, φ'Θ and γφ'.
+    """
+
+    L: Floats
+
+    @classmethod
+    def of(cls, whole: Moments | DiagonalMoments, least: Floats, tied: bool) -> FullFamily:
+        """The family for rows with these moments; diagonal ones, of rows with missing values, only scale."""
+        variances = whole.variances()
+        scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+        lower = None
+        if isinstance(whole, Moments):
+            R = whole.covariance() / np.outer(scale, scale)
+            np.fill_diagonal(R, 1.0)
+            lower = well_conditioned_factor(R, 1e-9)
+        L = np.eye(len(scale)) if lower is None else inverse_factor(lower)
+        return cls(whole.mean, least, tied, L / scale[:, None])
+
+    @property
+    def least_rows(self) -> float:
+        return 1.0 if self.tied else len(self.origin) + 1.0
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """L⁻¹, which takes z back to x − origin."""
+        return np.triu(lapack.dtrtri(self.L)[0])
+
+    def expectation(self, mixed: Mixed) -> FullExpectation:
+        gaussians: Gaussians = mixed.components
+        d = len(self.origin)
+        means = (gaussians.means - self.origin) @ self.L
+        factors = self._factors(gaussians)
+        C = gaussians.covariances.array()
+        size = ((C @ self.L) * self.L).sum(axis=(1, 2)) + np.square(means).sum(axis=1)
+        near = (np.square(factors).sum(axis=(1, 2)) * size <= NEAR) & (d <= MOST_EXPANDED)
+        constants = log(mixed.weights) - 0.5 * (gaussians.covariances.log_determinants + d * LOG_2PI)
+        references = np.where(near[:, None], 0.0, means)
+        theta = _natural(means[near], factors[near], constants[near])
+        return FullExpectation(mixed, self.origin, self.L, means, factors, constants, near, theta, references)
+
+    def sharper(self, expectation: FullExpectation, after: Mixed) -> FullExpectation | None:
+        means = (after.components.means - self.origin) @ self.L
+        moved = np.square(means - expectation.references).sum(axis=1)
+        lost = np.square(self._factors(after.components)).sum(axis=(1, 2)) * moved > NEAR
+        if not lost.any():
+            return None
+        return replace(expectation, references=np.where(lost[:, None], means, expectation.references))
+
+    def _factors(self, gaussians: Gaussians) -> Floats:
+        """Upper triangular V with V V' the inverse of a component's covariance in z."""
+        whiteners = gaussians.covariances.whiteners  # type: ignore[attr-defined]
+        K, d = gaussians.means.shape
+        return np.broadcast_to(self.inverse @ whiteners, (K, d, d))
+
+    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        references, parts = sums.parts.references, sums.parts.array
+        d = len(self.origin)
+        n = np.where(sums.weights > 0, sums.weights, 1.0)[:, None]
+        step = parts[:, :d] / n
+        C = _squared(parts[:, d:] / n, d) - step[:, :, None] * step[:, None, :]
+        means = self.origin + (references + step) @ self.inverse
+        weights = sums.weights / sums.weights.sum()
+        if self.tied:
+            C = np.tensordot(weights, C, axes=1)[None]
+        covariances = self.inverse.T @ C @ self.inverse
+        empty = sums.weights == 0
+        if empty.any():
+            means[empty] = before.components.means[empty]
+            if not self.tied:
+                covariances[empty] = before.components.covariances.array()[empty]
+        return self.finished(weights, means, covariances)
+
+    def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
+        if covariances.ndim == 2:
+            covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
+        matrices, whiteners = zip(*(self._floored(C) for C in covariances), strict=True)
+        return Mixed(weights, Gaussians(means, FullCovariances(np.stack(matrices), np.stack(whiteners))))
+
+    def _floored(self, C: Floats) -> tuple[Floats, Floats]:
+        """The best covariance that is nowhere below the floor, and its upper triangular whitener.
+
+        In the floor's own coordinates that is the same matrix with its eigenvalues raised to 1.
+        """
+        scale = np.sqrt(self.least)
+        S = C / np.outer(scale, scale)
+        _, below = lapack.dpotrf(S - np.eye(len(S)), lower=1)
+        white = self.L.T @ C @ self.L
+        lower, failed = lapack.dpotrf((white + white.T) / 2, lower=1)
+        if not below and not failed:
+            return (C + C.T) / 2, self.L @ inverse_factor(lower)
+        values, vectors = eigh((S + S.T) / 2)
+        raised = np.maximum(values, 1.0)
+        whitener, _ = rq(vectors / np.sqrt(raised))
+        return ((vectors * raised) @ vectors.T) * np.outer(scale, scale), np.triu(whitener) / scale[:, None]
+
+    def step(self, mixed: Mixed, which: int) -> Floats:
+        C = mixed.components.covariances.matrix(which)
+        values, vectors = eigh(C, subset_by_index=[len(C) - 1, len(C) - 1])
+        return np.asarray(vectors[:, 0] * np.sqrt(values[0]))
+
+    def at_floor(self, mixed: Mixed) -> Integers:
+        scale = np.sqrt(self.least)
+        S = mixed.components.covariances.array() / np.outer(scale, scale)
+        return np.flatnonzero(np.linalg.eigvalsh(S)[:, 0] <= 1 + 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class FullSums:
+    """Σ γ (z − c) and the upper triangle of Σ γ (z − c)(z − c)' for each component, about its reference c."""
+
+    array: Floats
+    references: Floats
+
+    def __add__(self, other: FullSums) -> FullSums:
+        return FullSums(self.array + other.array, self.references)
+
+
+@dataclass(frozen=True, eq=False)
+class FullExpectation:
+    """The parameters of a pass: components near the origin by one product, the others one at a time."""
+
+    mixed: Mixed
+    origin: Floats
+    L: Floats
+    means: Floats
+    factors: Floats
+    constants: Floats
+    near: Booleans
+    theta: Floats
+    references: Floats
+
+    def pieces(self, block: Block) -> Iterator[Block]:
+        d = len(self.origin)
+        return pieces_of(block, max(64, min(MOST_ROWS, VALUES // (d + d * (d + 1) // 2))))
+
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], FullSums]]:
+        X = dense(piece.X)
+        if np.isnan(X[0]).any():
+            return self._open_missing(X)
+        d, n = len(self.origin), len(X)
+        centred = np.subtract(X, self.origin, out=scratch(X.shape, slot=4))
+        phi = scratch((1 + d + len(np.triu_indices(d)[0]) if self._expands else 1 + d, n), slot=5)
+        z = np.matmul(self.L.T, centred.T, out=phi[1 : d + 1])
+        log_joint = scratch((len(self.means), n), slot=6)
+        if self._expands:
+            phi[0] = 1.0
+            _products(z, phi[d + 1 :])
+        if self.near.all():
+            np.matmul(self.theta, phi, out=log_joint)
+        else:
+            log_joint[self.near] = self.theta @ phi if self.near.any() else 0.0
+            for k in np.flatnonzero(~self.near):
+                white = self.factors[k].T @ (z - self.means[k][:, None])
+                log_joint[k] = self.constants[k] - 0.5 * np.einsum("in,in->n", white, white)
+        return log_joint, lambda gamma: FullSums(self._gathered(gamma, phi, z), self.references)
+
+    @cached_property
+    def _expands(self) -> bool:
+        return bool(self.near.any() or (self._about_origin.any()))
+
+    @cached_property
+    def _about_origin(self) -> Booleans:
+        """Components whose sums are taken about the origin."""
+        return self.near & ~self.references.any(axis=1)
+
+    def _gathered(self, gamma: Floats, phi: Floats, z: Floats) -> Floats:
+        about_origin = self._about_origin
+        if about_origin.all():
+            return np.asarray(gamma @ phi[1:].T)
+        d = len(z)
+        parts = np.empty((len(gamma), d + d * (d + 1) // 2))
+        if about_origin.any():
+            parts[about_origin] = gamma[about_origin] @ phi[1:].T
+        upper = np.triu_indices(d)
+        for k in np.flatnonzero(~about_origin):
+            apart = z - self.references[k][:, None]
+            shared = apart * gamma[k]
+            parts[k, :d] = shared.sum(axis=1)
+            parts[k, d:] = (shared @ apart.T)[upper]
+        return parts
+
+    def _open_missing(self, X: Floats) -> tuple[Floats, Callable[[Floats], FullSums]]:
+        """Rows with missing values: densities of what was observed, and sums that are expected of the rest."""
+        log_joint = np.ascontiguousarray(self.mixed.components.log_density(X).T + log(self.mixed.weights)[:, None])
+
+        def gather(gamma: Floats) -> FullSums:
+            parts = np.zeros((len(gamma), len(self.origin) + len(np.triu_indices(len(self.origin))[0])))
+            patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
+            for p, observed in enumerate(patterns):
+                rows = np.flatnonzero(which.ravel() == p)
+                for k in range(len(gamma)):
+                    parts[k] += self._expected(X[rows], gamma[k, rows], observed, k)
+            return FullSums(parts, self.references)
+
+        return log_joint, gather
+
+    def _expected(self, X: Floats, gamma: Floats, observed: Booleans, k: int) -> Floats:
+        gaussians: Gaussians = self.mixed.components
+        filled, rest = completed(X, observed, gaussians.means[k], gaussians.covariances.matrix(k))
+        apart = (filled - self.origin) @ self.L - self.references[k]
+        shared = apart * gamma[:, None]
+        hidden = self.L[~observed]
+        second = shared.T @ apart + gamma.sum() * (hidden.T @ rest @ hidden)
+        return np.concatenate([shared.sum(axis=0), second[np.triu_indices(len(second))]])
+
+
+def _products(z: Floats, out: Floats) -> None:
+    """z_i z_j for i ≤ j, as rows: each is one contiguous product."""
+    low = 0
+    for i in range(len(z)):
+        high = low + len(z) - i
+        np.multiply(z[i], z[i:], out=out[low:high])
+        low = high
+
+
+def _natural(means: Floats, factors: Floats, constants: Floats) -> Floats:
+    """Θ with φ(z)'Θ the log of weight times density."""
+    precisions = factors @ factors.transpose(0, 2, 1)
+    slopes = np.einsum("kij,kj->ki", precisions, means)
+    offsets = constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
+    i, j = np.triu_indices(means.shape[1])
+    products = precisions[:, i, j] * np.where(i == j, -0.5, -1.0)
+    return np.ascontiguousarray(np.concatenate([offsets[:, None], slopes, products], axis=1))
+
+
+def _squared(upper: Floats, d: int) -> Floats:
+    """Symmetric matrices from their upper triangles."""
+    i, j = np.triu_indices(d)
+    matrices = np.empty((len(upper), d, d))
+    matrices[:, i, j] = upper
+    matrices[:, j, i] = upper
+    return matrices

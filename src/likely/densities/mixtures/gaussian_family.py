@@ -1,0 +1,134 @@
+"""What families of Gaussian components share: where they begin, how one is split, which of them are at the floor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._numerics import dense
+from likely._typing import Floats, Integers
+from likely.blocks import Block
+from likely.densities.gaussian import Gaussians
+from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.mixed import Mixed
+
+__all__ = ["GaussianFamily", "pieces_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFamily(ABC):
+    """Gaussian components of one shape, each with a covariance of its own or all with one.
+
+    Sums are taken in coordinates z in which all rows together have mean 0 and variances of the order of 1, so that
+    squares may be expanded into matrix products. Where a component is so small or so far off that the expansion would
+    cancel digits, differences are taken first, for that component alone.
+
+    Parameters
+    ----------
+    origin : array of shape (d,)
+        The mean of all rows.
+    least : array of shape (d,)
+        The least variances: no covariance is less than the diagonal matrix of these. Because they stay the same, the
+        floored estimate is the best among those allowed, and the likelihood never falls.
+    tied : bool
+    """
+
+    origin: Floats
+    least: Floats
+    tied: bool
+
+    @property
+    @abstractmethod
+    def least_rows(self) -> float:
+        """Rows that a component must answer for lest it has collapsed."""
+
+    @abstractmethod
+    def expectation(self, mixed: Mixed) -> Any:
+        """The parameters as a pass needs them."""
+
+    @abstractmethod
+    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        """The likeliest parameters for rows shared out as they are."""
+
+    @abstractmethod
+    def sharper(self, expectation: Any, after: Mixed) -> Any | None:
+        """The same pass with sums about the components' new means, where those about the old lost digits."""
+
+    @abstractmethod
+    def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
+        """The mixture of these parameters in the data's units, floored; one covariance, or one for each component.
+
+        Covariances are matrices or variances, of shape (n, d, d) or (n, d).
+        """
+
+    @abstractmethod
+    def step(self, mixed: Mixed, which: int) -> Floats:
+        """The leading eigenvector of a component's covariance, as long as the standard deviation along it."""
+
+    @abstractmethod
+    def at_floor(self, mixed: Mixed) -> Integers:
+        """The covariances that are at the floor in some direction."""
+
+    def alike(self, means: Floats, covariance: Floats) -> Mixed:
+        """Components of equal weight at these means, all with one covariance."""
+        copies = 1 if self.tied else len(means)
+        weights = np.full(len(means), 1 / len(means))
+        return self.finished(weights, means, np.repeat(covariance[None], copies, axis=0))
+
+    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
+        """One component halved, its halves moved apart; the other half takes the place of component ``into``."""
+        order = np.arange(mixed.n_components)
+        order[into] = which
+        weights = mixed.weights.copy()
+        weights[into] = 0.0
+        weights[[which, into]] = weights[which] / 2
+        return self._moved(mixed, order, weights / weights.sum(), {which: into}, displacement)
+
+    def grown(self, mixed: Mixed, n_components: int, displacement: float) -> Mixed:
+        """More components, at most twice as many: the heaviest are halved, and their halves moved apart."""
+        K = mixed.n_components
+        chosen = np.argsort(-mixed.weights, kind="stable")[: n_components - K]
+        order = np.concatenate([np.arange(K), chosen])
+        weights = mixed.weights.copy()
+        weights[chosen] /= 2
+        pairs = {int(which): K + i for i, which in enumerate(chosen)}
+        return self._moved(mixed, order, weights[order], pairs, displacement)
+
+    def _moved(
+        self, mixed: Mixed, order: Integers, weights: Floats, pairs: dict[int, int], displacement: float
+    ) -> Mixed:
+        gaussians: Gaussians = mixed.components
+        means = gaussians.means[order]
+        for which, other in pairs.items():
+            step = displacement * self.step(mixed, which)
+            means[which] += step
+            means[other] -= step
+        return Mixed(weights, Gaussians(means, gaussians.covariances.take(order)))
+
+
+def pieces_of(block: Block, rows: int) -> Iterator[Block]:
+    """A block in pieces of so many rows, those with missing values apart from those without."""
+    for low in range(0, len(block), rows):
+        piece = block if len(block) <= rows else _cut(block, low, low + rows)
+        values: Any = piece.X.data if issparse(piece.X) else piece.X
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(values.sum())
+        if finite:
+            yield piece
+            continue
+        missing = np.isnan(dense(piece.X)).any(axis=1)
+        if np.isinf(dense(piece.X)).any():
+            raise piece.non_finite()
+        yield from (piece.take(which) for which in (np.flatnonzero(~missing), np.flatnonzero(missing)) if len(which))
+
+
+def _cut(block: Block, low: int, high: int) -> Block:
+    rows = slice(low, high)
+    weight = None if block.weight is None else block.weight[rows]
+    positions = None if block.positions is None else block.positions[rows]
+    return Block(block.X[rows], weight=weight, positions=positions)

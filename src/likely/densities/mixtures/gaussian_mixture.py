@@ -1,0 +1,385 @@
+"""Mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from likely._typing import Floats
+from likely._validation import check_option, check_penalty, is_count
+from likely.blocks import Block, Source, all_or_nothing
+from likely.densities.covariance import Covariance, Full, shape_of
+from likely.densities.gathering import moments
+from likely.densities.gaussian import Gaussians
+from likely.densities.mixtures.base import MixtureBase
+from likely.densities.mixtures.diagonal import DiagonalFamily
+from likely.densities.mixtures.em import Climb, climb
+from likely.densities.mixtures.floors import FLOOR, least_variances
+from likely.densities.mixtures.full import FullFamily
+from likely.densities.mixtures.gaussian_family import GaussianFamily
+from likely.densities.mixtures.growth import grown
+from likely.densities.mixtures.mixed import Mixed
+from likely.densities.mixtures.starts import LBG, start_of
+from likely.exceptions import (
+    DegenerateDataError,
+    InvalidDataError,
+    InvalidParameterError,
+    MissingValuesError,
+    warn_of_degenerate_data,
+)
+from likely.statistics import DiagonalMoments, Moments
+
+__all__ = ["GaussianMixture"]
+
+
+class GaussianMixture(MixtureBase):
+    """A density that is a weighted sum of Gaussians, learned by EM.
+
+    With enough components it comes near any density; with too many it follows the sample. It returns true log
+    densities. EM finds a local maximum of the likelihood, which without a floor has no bound: a component on a single
+    row makes it infinite. So no covariance falls below ``floor``, a component that answers for too few rows is set
+    elsewhere, and what is still at the floor at the end is told by a warning. Missing values are integrated out, in
+    fitting and in scoring.
+
+    Parameters
+    ----------
+    n_components : int, default 1
+    covariance : {"full", "diagonal", "spherical"} or Covariance, default "full"
+        The shape of the covariances, as for :class:`likely.Gaussian`.
+    tied : bool, default False
+        Whether all components share one covariance.
+    init : {"lbg", "kmeans", "random"}, start, array or tuple, default "lbg"
+        Where EM begins: :class:`likely.LBG` grows from one component by splitting, and nothing is random;
+        :class:`likely.KMeansStart` and :class:`likely.RandomStart` can begin several times. Or means of shape
+        (n_components, n_features), each with the covariance of all rows; or (weights, means, covariances); or a fitted
+        mixture, to go on from.
+    assignments : {"soft", "hard"}, default "soft"
+        Whether a row is shared out by its responsibilities, or belongs to the likeliest component alone.
+    floor : float or AbsoluteFloor, default 1e-6
+        Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
+        data; fixed before the first pass. 0 raises where a covariance is singular.
+    tolerance : float, default 1e-6
+        Passes end when the mean log-likelihood rises by no more.
+    random_state : int, RandomState or None
+        For starts that draw lots.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_components,)
+    means_ : array of shape (n_components, n_features)
+    covariances_ : array of shape (n_components, n_features, n_features), or (n_components, n_features) variances
+        The same for every component where tied.
+    gaussians_ : Gaussians
+        The components themselves.
+    history_ : array of shape (n_iter_,)
+        Mean log-likelihood in each pass at ``n_components``, with hard assignments of rows and assignments together.
+        The last is that of the mixture as it is; it never falls but after ``restarts_``.
+    restarts_ : list of int
+        Passes after which a collapsed component was set elsewhere.
+    converged_ : bool
+    n_iter_ : int
+    n_parameters_ : int
+        Free parameters, as BIC counts them.
+
+    Notes
+    -----
+    p(x) = Σ_k w_k N(x; m_k, C_k). A pass takes the responsibilities γ_k(x) = w_k N(x; m_k, C_k) / p(x), and then
+    w_k = n_k / n, m_k = Σ γ_k x / n_k and C_k = Σ γ_k (x − m_k)(x − m_k)' / n_k with n_k = Σ γ_k. Of full shapes with
+    missing values the sums are those expected given what was observed.
+
+    References
+    ----------
+    A. Dempster, N. Laird and D. Rubin, "Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977.
+    Y. Linde, A. Buzo and R. Gray, "An algorithm for vector quantizer design", IEEE Trans. Comm. 28, 1980.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.2], [0.4], [5.0], [5.1], [5.5]]
+    >>> mixture = GaussianMixture(2).fit(X)
+    >>> mixture.means_.round(2).ravel(), mixture.weights_.round(2)
+    (array([5.2, 0.2]), array([0.5, 0.5]))
+    >>> mixture.responsibilities([[0.3], [5.2]]).round(2)
+    array([[0., 1.],
+           [1., 0.]])
+    >>> bool((np.diff(mixture.history_) > -1e-12).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        covariance: Any = "full",
+        tied: bool = False,
+        init: Any = "lbg",
+        assignments: str = "soft",
+        floor: Any = FLOOR,
+        tolerance: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.tied = tied
+        self.init = init
+        self.assignments = assignments
+        self.floor = floor
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    @property
+    def means_(self) -> Floats:
+        return self._mixed().components.means  # type: ignore[no-any-return]
+
+    @property
+    def covariances_(self) -> Floats:
+        return self._mixed().components.broadcast_covariances()  # type: ignore[no-any-return]
+
+    @property
+    def n_parameters_(self) -> int:
+        K, d = self.means_.shape
+        shape = _shape(self.covariance)
+        each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[shape.name]
+        return int(K - 1 + K * d + (1 if self.tied else K) * each)
+
+    def path(self, X: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
+        """Mixtures of several sizes, each grown from the last by splitting (:class:`likely.LBG`).
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        sizes : iterable of int
+            Numbers of components.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        list of GaussianMixture
+            One for each size, the same as a fit of that size with ``init="lbg"``.
+        """
+        with all_or_nothing(self):
+            return self.path_source(self._source(X, None, sample_weight), sizes)
+
+    def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
+        """The same from the rows of a source."""
+        sizes = list(sizes)
+        models = [clone(self).set_params(n_components=size) for size in sizes]
+        for model in models:
+            model._check_parameters()
+        start = start_of(self.init)
+        displacement = start.displacement if isinstance(start, LBG) else LBG().displacement
+        family, alone = self._family(source, max(sizes))
+        found = grown(source, family, alone, sizes, displacement, self.assignments == "hard", self.tolerance)
+        for model in models:
+            model.n_features_in_ = source.n_features
+            model._keep(found[model.n_components], family)
+        return models
+
+    def adapt(self, X: Any, relevance: float = 16.0, sample_weight: Any = None) -> Self:
+        """A new mixture whose means are moved towards rows, the farther the more rows a component answers for.
+
+        For a class of few rows, begin with the mixture of all: weights and covariances stay as they are, and of the
+        means those that the rows say nothing of.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+            Without missing values.
+        relevance : float, default 16
+            Rows that weigh as much as what was known.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        GaussianMixture
+
+        Notes
+        -----
+        m_k + (n_k / (n_k + relevance)) (x̄_k − m_k), with n_k = Σ γ_k and x̄_k = Σ γ_k x / n_k (Reynolds, Quatieri and
+        Dunn, "Speaker verification using adapted Gaussian mixture models", Digital Signal Processing 10, 2000).
+        """
+        self._mixed()
+        with all_or_nothing(self):
+            source = self._source(X, None, sample_weight, first=False)
+        return self.adapt_source(source, relevance)
+
+    def adapt_source(self, source: Source, relevance: float = 16.0) -> Self:
+        """The same with the rows of a source."""
+        check_penalty("relevance", relevance, self._name())
+        mixed = self._mixed()
+        sums: _Shifts = source.reduce(_shifts, mixed)
+        gaussians: Gaussians = mixed.components
+        means = gaussians.means + sums.steps / np.maximum(sums.weights + relevance, np.finfo(float).tiny)[:, None]
+        adapted: Self = clone(self)
+        adapted.__dict__.update(vars(self))
+        adapted.mixed_ = Mixed(mixed.weights, Gaussians(means, gaussians.covariances))
+        return adapted
+
+    def _learn(self, source: Source) -> None:
+        self._check_parameters()
+        family, alone = self._family(source, self.n_components)
+        self._keep(self._climbed(source, family, alone), family)
+
+    def _climbed(self, source: Source, family: GaussianFamily, alone: Mixed) -> Climb:
+        hard, start = self.assignments == "hard", start_of(self.init)
+        if isinstance(start, LBG):
+            sizes = [self.n_components]
+            return grown(source, family, alone, sizes, start.displacement, hard, self.tolerance)[self.n_components]
+        if start is None:
+            return climb(source, family, self._given(family, alone), hard, self.tolerance)
+        random = check_random_state(self.random_state)
+        begun = (start.begin(source, family, alone, self.n_components, random) for _ in range(start.n_starts))
+        climbs = [climb(source, family, first, hard, self.tolerance) for first in begun]
+        return max(climbs, key=lambda found: found.history[-1])
+
+    def _given(self, family: GaussianFamily, alone: Mixed) -> Mixed:
+        """The start that was given as parameters."""
+        if isinstance(self.init, GaussianMixture):
+            mixed = self.init._mixed()
+            given = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
+        elif isinstance(self.init, tuple) and len(self.init) == 3:
+            given = tuple(np.array(part, dtype=np.float64) for part in self.init)  # type: ignore[assignment]
+        else:
+            means = np.array(self.init, dtype=np.float64)
+            _check_means(means, self.n_components, len(family.origin))
+            return family.alike(means, alone.components.covariances.array()[0])
+        weights, means, covariances = given
+        _check_means(means, self.n_components, len(family.origin))
+        _check_weights(weights, covariances, means)
+        if self.tied:
+            covariances = np.tensordot(weights, covariances, axes=1)[None]
+        return family.finished(weights, means, covariances)
+
+    def _family(self, source: Source, n_components: int) -> tuple[GaussianFamily, Mixed]:
+        """How components are learned from these rows, and all rows as one."""
+        shape = _shape(self.covariance)
+        survey = _surveyed(source, shape)
+        if survey.rows < n_components:
+            rows = "1 row" if survey.rows == 1 else f"{survey.rows} rows"
+            raise InvalidDataError(
+                f"A mixture needs as many rows as components at least, but {self._name()} was given {rows} "
+                f"(n_samples={survey.rows}) for n_components={n_components}. Use fewer components."
+            )
+        whole = survey.moments
+        least = least_variances(self.floor, whole.diagonal())
+        family: GaussianFamily
+        if isinstance(shape, Full):
+            family = FullFamily.of(whole, least, self.tied)
+            spread = whole.covariance() if isinstance(whole, Moments) else whole.variances()
+        else:
+            family = DiagonalFamily.of(whole.diagonal(), least, self.tied, shape.name == "spherical")
+            spread = whole.variances()
+        return family, family.finished(np.ones(1), whole.mean[None].copy(), spread[None])
+
+    def _keep(self, found: Climb, family: GaussianFamily) -> None:
+        self._hold(found)
+        floored = family.at_floor(found.mixed)
+        if not len(floored):
+            return
+        said = (
+            f"The shared covariance of {self._name()}"
+            if self.tied
+            else f"{len(floored)} of {self.n_components} components of {self._name()} (number {floored[0]} first)"
+        )
+        said += f" had no variance to speak of in some direction ({found.sums.rows} rows, {len(family.origin)} columns)"
+        remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, or raise floor."
+        if self.floor == 0:
+            raise DegenerateDataError(f"{said}. {remedy}")
+        warn_of_degenerate_data(f"{said}; what was missing is at the floor, {self.floor}. {remedy}")
+
+    def _check_parameters(self) -> None:
+        if not is_count(self.n_components, 1, 2**20):
+            raise InvalidParameterError(
+                f"n_components of {self._name()} must be a whole number >= 1, but is {self.n_components!r}."
+            )
+        check_option("assignments", self.assignments, ("soft", "hard"))
+        check_penalty("tolerance", self.tolerance, self._name())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _shape(covariance: Any) -> Covariance:
+    """The shape that is meant; options with which an estimate would not be the likeliest are refused."""
+    shape = shape_of(covariance)
+    if shape != type(shape)() and shape.get_params() != type(shape)().get_params():
+        raise InvalidParameterError(
+            f"A mixture takes shapes without options of their own, since EM would not climb with {shape!r}. Give its "
+            f"name, {shape.name!r}, and the floor as the mixture's floor."
+        )
+    return shape
+
+
+@dataclass(frozen=True, eq=False)
+class _Survey:
+    """The moments of all rows, and how many there are."""
+
+    moments: Any
+    rows: int
+
+    def __add__(self, other: _Survey) -> _Survey:
+        return _Survey(self.moments + other.moments, self.rows + other.rows)
+
+
+def _survey(block: Block, kind: Any) -> _Survey:
+    return _Survey(moments(block, kind), len(block))
+
+
+def _surveyed(source: Source, shape: Covariance) -> _Survey:
+    try:
+        survey: _Survey = source.reduce(_survey, shape.moments)
+    except MissingValuesError:
+        survey = source.reduce(_survey, DiagonalMoments)
+    empty = np.flatnonzero(survey.moments.diagonal().column_weights == 0)
+    if len(empty):
+        raise InvalidDataError(
+            f"X has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
+        )
+    return survey
+
+
+@dataclass(frozen=True, eq=False)
+class _Shifts:
+    """Weight of the rows of each component, and the sum of their distances from its mean."""
+
+    weights: Floats
+    steps: Floats
+
+    def __add__(self, other: _Shifts) -> _Shifts:
+        return _Shifts(self.weights + other.weights, self.steps + other.steps)
+
+
+def _shifts(block: Block, mixed: Mixed) -> _Shifts:
+    X = np.asarray(block.X.toarray() if hasattr(block.X, "toarray") else block.X, dtype=np.float64)
+    if not np.isfinite(X).all():
+        raise block.non_finite()
+    gamma = mixed.responsibilities(X)
+    if block.weight is not None:
+        gamma *= block.weight[:, None]
+    weights, origin = gamma.sum(axis=0), mixed.components.means.mean(axis=0)
+    steps = gamma.T @ (X - origin) - weights[:, None] * (mixed.components.means - origin)
+    return _Shifts(weights, steps)
+
+
+def _check_means(means: Floats, n_components: int, n_features: int) -> None:
+    if means.shape != (n_components, n_features) or not np.isfinite(means).all():
+        raise InvalidParameterError(
+            f"Means given to a mixture must be finite and of shape ({n_components}, {n_features}), for n_components "
+            f"and the columns of X, but have shape {means.shape}."
+        )
+
+
+def _check_weights(weights: Floats, covariances: Floats, means: Floats) -> None:
+    K, d = means.shape
+    if weights.shape != (K,) or not ((weights >= 0).all() and np.isclose(weights.sum(), 1)):
+        raise InvalidParameterError(f"Weights given to a mixture of {K} components must be {K} shares of 1.")
+    if covariances.shape not in ((K, d, d), (K, d)) or not np.isfinite(covariances).all():
+        raise InvalidParameterError(
+            f"Covariances given to a mixture must be finite and of shape ({K}, {d}, {d}) or, diagonal, ({K}, {d}), but "
+            f"have {covariances.shape}."
+        )

@@ -1,0 +1,109 @@
+"""Where EM begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from likely._validation import check_penalty, is_count
+from likely.blocks import Source
+from likely.densities.gaussian import Gaussians
+from likely.densities.mixtures.centroids import clustered
+from likely.densities.mixtures.em import one_pass
+from likely.densities.mixtures.gaussian_family import GaussianFamily
+from likely.densities.mixtures.mixed import Mixed
+from likely.densities.mixtures.sample import sampled
+from likely.exceptions import InvalidParameterError
+
+__all__ = ["LBG", "KMeansStart", "RandomStart", "start_of"]
+
+
+class LBG(BaseEstimator):  # type: ignore[misc]
+    """Grow a mixture: split every component in two, let EM settle, and again (Linde, Buzo and Gray 1980).
+
+    Begins with one Gaussian; nothing is random. Where twice as many components would be too many, the heaviest are
+    split.
+
+    Parameters
+    ----------
+    displacement : float, default 0.1
+        How far the halves are moved from their mean, each its way along the leading eigenvector of the component's
+        covariance, in standard deviations along it.
+    """
+
+    def __init__(self, displacement: float = 0.1) -> None:
+        self.displacement = displacement
+
+
+class _Start(BaseEstimator):  # type: ignore[misc]
+    def __init__(self, n_starts: int = 1) -> None:
+        self.n_starts = n_starts
+
+    def begin(
+        self, source: Source, family: GaussianFamily, alone: Mixed, n_components: int, random: np.random.RandomState
+    ) -> Mixed:
+        """A mixture of so many components; ``alone`` is that of one."""
+        raise NotImplementedError
+
+
+class KMeansStart(_Start):
+    """Begin with the clusters of k-means on standardised columns; a row belongs to the nearest centre.
+
+    Centres are looked for in at most 16 384 rows.
+
+    Parameters
+    ----------
+    n_starts : int, default 1
+        How often to begin; the mixture of highest likelihood is kept.
+    """
+
+    def begin(
+        self, source: Source, family: GaussianFamily, alone: Mixed, n_components: int, random: np.random.RandomState
+    ) -> Mixed:
+        rows, weight = source.reduce(sampled).distinct()
+        whole: Gaussians = alone.components
+        mean, scale = whole.means[0], np.sqrt(whole.covariances.matrix(0).diagonal())
+        rows = (np.where(np.isnan(rows), mean, rows) - mean) / scale
+        centres = mean + clustered(rows, weight, n_components, random) * scale
+        _, estimate = one_pass(source, family, family.alike(centres, np.square(scale)), hard=True)
+        return estimate()
+
+
+class RandomStart(_Start):
+    """Begin with components as wide as all rows together, at rows drawn by lot.
+
+    Parameters
+    ----------
+    n_starts : int, default 1
+        How often to begin; the mixture of highest likelihood is kept.
+    """
+
+    def begin(
+        self, source: Source, family: GaussianFamily, alone: Mixed, n_components: int, random: np.random.RandomState
+    ) -> Mixed:
+        rows, weight = source.reduce(sampled).distinct()
+        drawn = random.choice(len(rows), n_components, replace=len(rows) < n_components, p=weight / weight.sum())
+        rows = np.where(np.isnan(rows[drawn]), alone.components.means[0], rows[drawn])
+        return family.alike(rows, alone.components.covariances.array()[0])
+
+
+_STARTS = {"lbg": LBG, "kmeans": KMeansStart, "random": RandomStart}
+
+
+def start_of(init: Any) -> Any:
+    """The start that a constructor's ``init`` stands for: a start, the name of one, or else None."""
+    if isinstance(init, str):
+        if init not in _STARTS:
+            raise InvalidParameterError(
+                f"init of a mixture must be one of {', '.join(map(repr, _STARTS))}, a start such as LBG(0.2), means of "
+                f"shape (n_components, n_features) or a fitted mixture, but is {init!r}."
+            )
+        return _STARTS[init]()
+    if isinstance(init, LBG):
+        check_penalty("displacement", init.displacement, "LBG")
+    elif isinstance(init, _Start) and not is_count(init.n_starts, 1, 10**6):
+        name = type(init).__name__
+        raise InvalidParameterError(f"n_starts of {name} must be a whole number >= 1, but is {init.n_starts!r}.")
+    return init if isinstance(init, (LBG, _Start)) else None
