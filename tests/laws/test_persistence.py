@@ -21,6 +21,7 @@ KIND_OF = {kind.type: kind for kind in KINDS}
 
 BY_LABEL = {"a": 0.25, "b": 0.75}
 EXAMPLES = {
+    "Bernoulli": [likely.Bernoulli(), likely.Bernoulli(pseudo_count=1, threshold=0.5)],
     "CalibratedClassifier": [
         likely.CalibratedClassifier(likely.GaussianClassifier(tied=True), cv=3),
         likely.CalibratedClassifier(likely.LeastSquaresClassifier(), likely.AffineCalibrator(0.1), KFold(3)),
@@ -29,6 +30,11 @@ EXAMPLES = {
         ),
         likely.CalibratedClassifier(likely.make_pipeline(likely.PCA(2), likely.GaussianClassifier()), cv=LeaveOneOut()),
         likely.CalibratedClassifier(likely.FisherClassifier(), likely.IsotonicCalibrator(bounded=True), cv=3),
+    ],
+    "Categorical": [
+        likely.Categorical(),
+        likely.Categorical(pseudo_count=0.5, n_categories=3),
+        likely.Categorical(n_categories=[2, 3, 4, 5]),
     ],
     "Encode": [likely.Encode(), likely.Encode(most_categories=2)],
     "FusedClassifier": [
@@ -46,12 +52,25 @@ EXAMPLES = {
         likely.GaussianClassifier(likely.Full(shrinkage=0.1, unbiased=True), priors=BY_LABEL),
         likely.GaussianClassifier(likely.Diagonal(floor=np.float64(1e-6)), priors=np.array([0.5, 0.5])),
     ],
+    "GenerativeClassifier": [
+        likely.GenerativeClassifier(likely.Gaussian()),
+        likely.GenerativeClassifier(likely.Gaussian(likely.Diagonal(shrinkage=0.1)), priors=BY_LABEL),
+    ],
+    "Independent": [
+        likely.Independent([(likely.Gaussian(), [3, 1]), (likely.Laplace(), "rest")]),
+        likely.Independent([(likely.Categorical(), "rest"), (likely.Multinomial(pseudo_count=1), np.array([0, 2]))]),
+        likely.Independent([(likely.Independent([(likely.Laplace(), 0), (likely.Laplace(0.1), [1, 2, 3])]), "rest")]),
+    ],
     "LDA": [likely.LDA(), likely.LDA(1)],
     "LinearRegression": [likely.LinearRegression(), likely.LinearRegression(regularization=0.1)],
     "LogisticRegression": [
         likely.LogisticRegression(0.01),
         likely.LogisticRegression(0.01, likely.ElasticNet(0.3), prior=(0.2, 0.8), priors=[0.5, 0.5]),
         likely.LogisticRegression(0.01, solver=likely.GradientDescent(batch=32), tolerance=0.5),
+    ],
+    "OpenSetClassifier": [
+        likely.OpenSetClassifier(likely.Gaussian(), likely.Gaussian("diagonal")),
+        likely.OpenSetClassifier(likely.Gaussian("diagonal"), likely.Gaussian(), unknown="a"),
     ],
     "Perceptron": [
         likely.Perceptron(keep, max_epochs=4, shuffle=True, random_state=0) for keep in ("average", "pocket", "last")
@@ -83,6 +102,11 @@ pytestmark = [
 everything = pytest.mark.parametrize("model", MODELS, ids=lambda m: str(m).replace("\n", "").replace(" ", "")[:90])
 
 
+def is_discrete(model):
+    parts = [density for density, _ in model.parts] if isinstance(model, likely.Independent) else [model]
+    return any(isinstance(part, (likely.Bernoulli, likely.Categorical, likely.Multinomial)) for part in parts)
+
+
 def is_fuser(model):
     return type(model).__name__.endswith("Fusion")
 
@@ -96,6 +120,8 @@ def rows_for(model, rng, n_classes, framed):
     n = 60
     y = np.array(["a", "b", "ç\n"])[np.arange(n) % n_classes]
     X = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) + np.arange(n)[:, None] % n_classes * [1.0, 0.5, 0.0, 1.0] + 3
+    if is_discrete(model):
+        X = np.rint(np.abs(X)) % 2
     if is_fuser(model):
         return X[:, :3] if n_classes == 2 else np.stack([X[:, :3], X[:, 1:]], axis=1), y
     if is_calibrator(model):

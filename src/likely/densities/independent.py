@@ -122,7 +122,7 @@ class Independent(Density):
                 f"[(Gaussian(), [0, 1]), (Categorical(), [2])], but is {self.parts!r}."
             )
         for i, (density, _) in enumerate(entries):
-            if not (isinstance(density, AdditiveLearner) and hasattr(density, "log_density")):
+            if not isinstance(density, AdditiveLearner) or density.by_class or not hasattr(density, "log_density"):
                 raise IncompatiblePartsError(
                     f"Part {i} of Independent must be a density that learns by adding up, such as Gaussian(), but is "
                     f"{density!r}."

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_fraction
-from likely.blocks import Block, for_each
+from likely.blocks import Block, block_rows, for_each
 from likely.densities.base import Density, check_alike, check_columns, refuse, scored
 from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
 
@@ -134,6 +134,9 @@ class Laplace(Density):
     def scale_(self) -> Floats:
         scale: Floats = self._learned().scale
         return scale
+
+    def _block_rows(self, X: Rows) -> int | None:
+        return block_rows(X) if issparse(X) else None
 
     def _statistic(self) -> Any:
         return held_rows, ()

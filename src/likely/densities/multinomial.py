@@ -13,14 +13,14 @@ from sklearn.utils import check_random_state
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
 from likely._validation import check_penalty, is_count
-from likely.blocks import Block
+from likely.blocks import Block, block_rows
 from likely.densities.base import Density, check_alike, refuse, row_weights, scored
 from likely.exceptions import DegenerateDataError, InvalidParameterError, MissingValuesError
 
 __all__ = ["CountSums", "Multinomial"]
 
-LARGEST = 1e200
-"""A count beyond it may overflow in the sums and log-factorials."""
+LARGEST = np.float64(1e200)
+"""A count beyond it may overflow in the sums and log-factorials. A double, to which narrower counts are widened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,9 @@ class Multinomial(Density):
                 raise InvalidParameterError(f"{name} must be a whole number from 0 to 2**31 - 1, but is {value!r}.")
         drawn = check_random_state(random_state).multinomial(of_each, parameters, n_samples)
         return np.asarray(drawn, dtype=np.float64)
+
+    def _block_rows(self, X: Rows) -> int | None:
+        return block_rows(X) if issparse(X) else None
 
     def _statistic(self) -> Any:
         return count_sums, ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from likely.persistence.checks import Scope
 from likely.persistence.container import RefusedError
-from likely.persistence.kinds import calibration, composed, densities, features, foreign, models
+from likely.persistence.kinds import calibration, columns, composed, densities, features, foreign, generative, models
 from likely.persistence.kinds.kind import Kind
 from likely.persistence.values import Reader, Writer, said
 
@@ -18,9 +18,11 @@ __all__ = ["KINDS", "Kind", "TreeReader", "tree_of"]
 
 KINDS = [
     *densities.KINDS,
+    *columns.KINDS,
     *features.KINDS,
     *calibration.KINDS,
     *models.KINDS,
+    *generative.KINDS,
     *foreign.KINDS,
     *composed.KINDS,
 ]
