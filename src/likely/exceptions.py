@@ -42,6 +42,7 @@ __all__ = [
     "RunError",
     "SourceError",
     "TableError",
+    "quietly",
     "speaking_of",
     "warn_of_degenerate_data",
     "warn_of_no_convergence",
@@ -119,6 +120,19 @@ def speaking_of(whom: str) -> Iterator[None]:
         _whom.reset(said)
 
 
+_unsaid: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unsaid", default=())
+
+
+@contextmanager
+def quietly(*categories: type[Warning]) -> Iterator[None]:
+    """Inside, this library gives no warnings of some categories, in this thread: where they say what is known."""
+    before = _unsaid.set((*_unsaid.get(), *categories))
+    try:
+        yield
+    finally:
+        _unsaid.reset(before)
+
+
 def warn_of_degenerate_data(message: str) -> None:
     """Warn that parameters were floored."""
     _warn_caller(message, DegenerateDataWarning)
@@ -131,6 +145,8 @@ def warn_of_no_convergence(message: str) -> None:
 
 def _warn_caller(message: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called this library, through whichever door it came."""
+    if category in _unsaid.get():
+        return
     frame, level = sys._getframe(1), 2
     # scikit-learn's frames too: its pipelines and searches call models of this library.
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(("likely.", "sklearn.")):

@@ -8,6 +8,7 @@ from likely.models.generative import GenerativeClassifier
 from likely.models.least_squares import LeastSquaresClassifier
 from likely.models.linear_regression import LinearRegression
 from likely.models.logistic import LogisticRegression
+from likely.models.mixture import MixtureClassifier
 from likely.models.open_set import OpenSetClassifier
 from likely.models.perceptron import Perceptron
 from likely.models.pipeline import Pipeline, make_pipeline
@@ -22,6 +23,7 @@ __all__ = [
     "LeastSquaresClassifier",
     "LinearRegression",
     "LogisticRegression",
+    "MixtureClassifier",
     "NearestMeanClassifier",
     "OpenSetClassifier",
     "Perceptron",

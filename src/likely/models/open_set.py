@@ -34,8 +34,10 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     ----------
     density : density, default Gaussian()
         Of each known class: anything with ``fit_source``, ``log_density`` and ``sample``; it is copied.
-    background : density, default GaussianMixture(8, "diagonal")
-        Of what belongs to none of the known classes.
+    background : density, default Gaussian("diagonal")
+        Of what belongs to none of the known classes. Where it learns from rows of known classes it must be broader than
+        each of these, lest it fits them better than their own densities do: so one component is the default. With many
+        rows of the unknown use a mixture, such as ``GaussianMixture(8, "diagonal")``.
     unknown : label, default "unknown"
         The label of "none of these", of the type of the other labels: for whole numbers such as −1.
     priors : sequence in the order of ``classes_`` or mapping {label: prior}, optional
@@ -126,7 +128,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     def _parts(self) -> tuple[Any, Any]:
         """The density of each known class, and that of the unknown."""
         density = Gaussian() if self.density is None else self.density
-        background = _default_background() if self.background is None else self.background
+        background = Gaussian("diagonal") if self.background is None else self.background
         return density, background
 
     def _known(self, labels: Labels) -> tuple[Integers, Labels]:
@@ -160,12 +162,6 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
 
     def __sklearn_tags__(self) -> Any:
         return taking_what(super().__sklearn_tags__(), *self._parts())
-
-
-def _default_background() -> Any:
-    from likely.densities import GaussianMixture
-
-    return GaussianMixture(8, "diagonal")
 
 
 def _is_of_type(label: Labels, labels: Labels) -> bool:

@@ -16,6 +16,7 @@ from likely.models import (
     GaussianClassifier,
     LeastSquaresClassifier,
     LogisticRegression,
+    MixtureClassifier,
     NearestMeanClassifier,
     Perceptron,
     make_pipeline,
@@ -30,6 +31,9 @@ LADDER = (2, 3, 5, 10, 20, 50, 100, 200)
 MOST_QUADRATIC, MOST_FULL = 60, 2000
 """Features that are still expanded by their products, and that still have a full covariance."""
 
+MIXED, LEAST_ROWS, MOST_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
+"""Components of a mixture, rows of the smallest class for each of them, and products that a pass may take."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -42,12 +46,15 @@ class Shape:
     has_missing : bool
     ranks : bool
         Whether columns can be Gaussianised: scikit-learn's transform takes neither weights nor sparse rows below 0.
+    n_smallest : int, optional
+        Rows of the smallest class; by default half of the rows.
     """
 
     n_rows: int
     n_features: int
     has_missing: bool = False
     ranks: bool = True
+    n_smallest: int | None = None
 
     @property
     def components(self) -> list[int]:
@@ -97,6 +104,34 @@ def _gaussians(shape: Shape) -> list[Candidate]:
         for covariance, model in models.items()
         if covariance.endswith("diagonal") or shape.n_features <= MOST_FULL or "PCA" in said
     ]
+
+
+def _mixtures(shape: Shape) -> list[Candidate]:
+    """Mixtures by shape, each size grown from the last; the floor is felt, lest components follow single rows."""
+    options: dict[str, dict[str, Any]] = {"full": {}, "tied": {"tied": True}, "diagonal": {"covariance": "diagonal"}}
+    raw = [_raw()] if shape.n_features <= MOST_FULL else []
+    return [
+        _candidate(
+            "mixture",
+            [*steps, MixtureClassifier(k, floor=0.01, **option)],
+            shape,
+            features=said,
+            covariance=covariance,
+            components=k,
+        )
+        for said, steps in [*raw, *_projected(shape, standardised=True)[1:2]]
+        for covariance, option in options.items()
+        for k in _sizes(shape, steps, covariance)
+    ]
+
+
+def _sizes(shape: Shape, steps: list[Any], covariance: str) -> list[int]:
+    """Components that the smallest class has rows for, and a pass over the rows time; one shares with nobody."""
+    d = int(steps[-1].n_components) if steps else shape.n_features
+    each = shape.n_rows * (d if covariance == "diagonal" else d**2)
+    rows = shape.n_rows // 2 if shape.n_smallest is None else shape.n_smallest
+    larger = [k for k in MIXED[1:] if k * LEAST_ROWS <= rows and k * each <= MOST_PRODUCTS]
+    return larger if covariance == "tied" else [MIXED[0], *larger]
 
 
 def _nearest_means(shape: Shape) -> list[Candidate]:
@@ -184,6 +219,7 @@ def _perceptrons(shape: Shape) -> list[Candidate]:
 
 FAMILIES: dict[str, Callable[[Shape], list[Candidate]]] = {
     "gaussian": _gaussians,
+    "mixture": _mixtures,
     "nearest-mean": _nearest_means,
     "logistic": _logistics,
     "quadratic-logistic": _quadratic_logistics,

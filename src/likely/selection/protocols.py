@@ -42,7 +42,8 @@ class Protocol:
         """What the grids of candidates depend on; other rows will be scored too."""
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
         ranks = rows.weight is None and not hasattr(rows.numbers, "tocsr")
-        return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing, ranks)
+        smallest = int(np.bincount(encode_labels(rows.y)[1]).min()) * self.n_training // len(rows.y)
+        return Shape(self.n_training, int(rows.numbers.shape[1]), has_missing, ranks, smallest)
 
     def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         """Scores of the judged rows by models that have not seen them; the share done is told on the way."""

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.models import GenerativeClassifier, OpenSetClassifier
+from likely.models import GenerativeClassifier, MixtureClassifier, OpenSetClassifier
 from likely.persistence.checks import (
     Check,
     Scope,
     classes,
+    count,
+    either,
+    flag,
     label,
     listed,
+    mapped,
     names,
     none_or,
+    number,
+    numbers,
+    option,
     part,
     priors,
+    seed,
     size,
     weights_of,
 )
 from likely.persistence.container import RefusedError
+from likely.persistence.kinds.densities import shape
 from likely.persistence.kinds.kind import Kind
 from likely.persistence.values import said
 
@@ -47,17 +56,39 @@ def _check_unknown(model: OpenSetClassifier, scope: Scope) -> None:
         raise RefusedError(f"classes_ must end with the unknown class, but end with {said(model.classes_[-1])}")
 
 
-def _learned(labels: Check) -> dict[str, Check]:
+def _learned(labels: Check, density: Check = _fitted_density) -> dict[str, Check]:
     return {
         "n_features_in_": size("d"),
         "feature_names_in_": names("d"),
         "classes_": labels,
-        "densities_": listed(_fitted_density, types=(list,)),
+        "densities_": listed(density, types=(list,)),
         "_shares": weights_of("k"),
     }
 
 
+_start = either(
+    part("LBG", "KMeansStart", "RandomStart", "GaussianMixture"), option("lbg", "kmeans", "random"), numbers(2)
+)
+_floor = either(part("AbsoluteFloor"), number(0, 1))
+_components = either(mapped(label, count(1)), count(1), option("bic"), numbers(1))
+
 KINDS = [
+    Kind(
+        MixtureClassifier,
+        {
+            "n_components": _components,
+            "covariance": shape,
+            "tied": flag,
+            "init": _start,
+            "floor": _floor,
+            "relevance": none_or(number(0)),
+            "random_state": seed,
+            "priors": priors(),
+        },
+        {**_learned(classes(), part("GaussianMixture", d="d")), "background_": none_or(part("GaussianMixture", d="d"))},
+        mark="densities_",
+        rule=_check_number,
+    ),
     Kind(
         GenerativeClassifier,
         {"density": _density, "priors": priors()},

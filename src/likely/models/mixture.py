@@ -1,0 +1,285 @@
+"""Classifiers whose classes are mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from likely._typing import Floats, Integers, Labels
+from likely._validation import check_penalty, check_two, is_count
+from likely.blocks import Block, Source, class_source, without_classes
+from likely.densities import LBG, AbsoluteFloor, GaussianMixture
+from likely.densities.mixtures.floors import FLOOR
+from likely.exceptions import (
+    DegenerateDataWarning,
+    InvalidParameterError,
+    NotConvergedWarning,
+    quietly,
+    speaking_of,
+)
+from likely.models.generative import DensitiesByClass, weights_by_class
+
+__all__ = ["MixtureClassifier"]
+
+SIZES = (1, 2, 4, 8, 16, 32)
+"""Numbers of components that BIC chooses from, as far as a class has rows for them."""
+
+LEAST_ROWS = 10
+"""Rows for each component that a class must have for that many to be tried."""
+
+_SHARED = ("n_features_in_", "feature_names_in_")
+"""What the models of a path know of the columns."""
+
+
+class MixtureClassifier(DensitiesByClass):
+    """Classes that are mixtures of Gaussians: of several clusters each, or of a shape that no Gaussian has.
+
+    One component for each class makes it :class:`GaussianClassifier`. It returns true log densities, log p(x given
+    class). With more components it can follow any class, and with too many the sample: choose their number by BIC, or
+    by cost (:func:`likely.compare`). Missing values are integrated out, in fitting and in scoring.
+
+    Parameters
+    ----------
+    n_components : int, mapping {label: int}, sequence of int in class order, or "bic", default 2
+        Components of each class. With "bic" each class has as many of 1, 2, 4, …, 32 as its Bayes' information
+        criterion is least for, of those that it has ten rows for each component for.
+    covariance : {"full", "diagonal", "spherical"}, default "full"
+        The shape of the components' covariances.
+    tied : bool, default False
+        Whether the components of a class share one covariance.
+    init : {"lbg", "kmeans", "random"} or start, default "lbg"
+        Where EM begins, as for :class:`likely.GaussianMixture`; BIC chooses among mixtures grown by "lbg".
+    floor : float or AbsoluteFloor, default 1e-6
+        Least variance in any direction, relative to the variances of the class's columns, or in the units of the data.
+        That components are at the floor is told by a warning, unless the floor is higher than the default: a high one
+        is meant to be felt.
+    relevance : float, optional
+        For classes of few rows: a background mixture is fitted to all rows, and each class is the background with its
+        means moved towards the class's rows, where so many rows weigh as much as the background
+        (:meth:`likely.GaussianMixture.adapt`). All classes then have the same number of components.
+    random_state : int, RandomState or None
+        For starts that draw lots.
+    priors : sequence in class order or mapping {label: prior}, optional
+        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
+        not depend on them.
+
+    Attributes
+    ----------
+    classes_ : array of labels of shape (n_classes,)
+    mixtures_ : list of GaussianMixture
+        In class order.
+    n_components_ : array of int of shape (n_classes,)
+    background_ : GaussianMixture or None
+        The mixture of all rows, with ``relevance``.
+    training_priors_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[-3.0], [-2.9], [-3.2], [3.0], [2.9], [3.2], [0.0], [0.1], [-0.1]])
+    >>> y = ["outer"] * 6 + ["inner"] * 3
+    >>> model = MixtureClassifier({"inner": 1, "outer": 2}).fit(X, y)
+    >>> model.predict([[-2.8], [0.2], [2.5]])
+    array(['outer', 'inner', 'outer'], dtype='<U5')
+    >>> model.n_components_
+    array([1, 2])
+    """
+
+    path_parameter: ClassVar[str] = "n_components"
+    """What ``path`` goes along."""
+
+    background_: GaussianMixture | None
+
+    def __init__(
+        self,
+        n_components: Any = 2,
+        covariance: Any = "full",
+        tied: bool = False,
+        init: Any = "lbg",
+        floor: Any = FLOOR,
+        relevance: float | None = None,
+        random_state: Any = None,
+        priors: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.tied = tied
+        self.init = init
+        self.floor = floor
+        self.relevance = relevance
+        self.random_state = random_state
+        self.priors = priors
+
+    @property
+    def mixtures_(self) -> list[GaussianMixture]:
+        return self.densities_
+
+    @property
+    def n_components_(self) -> Integers:
+        return np.array([mixture.n_components for mixture in self.mixtures_], dtype=np.intp)
+
+    def path(self, X: Any, y: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the model for several numbers of components, in the order given.
+
+        Each is what a fit with that number gives. With ``init="lbg"`` they are grown from each other, so that all take
+        little longer than the largest. The model itself is not changed.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        y : array of labels of shape (n,)
+        sizes : iterable of int
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        list of MixtureClassifier
+        """
+        base: Self = clone(self)
+        return base._path(base._source(X, y, sample_weight), sizes)
+
+    def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
+        """The same from the rows of a source."""
+        base: Self = clone(self)
+        return base._path(base._opened(source), sizes)
+
+    def _path(self, source: Source, sizes: Iterable[int]) -> list[Self]:
+        models = [clone(self).set_params(n_components=_checked_size(size)) for size in sizes]
+        weights = self._weighed(source)
+        columns = {name: value for name, value in vars(self).items() if name in _SHARED}
+        if self.relevance is None:
+            grown = self._by_class(source, lambda rows: self._grown(rows, models))
+            found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
+        else:
+            with self._speaking_of("The background"):
+                backgrounds = self._grown(without_classes(source), models)
+            found = [(self._adapted(background, source), background) for background in backgrounds]
+        for model, (mixtures, background) in zip(models, found, strict=True):
+            model.__dict__.update(columns, background_=background)
+            model._keep(self._classes(source), mixtures, weights / weights.sum())
+        return models
+
+    def _learn(self, source: Source) -> None:
+        weights = self._weighed(source)
+        sizes = self._sizes(self._classes(source))
+        self.background_ = None
+        if self.relevance is None:
+            left = iter(sizes)
+            mixtures = self._by_class(source, lambda rows: self._mixture(rows, next(left)))
+        else:
+            with self._speaking_of("The background"):
+                self.background_ = self._mixture(without_classes(source), self._common_size())
+            mixtures = self._adapted(self.background_, source)
+        self._keep(self._classes(source), mixtures, weights / weights.sum())
+
+    def _weighed(self, source: Source) -> Floats:
+        """What the classes weigh, once classes and options are such as to go on."""
+        check_two(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
+        if self.relevance is not None:
+            check_penalty("relevance", self.relevance, self._name())
+        return weights_by_class(source)
+
+    def _classes(self, source: Source) -> Labels:
+        assert source.classes is not None
+        return source.classes
+
+    def _by_class(self, source: Source, of: Any) -> list[Any]:
+        """A function of each class's rows; what it says names the class."""
+        found = []
+        for code, label in enumerate(self._classes(source).tolist()):
+            with self._speaking_of(f"Class {label!r}"):
+                found.append(of(class_source(source, code)))
+        return found
+
+    @contextmanager
+    def _speaking_of(self, whom: str) -> Iterator[None]:
+        """Messages name whom they are about; a floor that is meant to be felt is not told of."""
+        is_meant = isinstance(self.floor, AbsoluteFloor) or (isinstance(self.floor, float) and self.floor > FLOOR)
+        with speaking_of(whom), quietly(*([DegenerateDataWarning] if is_meant else [])):
+            yield
+
+    def _adapted(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
+        relevance = 16.0 if self.relevance is None else self.relevance
+        return self._by_class(source, lambda rows: background.adapt_source(rows, relevance))
+
+    def _grown(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
+        """Mixtures as large as those of some models; grown from each other where a fit would grow them too."""
+        sizes = [model.n_components for model in models]
+        if sizes and (self.init == "lbg" if isinstance(self.init, str) else isinstance(self.init, LBG)):
+            return self._empty(max(sizes)).path_source(rows, sizes)
+        return [self._fitted(size, rows) for size in sizes]
+
+    def _mixture(self, rows: Source, size: Any) -> GaussianMixture:
+        """A mixture of so many components, or of as many as BIC is least for."""
+        return self._fitted(self._least_bic(rows) if size == "bic" else size, rows)
+
+    def _fitted(self, size: int, rows: Source) -> GaussianMixture:
+        fitted: GaussianMixture = self._empty(size).fit_source(rows)
+        return fitted
+
+    def _least_bic(self, rows: Source) -> int:
+        """The size whose mixture, grown by splitting, has the least BIC."""
+        count, weight = rows.reduce(_rows_and_weight)
+        singular = self.covariance == "full" and not self.tied
+        least = max(LEAST_ROWS, rows.n_features + 1 if singular else 0)
+        sizes = [size for size in SIZES if size == 1 or size * least <= count]
+        init = self.init if isinstance(self.init, LBG) else "lbg"
+        with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+            mixtures = self._empty(1).set_params(init=init).path_source(rows, sizes)
+        # The last entry of the history is the mean log-likelihood of the mixture as it is.
+        bics = [each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures]
+        return sizes[int(np.argmin(bics))]
+
+    def _empty(self, size: int) -> GaussianMixture:
+        return GaussianMixture(
+            size, self.covariance, self.tied, self.init, floor=self.floor, random_state=self.random_state
+        )
+
+    def _sizes(self, classes: Labels) -> list[Any]:
+        """Components of each class, or "bic" in their place."""
+        given, labels = self.n_components, classes.tolist()
+        if isinstance(given, str) or not np.iterable(given):
+            return [given if isinstance(given, str) and given == "bic" else _checked_size(given)] * len(labels)
+        if isinstance(given, Mapping) and set(given) != set(labels):
+            raise InvalidParameterError(
+                f"n_components of MixtureClassifier must name all of the classes {labels}, but names {list(given)}."
+            )
+        each: list[Any] = [given[label] for label in labels] if isinstance(given, Mapping) else list(given)
+        if len(each) != len(labels):
+            raise InvalidParameterError(
+                f"n_components of MixtureClassifier must be one number for each of {len(labels)} classes, but are "
+                f"{len(each)}."
+            )
+        return [_checked_size(size) for size in each]
+
+    def _common_size(self) -> Any:
+        if not (isinstance(self.n_components, str) or is_count(self.n_components, 1, 2**20)):
+            raise InvalidParameterError(
+                "With relevance all classes have the components of one background: n_components must be one number or "
+                f"'bic', but is {self.n_components!r}."
+            )
+        return self.n_components
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.relevance is None
+        return tags
+
+
+def _rows_and_weight(block: Block) -> Floats:
+    n = len(block)
+    return np.array([n, n if block.weight is None else block.weight.sum()], dtype=np.float64)
+
+
+def _checked_size(size: Any) -> int:
+    if not is_count(size, 1, 2**20):
+        raise InvalidParameterError(
+            "n_components of MixtureClassifier must be a whole number >= 1, one for each class, or 'bic', but is "
+            f"{size!r}."
+        )
+    return int(size)
