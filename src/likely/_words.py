@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["number", "printable", "shortened"]
+__all__ = ["counted", "number", "printable", "shortened"]
 
 
 _JOINERS = "\u200c\u200d"
@@ -27,6 +27,17 @@ def printable(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """The beginning of a text that is too long."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def counted(n: int, what: str) -> str:
+    """So many of something.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def number(value: float) -> str:

@@ -20,6 +20,11 @@ ESTIMATORS = [
     likely.QuadraticFeatures(),
     likely.QuadraticFeatures(kernel=True),
     likely.RadialFeatures(n_centers=3),
+    likely.KMeans(3),
+    *(likely.GaussianMixture(2, shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)),
+    likely.GaussianMixture(2, init="kmeans", assignments="hard"),
+    likely.GaussianMixture(2, init="random", floor=likely.AbsoluteFloor(0.01)),
+    likely.Mixture(likely.Laplace(), 2),
     likely.Gaussian(),
     likely.Gaussian("diagonal"),
     likely.Laplace(),
@@ -64,6 +69,9 @@ def expected_failures(estimator):
         checks = ["estimator_sparse_array", "estimator_sparse_matrix", "classifiers_one_label", "classifiers_classes"]
         checks += ["decision_proba_consistency", "classifiers_train"]
         return {f"check_{check}": reason for check in checks}
+    if isinstance(estimator, likely.Mixture):
+        reason = "rows are dealt out by lot to begin with, and repeated rows are dealt out one by one"
+        return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if not isinstance(estimator, likely.Pipeline):
         return {}
     reason = "a pipeline's steps are parameters, and scikit-learn's pipeline fits them in place"

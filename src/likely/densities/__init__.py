@@ -8,7 +8,17 @@ from likely.densities.gathering import class_moments, joint_moments, moments
 from likely.densities.gaussian import Gaussian, Gaussians
 from likely.densities.independent import Independent
 from likely.densities.laplace import Laplace
-from likely.densities.mixtures import LBG, AbsoluteFloor, GaussianMixture, KMeans, KMeansStart, RandomStart
+from likely.densities.mixtures import (
+    LBG,
+    AbsoluteFloor,
+    GaussianMixture,
+    KMeans,
+    KMeansStart,
+    Mixture,
+    MixtureChoice,
+    RandomStart,
+    choose_mixture,
+)
 from likely.densities.multinomial import Multinomial
 
 __all__ = [
@@ -27,9 +37,12 @@ __all__ = [
     "KMeans",
     "KMeansStart",
     "Laplace",
+    "Mixture",
+    "MixtureChoice",
     "Multinomial",
     "RandomStart",
     "Spherical",
+    "choose_mixture",
     "class_moments",
     "joint_moments",
     "moments",

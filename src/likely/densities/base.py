@@ -105,7 +105,9 @@ def refuse(
 
 
 def check_columns(whom: str, column_weights: Floats) -> None:
-    """Refuse a column of which nothing is known."""
+    """Refuse a column of which nothing is known, or whose weights overflow."""
+    if not np.isfinite(column_weights).all():
+        raise InvalidDataError(f"The weights of rows that {whom} learns from are too large to be summed. Scale them.")
     empty = np.flatnonzero(~(column_weights > 0))
     if len(empty):
         raise DegenerateDataError(

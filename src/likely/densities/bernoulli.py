@@ -46,7 +46,8 @@ class BinaryCounts:
 
     def __add__(self, other: BinaryCounts) -> BinaryCounts:
         check_alike(self, other)
-        return BinaryCounts(self.zeros + other.zeros, self.ones + other.ones)
+        with np.errstate(over="ignore"):
+            return BinaryCounts(self.zeros + other.zeros, self.ones + other.ones)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,8 @@ class Bernoulli(Density):
 
     def _estimate(self, statistics: BinaryCounts) -> BinaryColumns:
         check_penalty("pseudo_count", self.pseudo_count, "Bernoulli")
-        weights = statistics.zeros + statistics.ones + 2 * self.pseudo_count
+        with np.errstate(over="ignore"):
+            weights = statistics.zeros + statistics.ones + 2 * self.pseudo_count
         check_columns("Bernoulli", weights)
         return BinaryColumns(
             (statistics.zeros + self.pseudo_count) / weights, (statistics.ones + self.pseudo_count) / weights

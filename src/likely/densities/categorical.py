@@ -69,7 +69,8 @@ class CategoryCounts:
     def __add__(self, other: CategoryCounts) -> CategoryCounts:
         check_alike(self, other)
         widths = np.maximum(self.widths, other.widths)
-        return CategoryCounts(widths, self.widened(widths) + other.widened(widths))
+        with np.errstate(over="ignore"):
+            return CategoryCounts(widths, self.widened(widths) + other.widened(widths))
 
     def widened(self, widths: Integers) -> Floats:
         """The counts with room for more categories."""
@@ -160,7 +161,8 @@ class Categorical(Density):
         check_penalty("pseudo_count", self.pseudo_count, "Categorical")
         widths = self._widths(statistics)
         counts = statistics.widened(widths + 1)
-        weights = np.add.reduceat(counts, _starts(widths + 1)) + self.pseudo_count * widths
+        with np.errstate(over="ignore"):
+            weights = np.add.reduceat(counts, _starts(widths + 1)) + self.pseudo_count * widths
         check_columns("Categorical", weights)
         probabilities = (counts + self.pseudo_count) / np.repeat(weights, widths + 1)
         if self.n_categories is not None:

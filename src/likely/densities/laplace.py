@@ -214,10 +214,11 @@ def _sparse_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Float
 def _median(values: Floats, weights: Floats) -> tuple[float, float, float]:
     """The weighted median, the mean absolute deviation from it, and the weight."""
     order = np.argsort(values)
-    reached = np.cumsum(weights[order])
+    with np.errstate(over="ignore"):
+        reached = np.cumsum(weights[order])
     total = float(reached[-1]) if len(reached) else 0.0
-    if total == 0:
-        return 0.0, 0.0, 0.0
+    if not 0 < total < np.inf:
+        return 0.0, 0.0, total
     low = values[order[np.searchsorted(reached, (0.5 - TIE) * total)]]
     high = values[order[np.searchsorted(reached, (0.5 + TIE) * total, side="right")]]
     median = 0.5 * low + 0.5 * high

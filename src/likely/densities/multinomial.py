@@ -15,12 +15,14 @@ from likely._typing import Floats, Rows
 from likely._validation import check_penalty, is_count
 from likely.blocks import Block, block_rows
 from likely.densities.base import Density, check_alike, refuse, row_weights, scored
-from likely.exceptions import DegenerateDataError, InvalidParameterError, MissingValuesError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
 
 __all__ = ["CountSums", "Multinomial"]
 
 LARGEST = np.float64(1e200)
 """A count beyond it may overflow in the sums and log-factorials. A double, to which narrower counts are widened."""
+
+MOST_DRAWS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +51,15 @@ class CountSums:
         """The sums of no rows."""
         return cls(0.0, np.zeros(n_features))
 
+    def mean_total(self) -> int:
+        """Mean total of a row, rounded; no more than what is just too large to be drawn."""
+        mean = self.counts.sum() / self.weight if self.weight else 0.0
+        return round(float(min(mean, MOST_DRAWS + 1)))
+
     def __add__(self, other: CountSums) -> CountSums:
         check_alike(self, other)
-        return CountSums(self.weight + other.weight, self.counts + other.counts)
+        with np.errstate(over="ignore"):
+            return CountSums(self.weight + other.weight, self.counts + other.counts)
 
 
 class Multinomial(Density):
@@ -86,11 +94,10 @@ class Multinomial(Density):
     --------
     Six heads and four tails, from a fair coin:
 
+    >>> import numpy as np
     >>> coin = Multinomial().fit([[1, 1]])
-    >>> coin.log_density([[6, 4]])
-    array([-1.58443639])
-    >>> float(np.exp(-1.58443639).round(3))
-    0.205
+    >>> np.exp(coin.log_density([[6, 4]])).round(3)
+    array([0.205])
     """
 
     def __init__(self, pseudo_count: float = 0.0) -> None:
@@ -112,11 +119,10 @@ class Multinomial(Density):
             Of each row; by default the mean total of the rows learned from, rounded.
         """
         parameters = self._learned()
-        mean = self.statistics_.counts.sum() / self.statistics_.weight
-        of_each = int(np.rint(mean)) if total is None else total
+        of_each = self.statistics_.mean_total() if total is None else total
         for name, value in (("n_samples", n_samples), ("total", of_each)):
-            if not is_count(value, 0, 2**31 - 1):
-                raise InvalidParameterError(f"{name} must be a whole number from 0 to 2**31 - 1, but is {value!r}.")
+            if not is_count(value, 0, MOST_DRAWS):
+                raise InvalidParameterError(f"{name} must be a whole number from 0 to {MOST_DRAWS}, but is {value!r}.")
         drawn = check_random_state(random_state).multinomial(of_each, parameters, n_samples)
         return np.asarray(drawn, dtype=np.float64)
 
@@ -128,13 +134,19 @@ class Multinomial(Density):
 
     def _estimate(self, statistics: CountSums) -> Floats:
         check_penalty("pseudo_count", self.pseudo_count, "Multinomial")
-        counts = statistics.counts + self.pseudo_count
-        if not counts.sum() > 0:
+        with np.errstate(over="ignore"):
+            counts = statistics.counts + self.pseudo_count
+            total = counts.sum()
+        if not np.isfinite(total):
+            raise InvalidDataError(
+                "Weighted counts are too large to be summed. Scale the weights, or the counts, down."
+            )
+        if not total > 0:
             raise DegenerateDataError(
                 "Multinomial knows no counts: all are 0, or of no weight. Learn from rows that count something, or "
                 "give a pseudo_count."
             )
-        return np.asarray(counts / counts.sum())
+        return np.asarray(counts / total)
 
     def _log_density(self, parameters: Floats, X: Rows) -> Floats:
         if not issparse(X):
@@ -156,7 +168,8 @@ def count_sums(block: Block) -> CountSums:
     _check_counts(block)
     w = row_weights(block)
     X = block.X if issparse(block.X) else dense(block.X)
-    return CountSums(float(w.sum()), np.asarray(X.T @ w, dtype=np.float64))
+    with np.errstate(over="ignore"):
+        return CountSums(float(w.sum()), np.asarray(X.T @ w, dtype=np.float64))
 
 
 def _log_probability(X: Any, probabilities: Floats) -> Floats:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.cluster import KMeans
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 
-from likely._numerics import dense
 from likely._typing import Floats
 from likely._validation import is_count
 from likely.blocks import Block, Source
+from likely.densities.mixtures.centroids import clustered
+from likely.densities.mixtures.sample import SAMPLE_ROWS, Sample, sampled
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features.expansion import Expansion, finite
 
 __all__ = ["RadialFeatures"]
-
-SAMPLE_ROWS, MOST_PASSES = 2**14, 100
-"""Most rows that k-means learns from, and most passes over them: bumps overlap, so where exactly their centres lie
-matters little, and rows without clusters would keep k-means going for hundreds of passes."""
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, spread evenly, whatever period the rows have."""
 
 LOST = 2.0**20
 """Squared lengths, in widths, from which on squared distances are not made of them: rounding would change the outputs
@@ -95,7 +87,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     def _learn(self, source: Source) -> None:
         self._check_parameters()
         if self.centers is None:
-            self.centers_ = self._cluster(source.reduce(_sampled))
+            self.centers_ = self._cluster(source.reduce(_finite_sample))
         else:
             self.centers_ = _checked_centres(self.centers, source.n_features)
         self.width_ = _spacing(self.centers_) if self.width is None else float(self.width)
@@ -112,18 +104,17 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
                 f"width of RadialFeatures must be a finite number > 0, or None, but is {self.width!r}."
             )
 
-    def _cluster(self, sample: _Sample) -> Floats:
+    def _cluster(self, sample: Sample) -> Floats:
         """K-means of a sample, in which equal rows are added up, about its mean."""
-        rows, first = np.unique(sample.rows, axis=0, return_inverse=True)
+        rows, weight = sample.distinct()
         if len(rows) < self.n_centers:
             raise DegenerateDataError(
                 f"RadialFeatures looks for {self.n_centers} centres, but X has only {len(rows)} different rows "
                 f"(n_samples={len(sample.rows)}). Set n_centers to that many or fewer."
             )
         mean = rows.mean(axis=0)
-        found = KMeans(self.n_centers, max_iter=MOST_PASSES, random_state=self.random_state)
-        found.fit(rows - mean, sample_weight=np.bincount(first.ravel(), sample.weight))
-        return np.asarray(found.cluster_centers_ + mean)
+        random = check_random_state(self.random_state)
+        return np.asarray(mean + clustered(rows - mean, weight, self.n_centers, random))
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -180,30 +171,7 @@ def _spacing(centres: Floats) -> float:
     return spacing
 
 
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """Some rows of many: those whose places come first in an order that is fixed and even."""
-
-    order: Any
-    rows: Floats
-    weight: Floats
-
-    def __add__(self, other: _Sample) -> _Sample:
-        order = np.concatenate([self.order, other.order])
-        rows = np.concatenate([self.rows, other.rows])
-        return _Sample(order, rows, np.concatenate([self.weight, other.weight])).cut()
-
-    def cut(self) -> _Sample:
-        """The first of these rows, as many as are wanted in all."""
-        if len(self.order) <= SAMPLE_ROWS:
-            return self
-        first = np.argpartition(self.order, SAMPLE_ROWS)[:SAMPLE_ROWS]
-        return _Sample(self.order[first], self.rows[first], self.weight[first])
-
-
-def _sampled(block: Block) -> _Sample:
-    """A block's rows, finite and dense, each with its place in the order."""
-    n = finite(block)
-    places = np.arange(n) if block.positions is None else np.asarray(block.positions)
-    weight = np.ones(n) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-    return _Sample(places.astype(np.uint64) * GOLDEN, dense(block.X), weight).cut()
+def _finite_sample(block: Block) -> Sample:
+    """Some of a block's rows, all of which must be finite."""
+    finite(block)
+    return sampled(block)

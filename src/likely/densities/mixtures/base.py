@@ -62,10 +62,6 @@ class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
         mixed = self._mixed()
         return mixed.responsibilities(check_rows(self, X))
 
-    def predict_proba(self, X: Any) -> Floats:
-        """The same as ``responsibilities``, by scikit-learn's name."""
-        return self.responsibilities(X)
-
     def predict(self, X: Any) -> Integers:
         """The likeliest component of each row, the first of equals."""
         mixed = self._mixed()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.cluster import kmeans_plusplus
 
 from likely._numerics import dense, scratch
@@ -13,13 +14,13 @@ from likely._typing import Floats
 from likely.blocks import ArraySource, Block
 from likely.densities.factors import DiagonalCovariances
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import Sums, climb
+from likely.densities.mixtures.em import Expectation, Sums, climb
 from likely.densities.mixtures.gaussian_family import pieces_of
 from likely.densities.mixtures.mixed import Mixed
 
 __all__ = ["CentroidFamily", "clustered", "spread_out"]
 
-VALUES, MOST_ROWS = 2**19, 2**11
+VALUES, MOST_ROWS = 2**19, 2**13
 MOST_SAMPLE_PASSES = 100
 """Passes over a sample: rows without clusters would keep k-means going for hundreds, and nothing depends on them."""
 
@@ -49,9 +50,7 @@ class CentroidFamily:
         )
 
     def expectation(self, mixed: Mixed) -> CentroidExpectation:
-        means = mixed.components.means - self.origin
-        offsets = -0.5 * np.square(means).sum(axis=1, keepdims=True)
-        return CentroidExpectation(self.origin, np.concatenate([offsets, means], axis=1))
+        return CentroidExpectation(self.origin, mixed.components.means - self.origin)
 
     def sharper(self, expectation: CentroidExpectation, after: Mixed) -> None:
         """None: only means are made of the sums."""
@@ -72,25 +71,45 @@ class CentroidFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class CentroidExpectation:
-    """The centres of a pass, such that Θ(1, z) is −½‖z − c‖² but for ½‖z‖², which is the same for all centres."""
+class CentroidExpectation(Expectation):
+    """The centres of a pass.
+
+    −½‖z − c‖² is z'c − ½‖c‖² but for ½‖z‖², which is the same for all centres and left out. Labels are counted, not
+    multiplied as zeros and ones, which takes a third of the time.
+    """
 
     origin: Floats
-    theta: Floats
+    centres: Floats
 
     def pieces(self, block: Block) -> Iterator[Block]:
-        return pieces_of(block, max(64, min(MOST_ROWS, VALUES // max(self.theta.shape))))
+        return pieces_of(block, max(64, min(MOST_ROWS, VALUES // max(self.centres.shape))))
 
     def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], Floats]]:
+        z, affinities = self._affinities(piece)
+        return np.ascontiguousarray(affinities.T), lambda gamma: np.asarray(gamma @ z[:, :-1])
+
+    def _of_piece(self, piece: Block, hard: bool) -> Sums:
+        if not hard:
+            return super()._of_piece(piece, hard)
+        z, affinities = self._affinities(piece)
+        (n, K), labels = affinities.shape, affinities.argmax(axis=1)
+        weight = np.ones(n) if piece.weight is None else piece.weight
+        members = csr_array((weight, labels, np.arange(n + 1)), shape=(n, K))
+        totals = np.asarray(members.T @ z)
+        logs = float(weight @ affinities[np.arange(n), labels])
+        return Sums(totals[:, -1], totals[:, :-1], logs, float(weight.sum()), n)
+
+    def _affinities(self, piece: Block) -> tuple[Floats, Floats]:
         X = dense(piece.X)
         if np.isnan(X[0]).any():
             raise piece.non_finite()
         n, d = X.shape
-        phi = scratch((d + 1, n), slot=5)
-        phi[0] = 1.0
-        z = np.subtract(X.T, self.origin[:, None], out=phi[1:])
-        log_joint = np.matmul(self.theta, phi, out=scratch((len(self.theta), n), slot=6))
-        return log_joint, lambda gamma: np.asarray(gamma @ z.T)
+        z = scratch((n, d + 1), slot=5)
+        np.subtract(X, self.origin, out=z[:, :d])
+        z[:, d] = 1.0
+        offsets = -0.5 * np.square(self.centres).sum(axis=1)
+        theta = np.vstack([self.centres.T, offsets])
+        return z, np.matmul(z, theta, out=scratch((n, len(self.centres)), slot=6))
 
 
 def clustered(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:

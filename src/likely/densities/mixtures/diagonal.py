@@ -13,12 +13,12 @@ from likely.blocks import Block
 from likely.densities.distances import NEAR
 from likely.densities.factors import DiagonalCovariances
 from likely.densities.gaussian import LOG_2PI, Gaussians
-from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.em import Expectation, Sums
 from likely.densities.mixtures.gaussian_family import GaussianFamily, pieces_of
 from likely.densities.mixtures.mixed import Mixed
 from likely.statistics import DiagonalMoments
 
-__all__ = ["DiagonalFamily"]
+__all__ = ["DiagonalFamily", "DiagonalSums"]
 
 VALUES, MOST_ROWS = 2**19, 2**11
 """Values and rows of squares held at once."""
@@ -45,6 +45,7 @@ class DiagonalFamily(GaussianFamily):
     case, so that every column has a weight of its own.
     """
 
+    resolved = 1e-24
     scale: Floats
     variances: Floats
     spherical: bool
@@ -92,7 +93,8 @@ class DiagonalFamily(GaussianFamily):
         means = np.where(present > 0, self.origin + (references + step) * self.scale, gaussians.means)
         covariances = self._pooled(scatter, present) * self.scale**2
         known = self._pooled(present, np.ones_like(present)) > 0
-        covariances = np.where(known, covariances, gaussians.covariances.array())
+        before_it = gaussians.covariances.array() if self.tied else gaussians.broadcast_covariances()
+        covariances = np.where(known, covariances, before_it)
         return self.finished(sums.weights / sums.weights.sum(), means, covariances)
 
     def _pooled(self, values: Floats, weights: Floats) -> Floats:
@@ -130,9 +132,16 @@ class DiagonalSums:
     def __add__(self, other: DiagonalSums) -> DiagonalSums:
         return DiagonalSums(self.array + other.array, self.references)
 
+    def about_origin(self, weights: Floats) -> DiagonalSums:
+        """The same about the origin; every column has a weight of its own."""
+        present, first, second = np.split(self.array, 3, axis=1)
+        c = self.references
+        array = np.concatenate([present, first + present * c, second + (2 * first + present * c) * c], axis=1)
+        return DiagonalSums(array, np.zeros_like(c))
+
 
 @dataclass(frozen=True, eq=False)
-class DiagonalExpectation:
+class DiagonalExpectation(Expectation):
     """The parameters of a pass: components near the origin by one product, the others one at a time."""
 
     log_weights: Floats

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,16 +65,29 @@ class Sums:
         return self.weights * (self.rows / self.weight)
 
 
-class Expectation(Protocol):
+class Expectation(ABC):
     """The parameters of a pass, prepared once and sent to where the rows are."""
 
+    @abstractmethod
     def pieces(self, block: Block) -> Iterator[Block]:
         """The block in pieces as small as the arithmetic likes them."""
-        ...
 
+    @abstractmethod
     def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], Any]]:
         """Log of weight times density, (n_components, n), and what makes sums of responsibilities of that shape."""
-        ...
+
+    def sums(self, block: Block, hard: bool) -> Sums:
+        """The sums of a block's rows, each shared out among the components by its responsibilities."""
+        return reduce(add, (self._of_piece(piece, hard) for piece in self.pieces(block)))
+
+    def _of_piece(self, piece: Block, hard: bool) -> Sums:
+        gamma, gather = self.open(piece)
+        logs = assign_hard(gamma) if hard else assign_soft(gamma)
+        n, weight = len(logs), piece.weight
+        if weight is None:
+            return Sums(gamma.sum(axis=1), gather(gamma), float(logs.sum()), float(n), n)
+        gamma *= weight
+        return Sums(gamma.sum(axis=1), gather(gamma), float(logs @ weight), float(weight.sum()), n)
 
 
 class Family(Protocol):
@@ -82,7 +98,7 @@ class Family(Protocol):
         """Rows that a component must answer for lest it has collapsed."""
         ...
 
-    def expectation(self, mixed: Mixed) -> Any:
+    def expectation(self, mixed: Mixed) -> Expectation:
         """The parameters as a pass needs them."""
         ...
 
@@ -178,21 +194,8 @@ def _collapsed(sums: Sums, family: Family, restarts: int) -> int | None:
 
 
 def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:
-    """The sums of a block's rows, each shared out among the components by its responsibilities."""
-    total: Sums | None = None
-    for piece in expectation.pieces(block):
-        log_joint, gather = expectation.open(piece)
-        logs = assign_hard(log_joint) if hard else assign_soft(log_joint)
-        n, weight = len(logs), piece.weight
-        if weight is not None:
-            log_joint *= weight
-            logs *= weight
-        sums = Sums(
-            log_joint.sum(axis=1), gather(log_joint), float(logs.sum()), n if weight is None else float(weight.sum()), n
-        )
-        total = sums if total is None else total + sums
-    assert total is not None
-    return total
+    """The sums of a block, wherever it is."""
+    return expectation.sums(block, hard)
 
 
 def assign_soft(log_joint: Floats) -> Floats:

@@ -39,10 +39,15 @@ class AbsoluteFloor(BaseEstimator):  # type: ignore[misc]
         self.value = value
 
 
-def least_variances(floor: Any, whole: DiagonalMoments) -> Floats:
+def least_variances(floor: Any, whole: DiagonalMoments, resolved: float) -> Floats:
     """The least variance of each column: a share of its own over all rows, or the same for all.
 
     A column that is constant has none; it is given its mean square, or 1, as everywhere in the library.
+
+    Parameters
+    ----------
+    resolved : float
+        The least share that can be told from none.
     """
     if isinstance(floor, AbsoluteFloor):
         _check("value of AbsoluteFloor", floor.value, np.inf)
@@ -51,9 +56,7 @@ def least_variances(floor: Any, whole: DiagonalMoments) -> Floats:
     variances = whole.variances()
     constant = is_rounding(variances, np.sqrt(whole.mean**2 + variances))
     scale = np.where(constant, whole.mean**2, variances)
-    # Below this no sum in double precision can tell a variance from none.
-    share = max(float(floor), whole.n_features * float(np.finfo(np.float64).eps))
-    return np.asarray(share * np.where(scale > 0, scale, 1.0))
+    return np.asarray(max(float(floor), resolved) * np.where(scale > 0, scale, 1.0))
 
 
 def _check(name: str, value: Any, most: float) -> None:

@@ -17,12 +17,12 @@ from likely.densities.distances import NEAR
 from likely.densities.factors import FullCovariances, inverse_factor
 from likely.densities.gaussian import LOG_2PI, Gaussians
 from likely.densities.missing import completed
-from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.em import Expectation, Sums
 from likely.densities.mixtures.gaussian_family import GaussianFamily, pieces_of
 from likely.densities.mixtures.mixed import Mixed
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FullFamily"]
+__all__ = ["FullFamily", "FullSums"]
 
 MOST_EXPANDED, VALUES, MOST_ROWS = 128, 2**19, 2**11
 """Columns that are expanded into their products, and values and rows of such products held at once."""
@@ -45,6 +45,7 @@ class FullFamily(GaussianFamily):
     estimated from are Σ γ φ. So a pass is two matrix products, φ'Θ and γφ'.
     """
 
+    resolved = 1e-12
     L: Floats
 
     @classmethod
@@ -111,7 +112,7 @@ class FullFamily(GaussianFamily):
         if empty.any():
             means[empty] = before.components.means[empty]
             if not self.tied:
-                covariances[empty] = before.components.covariances.array()[empty]
+                covariances[empty] = before.components.broadcast_covariances()[empty]
         return self.finished(weights, means, covariances)
 
     def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
@@ -158,9 +159,18 @@ class FullSums:
     def __add__(self, other: FullSums) -> FullSums:
         return FullSums(self.array + other.array, self.references)
 
+    def about_origin(self, weights: Floats) -> FullSums:
+        """The same about the origin."""
+        d = self.references.shape[1]
+        i, j = np.triu_indices(d)
+        c, first = self.references, self.array[:, :d]
+        moved = c[:, i] * first[:, j] + first[:, i] * c[:, j] + weights[:, None] * c[:, i] * c[:, j]
+        array = np.concatenate([first + weights[:, None] * c, self.array[:, d:] + moved], axis=1)
+        return FullSums(array, np.zeros_like(c))
+
 
 @dataclass(frozen=True, eq=False)
-class FullExpectation:
+class FullExpectation(Expectation):
     """The parameters of a pass: components near the origin by one product, the others one at a time."""
 
     mixed: Mixed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,7 +14,7 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.blocks import Block
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.em import Expectation, Sums
 from likely.densities.mixtures.mixed import Mixed
 
 __all__ = ["GaussianFamily", "pieces_of"]
@@ -38,6 +38,9 @@ class GaussianFamily(ABC):
     tied : bool
     """
 
+    resolved: ClassVar[float]
+    """The least share of a column's variance that can be told from none."""
+
     origin: Floats
     least: Floats
     tied: bool
@@ -48,7 +51,7 @@ class GaussianFamily(ABC):
         """Rows that a component must answer for lest it has collapsed."""
 
     @abstractmethod
-    def expectation(self, mixed: Mixed) -> Any:
+    def expectation(self, mixed: Mixed) -> Expectation:
         """The parameters as a pass needs them."""
 
     @abstractmethod

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from likely._typing import Floats
 from likely._validation import check_option, check_penalty, is_count
+from likely._words import counted
 from likely.blocks import Block, Source, all_or_nothing
 from likely.densities.covariance import Covariance, Full, shape_of
 from likely.densities.gathering import moments
@@ -25,8 +26,10 @@ from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.growth import grown
 from likely.densities.mixtures.mixed import Mixed
 from likely.densities.mixtures.starts import LBG, start_of
+from likely.densities.mixtures.stepwise import Stepwise
 from likely.exceptions import (
     DegenerateDataError,
+    IncompatiblePartsError,
     InvalidDataError,
     InvalidParameterError,
     MissingValuesError,
@@ -130,6 +133,8 @@ class GaussianMixture(MixtureBase):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    _instalments: Stepwise | None
+
     @property
     def means_(self) -> Floats:
         return self._mixed().components.means  # type: ignore[no-any-return]
@@ -144,6 +149,36 @@ class GaussianMixture(MixtureBase):
         shape = _shape(self.covariance)
         each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[shape.name]
         return int(K - 1 + K * d + (1 if self.tied else K) * each)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more instalment of rows by a step of EM; an error leaves the mixture as it was.
+
+        The first instalment is fitted like all rows would be, and fixes the floor; each later one moves the parameters
+        by less. Unlike sums of other models, the result depends on the order of the instalments, which should each be
+        a fair sample.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        y : ignored
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "mixed_"):
+            return self.fit(X, sample_weight=sample_weight)
+        if self._instalments is None:
+            raise IncompatiblePartsError(
+                f"{self._name()} was adapted to rows, and has no sums to add to. Fit it anew, with init set to its "
+                "(weights_, means_, covariances_) to go on from there."
+            )
+        with all_or_nothing(self):
+            source = self._source(X, None, sample_weight, first=False)
+            hard = self.assignments == "hard"
+            self._instalments, self.mixed_ = self._instalments.step(source, self.mixed_, hard)
+        return self
 
     def path(self, X: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
         """Mixtures of several sizes, each grown from the last by splitting (:class:`likely.LBG`).
@@ -215,6 +250,7 @@ class GaussianMixture(MixtureBase):
         means = gaussians.means + sums.steps / np.maximum(sums.weights + relevance, np.finfo(float).tiny)[:, None]
         adapted: Self = clone(self)
         adapted.__dict__.update(vars(self))
+        adapted._instalments = None
         adapted.mixed_ = Mixed(mixed.weights, Gaussians(means, gaussians.covariances))
         return adapted
 
@@ -238,6 +274,11 @@ class GaussianMixture(MixtureBase):
     def _given(self, family: GaussianFamily, alone: Mixed) -> Mixed:
         """The start that was given as parameters."""
         if isinstance(self.init, GaussianMixture):
+            if not hasattr(self.init, "mixed_"):
+                raise InvalidParameterError(
+                    "init of GaussianMixture is a mixture that is not fitted; copies made by clone are not. Give its "
+                    "(weights_, means_, covariances_) instead."
+                )
             mixed = self.init._mixed()
             given = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
         elif isinstance(self.init, tuple) and len(self.init) == 3:
@@ -258,33 +299,25 @@ class GaussianMixture(MixtureBase):
         shape = _shape(self.covariance)
         survey = _surveyed(source, shape)
         if survey.rows < n_components:
-            rows = "1 row" if survey.rows == 1 else f"{survey.rows} rows"
             raise InvalidDataError(
-                f"A mixture needs as many rows as components at least, but {self._name()} was given {rows} "
+                f"A mixture needs as many rows as components at least, but {self._name()} was given "
+                f"{counted(survey.rows, 'row')} "
                 f"(n_samples={survey.rows}) for n_components={n_components}. Use fewer components."
             )
-        whole = survey.moments
-        least = least_variances(self.floor, whole.diagonal())
-        family: GaussianFamily
-        if isinstance(shape, Full):
-            family = FullFamily.of(whole, least, self.tied)
-            spread = whole.covariance() if isinstance(whole, Moments) else whole.variances()
-        else:
-            family = DiagonalFamily.of(whole.diagonal(), least, self.tied, shape.name == "spherical")
-            spread = whole.variances()
-        return family, family.finished(np.ones(1), whole.mean[None].copy(), spread[None])
+        return _family_of(survey.moments, shape, self.tied, self.floor)
 
     def _keep(self, found: Climb, family: GaussianFamily) -> None:
         self._hold(found)
+        self._instalments = Stepwise.after(found, family)
         floored = family.at_floor(found.mixed)
         if not len(floored):
             return
-        said = (
-            f"The shared covariance of {self._name()}"
-            if self.tied
-            else f"{len(floored)} of {self.n_components} components of {self._name()} (number {floored[0]} first)"
-        )
-        said += f" had no variance to speak of in some direction ({found.sums.rows} rows, {len(family.origin)} columns)"
+        K, d = found.mixed.n_components, len(family.origin)
+        whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
+        if not self.tied and K > 1:
+            whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
+        of = f"{counted(found.sums.rows, 'row')} for {counted(d, 'column')}"
+        said = f"{self._name()}: {whose}, found no variance in some direction ({of})"
         remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, or raise floor."
         if self.floor == 0:
             raise DegenerateDataError(f"{said}. {remedy}")
@@ -313,6 +346,20 @@ def _shape(covariance: Any) -> Covariance:
             f"name, {shape.name!r}, and the floor as the mixture's floor."
         )
     return shape
+
+
+def _family_of(whole: Any, shape: Covariance, tied: bool, floor: Any) -> tuple[GaussianFamily, Mixed]:
+    """The family for rows of these moments, and all rows as one component."""
+    family: GaussianFamily
+    diagonal = whole.diagonal()
+    if isinstance(shape, Full):
+        family = FullFamily.of(whole, least_variances(floor, diagonal, FullFamily.resolved), tied)
+        spread = whole.covariance() if isinstance(whole, Moments) else whole.variances()
+    else:
+        least = least_variances(floor, diagonal, DiagonalFamily.resolved)
+        family = DiagonalFamily.of(diagonal, least, tied, shape.name == "spherical")
+        spread = whole.variances()
+    return family, family.finished(np.ones(1), whole.mean[None].copy(), spread[None])
 
 
 @dataclass(frozen=True, eq=False)

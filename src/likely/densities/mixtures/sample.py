@@ -11,7 +11,7 @@ from likely._numerics import dense
 from likely._typing import Floats
 from likely.blocks import Block
 
-__all__ = ["SAMPLE_ROWS", "Sample", "sampled"]
+__all__ = ["SAMPLE_ROWS", "Sample", "sampled", "scattered"]
 
 SAMPLE_ROWS = 2**14
 """Most rows of a sample."""
@@ -48,7 +48,18 @@ class Sample:
 
 def sampled(block: Block) -> Sample:
     """A block's rows, dense, each with its place in the order."""
-    n = len(block)
-    places = np.arange(n) if block.positions is None else np.asarray(block.positions)
-    weight = np.ones(n) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-    return Sample(places.astype(np.uint64) * GOLDEN, dense(block.X), weight).cut()
+    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    return Sample(_places(block) * GOLDEN, dense(block.X), weight).cut()
+
+
+def scattered(block: Block, seed: int) -> Any:
+    """A number for each row that looks drawn by lot, and depends on the row's place and the seed alone (SplitMix64)."""
+    mixed = _places(block) * GOLDEN + np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(33)
+
+
+def _places(block: Block) -> Any:
+    places = np.arange(len(block)) if block.positions is None else np.asarray(block.positions)
+    return places.astype(np.uint64)

@@ -10,7 +10,17 @@ from typing import Any
 
 from likely.persistence.checks import Scope
 from likely.persistence.container import RefusedError
-from likely.persistence.kinds import calibration, columns, composed, densities, features, foreign, generative, models
+from likely.persistence.kinds import (
+    calibration,
+    columns,
+    composed,
+    densities,
+    features,
+    foreign,
+    generative,
+    mixtures,
+    models,
+)
 from likely.persistence.kinds.kind import Kind
 from likely.persistence.values import Reader, Writer, said
 
@@ -22,6 +32,7 @@ KINDS = [
     *features.KINDS,
     *calibration.KINDS,
     *models.KINDS,
+    *mixtures.KINDS,
     *generative.KINDS,
     *foreign.KINDS,
     *composed.KINDS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from likely.densities.mixtures.sample import SAMPLE_ROWS
 from likely.features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from likely.features.lda import _Discriminants
-from likely.features.radial import SAMPLE_ROWS
 from likely.persistence.checks import (
     Check,
     Scope,
