@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import QuantileTransformer
 
@@ -59,6 +60,10 @@ def models():
         likely.GaussianClassifier(likely.Diagonal(shrinkage=0.1), tied=True).fit(X, y3),
         pending,
         likely.Gaussian().fit(X),
+        likely.Laplace().fit(csr_array(np.maximum(X, 0)), sample_weight=np.arange(1.0, len(X) + 1)),
+        likely.Categorical(1.0, n_categories=[2, 3, 4]).fit(X > 0),
+        likely.Multinomial().partial_fit(X > 0),
+        likely.Independent([(likely.Laplace(), [2, 0]), (likely.Bernoulli(threshold=0.0), "rest")]).fit(X),
         likely.FisherClassifier().fit(X, y3),
         likely.LeastSquaresClassifier().fit(X, y),
         likely.LinearRegression().fit(X, X[:, 0]),
@@ -96,6 +101,8 @@ def use(model):
     if width is None or width > 10**5:
         return None
     X = table(5) if isinstance(model, likely.Encode) else np.linspace(-1, 1, 5 * width).reshape(5, width)
+    if isinstance(model, (likely.Categorical, likely.Multinomial)):
+        X = np.abs(np.rint(X))
     for method in ("log_likelihood", "decision_function", "predict", "transform", "log_density"):
         if hasattr(model, method):
             getattr(model, method)(X)

@@ -303,6 +303,8 @@ def test_draws_have_the_total_asked_for():
     assert_array_equal(density.sample(9, 0, total=100).sum(axis=1), np.full(9, 100))
     with pytest.raises(InvalidParameterError, match=r"total must be a whole number .*, but is 1.5"):
         density.sample(9, 0, total=1.5)
+    with pytest.raises(InvalidParameterError, match="total must be a whole number from 0 to 2147483647"):
+        Multinomial().fit([[1e100, 1]]).sample()
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -450,6 +452,15 @@ def test_a_product_of_products_is_a_density(rng):
 def test_a_pseudo_count_is_a_finite_number(kind, pseudo_count):
     with pytest.raises(InvalidParameterError, match=f"pseudo_count of {kind.__name__} must be a finite number >= 0"):
         kind(pseudo_count=pseudo_count).fit([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("density", [Laplace(), Categorical(), Bernoulli(), Multinomial()], ids=lambda d: str(d)[:-2])
+def test_weights_that_overflow_over_instalments_are_refused(density):
+    rows, heavy = [[0, 1], [1, 0]], [1e308, 1e307]
+    density = clone(density).partial_fit(rows, sample_weight=heavy).partial_fit(rows, sample_weight=heavy)
+
+    with pytest.raises(InvalidDataError, match=r"too large to be summed\. Scale the"):
+        density.log_density(rows)
 
 
 @pytest.mark.parametrize("floor", [-0.1, 2, "x"])
