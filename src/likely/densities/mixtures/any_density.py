@@ -48,7 +48,7 @@ class Mixture(MixtureBase):
     assignments : {"soft", "hard"}, default "soft"
         Whether a row is shared out by its responsibilities, or belongs to the likeliest component alone.
     tolerance : float, default 1e-6
-        Passes end when the mean log-likelihood rises by no more.
+        As for :class:`likely.GaussianMixture`.
     random_state : int, RandomState or None
 
     Attributes

@@ -146,16 +146,14 @@ def climb(
     tolerance: float = 1e-6,
     most_passes: int = MOST_PASSES,
 ) -> Climb:
-    """Repeat passes until the mean log-likelihood rises by no more than the tolerance."""
+    """Repeat passes until the mean log-likelihood has come to rest within the tolerance."""
     mixed = start
     history: list[float] = []
     restarts: list[int] = []
     while True:
         sums, after = one_pass(source, family, mixed, hard)
         history.append(sums.mean_log_likelihood)
-        settled = len(history) > 1 and history[-1] - history[-2] <= tolerance
-        if restarts and restarts[-1] == len(history) - 1:
-            settled = False
+        settled = _is_settled(history[restarts[-1] if restarts else 0 :], tolerance)
         if settled or len(history) >= most_passes:
             return Climb(mixed, history, restarts, settled, sums)
         mixed = after()
@@ -164,6 +162,24 @@ def climb(
             heaviest = int(np.argmax(mixed.weights))
             mixed = family.split(mixed, heaviest, worst, RESTART)
             restarts.append(len(history))
+
+
+def _is_settled(history: list[float], tolerance: float) -> bool:
+    """Whether the likelihood has come to rest: its rise, and what is still to come of it, are within the tolerance.
+
+    Rises that shrink by a factor r sum up to r / (1 − r) times the last (Aitken). Right after a split the halves are
+    almost alike, and the likelihood rises by little, but by ever more as they move apart: such rises do not shrink.
+    Where r is close to 1 at the maximum too, a tenth of the tolerance ends it.
+    """
+    if len(history) < 2:
+        return False
+    rises = np.diff(history[-5:])
+    if rises[-1] > 0.1 * tolerance and len(rises) < 4:
+        return False
+    with np.errstate(all="ignore"):
+        slowest = float(np.max(rises[1:] / rises[:-1], initial=0.0))
+    last = float(rises[-1])
+    return last <= 0.1 * tolerance or (last <= tolerance and last * slowest <= tolerance * (1 - slowest))
 
 
 def one_pass(source: Source, family: Family, mixed: Mixed, hard: bool = False) -> tuple[Sums, Callable[[], Mixed]]:

@@ -46,7 +46,7 @@ class GaussianMixture(MixtureBase):
     With enough components it comes near any density; with too many it follows the sample. It returns true log
     densities. EM finds a local maximum of the likelihood, which without a floor has no bound: a component on a single
     row makes it infinite. So no covariance falls below ``floor``, a component that answers for too few rows is set
-    elsewhere, and what is still at the floor at the end is told by a warning. Missing values are integrated out, in
+    elsewhere, and what is still at the default floor at the end is told by a warning. Missing values are integrated out, in
     fitting and in scoring.
 
     Parameters
@@ -67,7 +67,7 @@ class GaussianMixture(MixtureBase):
         Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
         data; fixed before the first pass. 0 raises where a covariance is singular.
     tolerance : float, default 1e-6
-        Passes end when the mean log-likelihood rises by no more.
+        Passes end when the mean log-likelihood rises by no more, and is not expected to rise by more in all.
     random_state : int, RandomState or None
         For starts that draw lots.
 
@@ -310,7 +310,8 @@ class GaussianMixture(MixtureBase):
         self._hold(found)
         self._instalments = Stepwise.after(found, family)
         floored = family.at_floor(found.mixed)
-        if not len(floored):
+        # A floor of the caller's own choosing is expected to be felt.
+        if not len(floored) or self.floor not in (0, FLOOR):
             return
         K, d = found.mixed.n_components, len(family.origin)
         whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
