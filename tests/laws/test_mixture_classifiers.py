@@ -193,7 +193,13 @@ def test_bic_finds_the_clusters_of_each_class_and_fits_that_many(data, rng):
     same = MixtureClassifier({"a": 1, "b": 2, "c": 2}).fit(X, y)
     assert_array_equal(model.log_likelihood(X), same.log_likelihood(X))
     assert_array_equal(MixtureClassifier([1, 2, 2]).fit(X, y).log_likelihood(X), same.log_likelihood(X))
+
+
+def test_bic_chooses_the_background_too(data):
+    X, y = data[0][::3], data[1][::3]
+
     background = MixtureClassifier("bic", "diagonal", relevance=16).fit(X, y).background_
+
     bics = [GaussianMixture(k, "diagonal").fit(X).bic(X) for k in (1, 2, 4, 8)]
     assert background.n_components == 2 ** int(np.argmin(bics))
 
@@ -239,14 +245,29 @@ def test_errors_name_the_class_and_leave_the_model_as_it_was(data):
     model = MixtureClassifier(4).fit(X, y)
     before = model.log_likelihood(X)
 
-    with pytest.raises(likely.InvalidDataError, match=r"^Class 'b': .* 2 rows .*n_components=4"):
-        model.fit(X[:20], np.repeat(["a", "b"], [18, 2]))
+    with pytest.raises(likely.DegenerateDataError, match=r"^Class 'b': GaussianMixture"):
+        model.set_params(floor=0).fit(np.vstack([X, np.ones((9, 2))]), np.repeat(["a", "b"], [600, 9]))
+    model.set_params(floor=1e-6)
     assert_array_equal(model.log_likelihood(X), before)
     with pytest.raises(likely.DegenerateDataError, match="use GaussianMixture"):
         model.fit(X, ["a"] * 600)
     with pytest.raises(likely.InvalidParameterError, match="whole number"):
         model.path(X, y, [1, "bic"])
     assert model.path(X, y, []) == []
+
+
+def test_a_class_of_fewer_rows_than_components_has_as_many_as_rows(data):
+    X, y = data
+    few = np.flatnonzero(y == "c")[:3]
+    rows = np.concatenate([np.flatnonzero(y != "c"), few])
+
+    with pytest.warns(likely.DegenerateDataWarning, match="^Class 'c': A mixture of 4 components .* there are 3"):
+        model = MixtureClassifier(4, floor=0.1).fit(X[rows], y[rows])
+    with pytest.warns(likely.DegenerateDataWarning, match="^Class 'c': A mixture of 4"):
+        path = MixtureClassifier(floor=0.1).path(X[rows], y[rows], [1, 4])
+
+    assert_array_equal(model.n_components_, [4, 4, 3])
+    assert_array_equal(path[1].log_likelihood(X), model.log_likelihood(X))
 
 
 def test_a_floor_that_was_set_is_not_warned_of_and_the_default_is(data):

@@ -68,7 +68,18 @@ EXAMPLES = {
         likely.LogisticRegression(0.01, likely.ElasticNet(0.3), prior=(0.2, 0.8), priors=[0.5, 0.5]),
         likely.LogisticRegression(0.01, solver=likely.GradientDescent(batch=32), tolerance=0.5),
     ],
+    "MixtureClassifier": [
+        *(
+            likely.MixtureClassifier(2, shape, tied)
+            for shape in ("full", "diagonal", "spherical")
+            for tied in (0 > 1, True)
+        ),
+        likely.MixtureClassifier("bic", "diagonal", floor=likely.AbsoluteFloor(0.1), init=likely.LBG(0.2)),
+        likely.MixtureClassifier(2, "diagonal", relevance=4.0, init="kmeans", random_state=1, priors=BY_LABEL),
+        likely.MixtureClassifier({"a": 1, "b": 3}, floor=0.01),
+    ],
     "OpenSetClassifier": [
+        likely.OpenSetClassifier(background=likely.GaussianMixture(2, "diagonal")),
         likely.OpenSetClassifier(likely.Gaussian(), likely.Gaussian("diagonal")),
         likely.OpenSetClassifier(likely.Gaussian("diagonal"), likely.Gaussian(), unknown="a"),
     ],

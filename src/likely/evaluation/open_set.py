@@ -52,9 +52,9 @@ def open_set_cost(
     >>> door = Application({"ann": 0.4, "bob": 0.4, "nobody": 0.2})
     >>> cost = open_set_cost(y, scores, door, ["ann", "bob", "nobody"], "nobody", normalize=False)
     >>> round(cost.open, 3), round(cost.closed, 3)
-    (0.3, 0.25)
+    (0.5, 0.25)
     >>> cost.unknown_accepted, cost.known_rejected, cost.known_confused
-    (0.5, 0.0, 0.25)
+    (0.5, 0.25, 0.25)
     """
     labels, codes, scores, weight = check_evidence(y_true, log_likelihoods, classes, sample_weight)
     return cost_of_open_set(as_application(application), labels, unknown, codes, scores, weight, normalize)

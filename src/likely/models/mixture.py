@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +14,14 @@ from likely._validation import check_penalty, check_two, is_count
 from likely.blocks import Block, Source, class_source, without_classes
 from likely.densities import LBG, AbsoluteFloor, GaussianMixture
 from likely.densities.mixtures.floors import FLOOR
+from likely.densities.mixtures.starts import start_of
 from likely.exceptions import (
     DegenerateDataWarning,
     InvalidParameterError,
     NotConvergedWarning,
     quietly,
     speaking_of,
+    warn_of_degenerate_data,
 )
 from likely.models.generative import DensitiesByClass, weights_by_class
 
@@ -45,8 +47,9 @@ class MixtureClassifier(DensitiesByClass):
     Parameters
     ----------
     n_components : int, mapping {label: int}, sequence of int in class order, or "bic", default 2
-        Components of each class. With "bic" each class has as many of 1, 2, 4, …, 32 as its Bayes' information
-        criterion is least for, of those that it has ten rows for each component for.
+        Components of each class; a class of fewer rows has as many as it has rows. With "bic" each class has as many of
+        1, 2, 4, …, 32 as its Bayes' information criterion is least for, of those that it has ten rows for each
+        component for.
     covariance : {"full", "diagonal", "spherical"}, default "full"
         The shape of the components' covariances.
     tied : bool, default False
@@ -60,7 +63,8 @@ class MixtureClassifier(DensitiesByClass):
     relevance : float, optional
         For classes of few rows: a background mixture is fitted to all rows, and each class is the background with its
         means moved towards the class's rows, where so many rows weigh as much as the background
-        (:meth:`likely.GaussianMixture.adapt`). All classes then have the same number of components.
+        (:meth:`likely.GaussianMixture.adapt`). All classes then have the same number of components, with the same
+        weights, so it is for classes that share the places where their rows are, and tells little of others.
     random_state : int, RandomState or None
         For starts that draw lots.
     priors : sequence in class order or mapping {label: prior}, optional
@@ -156,7 +160,7 @@ class MixtureClassifier(DensitiesByClass):
             grown = self._by_class(source, lambda rows: self._grown(rows, models))
             found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
         else:
-            with self._speaking_of("The background"):
+            with speaking_of("The background"):
                 backgrounds = self._grown(without_classes(source), models)
             found = [(self._adapted(background, source), background) for background in backgrounds]
         for model, (mixtures, background) in zip(models, found, strict=True):
@@ -172,7 +176,7 @@ class MixtureClassifier(DensitiesByClass):
             left = iter(sizes)
             mixtures = self._by_class(source, lambda rows: self._mixture(rows, next(left)))
         else:
-            with self._speaking_of("The background"):
+            with speaking_of("The background"):
                 self.background_ = self._mixture(without_classes(source), self._common_size())
             mixtures = self._adapted(self.background_, source)
         self._keep(self._classes(source), mixtures, weights / weights.sum())
@@ -192,16 +196,9 @@ class MixtureClassifier(DensitiesByClass):
         """A function of each class's rows; what it says names the class."""
         found = []
         for code, label in enumerate(self._classes(source).tolist()):
-            with self._speaking_of(f"Class {label!r}"):
+            with speaking_of(f"Class {label!r}"):
                 found.append(of(class_source(source, code)))
         return found
-
-    @contextmanager
-    def _speaking_of(self, whom: str) -> Iterator[None]:
-        """Messages name whom they are about; a floor that is meant to be felt is not told of."""
-        is_meant = isinstance(self.floor, AbsoluteFloor) or (isinstance(self.floor, float) and self.floor > FLOOR)
-        with speaking_of(whom), quietly(*([DegenerateDataWarning] if is_meant else [])):
-            yield
 
     def _adapted(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
         relevance = 16.0 if self.relevance is None else self.relevance
@@ -209,18 +206,23 @@ class MixtureClassifier(DensitiesByClass):
 
     def _grown(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
         """Mixtures as large as those of some models; grown from each other where a fit would grow them too."""
-        sizes = [model.n_components for model in models]
-        if sizes and (self.init == "lbg" if isinstance(self.init, str) else isinstance(self.init, LBG)):
+        if not models or not isinstance(start_of(self.init), LBG):
+            return [self._mixture(rows, model.n_components) for model in models]
+        sizes = [_possible(model.n_components, rows) for model in models]
+        with self._aloud():
             return self._empty(max(sizes)).path_source(rows, sizes)
-        return [self._fitted(size, rows) for size in sizes]
 
     def _mixture(self, rows: Source, size: Any) -> GaussianMixture:
         """A mixture of so many components, or of as many as BIC is least for."""
-        return self._fitted(self._least_bic(rows) if size == "bic" else size, rows)
-
-    def _fitted(self, size: int, rows: Source) -> GaussianMixture:
-        fitted: GaussianMixture = self._empty(size).fit_source(rows)
+        chosen = self._least_bic(rows) if size == "bic" else _possible(size, rows)
+        with self._aloud():
+            fitted: GaussianMixture = self._empty(chosen).fit_source(rows)
         return fitted
+
+    def _aloud(self) -> AbstractContextManager[None]:
+        """Inside, a floor that is meant to be felt is not told of."""
+        is_meant = isinstance(self.floor, AbsoluteFloor) or (isinstance(self.floor, float) and self.floor > FLOOR)
+        return quietly(*([DegenerateDataWarning] if is_meant else []))
 
     def _least_bic(self, rows: Source) -> int:
         """The size whose mixture, grown by splitting, has the least BIC."""
@@ -274,6 +276,17 @@ class MixtureClassifier(DensitiesByClass):
 def _rows_and_weight(block: Block) -> Floats:
     n = len(block)
     return np.array([n, n if block.weight is None else block.weight.sum()], dtype=np.float64)
+
+
+def _possible(size: int, rows: Source) -> int:
+    """As many components as asked for, or else as there are rows."""
+    count = int(rows.reduce(_rows_and_weight)[0])
+    if size > count:
+        warn_of_degenerate_data(
+            f"A mixture of {size} components needs as many rows at least, but there are {count}. It has {count} "
+            "component" + "s" * (count > 1) + " instead: use fewer, or set relevance."
+        )
+    return min(size, count)
 
 
 def _checked_size(size: Any) -> int:

@@ -29,19 +29,14 @@ from likely.persistence.checks import (
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds.densities import shape
 from likely.persistence.kinds.kind import Kind
+from likely.persistence.kinds.mixtures import density, floor, start
 from likely.persistence.values import said
 
 __all__ = ["KINDS"]
 
 
-def _density(value: Any, scope: Scope) -> None:
-    part()(value, scope)
-    if not hasattr(value, "log_density") or not hasattr(value, "fit_source"):
-        raise RefusedError(f"must be a density, but is {said(value)}")
-
-
 def _fitted_density(value: Any, scope: Scope) -> None:
-    _density(value, scope)
+    density(value, scope)
     part(d="d")(value, scope)
 
 
@@ -56,20 +51,16 @@ def _check_unknown(model: OpenSetClassifier, scope: Scope) -> None:
         raise RefusedError(f"classes_ must end with the unknown class, but end with {said(model.classes_[-1])}")
 
 
-def _learned(labels: Check, density: Check = _fitted_density) -> dict[str, Check]:
+def _learned(labels: Check, each: Check = _fitted_density) -> dict[str, Check]:
     return {
         "n_features_in_": size("d"),
         "feature_names_in_": names("d"),
         "classes_": labels,
-        "densities_": listed(density, types=(list,)),
+        "densities_": listed(each, types=(list,)),
         "_shares": weights_of("k"),
     }
 
 
-_start = either(
-    part("LBG", "KMeansStart", "RandomStart", "GaussianMixture"), option("lbg", "kmeans", "random"), numbers(2)
-)
-_floor = either(part("AbsoluteFloor"), number(0, 1))
 _components = either(mapped(label, count(1)), count(1), option("bic"), numbers(1))
 
 KINDS = [
@@ -79,8 +70,8 @@ KINDS = [
             "n_components": _components,
             "covariance": shape,
             "tied": flag,
-            "init": _start,
-            "floor": _floor,
+            "init": start,
+            "floor": floor,
             "relevance": none_or(number(0)),
             "random_state": seed,
             "priors": priors(),
@@ -91,14 +82,14 @@ KINDS = [
     ),
     Kind(
         GenerativeClassifier,
-        {"density": _density, "priors": priors()},
+        {"density": density, "priors": priors()},
         _learned(classes()),
         mark="densities_",
         rule=_check_number,
     ),
     Kind(
         OpenSetClassifier,
-        {"density": none_or(_density), "background": none_or(_density), "unknown": label, "priors": priors()},
+        {"density": none_or(density), "background": none_or(density), "unknown": label, "priors": priors()},
         _learned(classes(sorted_but=1)),
         mark="densities_",
         rule=_check_unknown,
