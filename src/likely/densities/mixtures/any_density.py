@@ -206,9 +206,9 @@ class AnyExpectation(Expectation):
     def pieces(self, block: Block) -> Iterator[Block]:
         yield block
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], ByClass[Any]]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], ByClass[Any]]]:
         logs = self.mixed.components.log_density(piece.X) + log(self.mixed.weights)
-        return np.ascontiguousarray(logs.T), lambda gamma: _gathered(piece, gamma, self.density)
+        return np.ascontiguousarray(logs.T), lambda shares, factors: _gathered(piece, shares * factors, self.density)
 
 
 def _gathered(block: Block, gamma: Floats, density: Any) -> ByClass[Any]:

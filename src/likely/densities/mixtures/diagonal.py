@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -156,7 +157,7 @@ class DiagonalExpectation(Expectation):
     def pieces(self, block: Block) -> Iterator[Block]:
         return pieces_of(block, max(64, min(MOST_ROWS, VALUES // max(3 * len(self.origin), len(self.means)))))
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], DiagonalSums]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], DiagonalSums]]:
         X = dense(piece.X)
         (n, d), missing = X.shape, bool(np.isnan(X[0]).any())
         phi = scratch((3 * d if missing else 2 * d + 1, n), slot=5)
@@ -167,12 +168,27 @@ class DiagonalExpectation(Expectation):
         if missing:
             np.nan_to_num(z, copy=False)
         np.square(z, out=phi[-d:])
-        log_joint = np.matmul(self._natural(missing), phi, out=scratch((len(self.means), n), slot=6))
+        log_joint = np.matmul(self._theta(missing), phi, out=scratch((len(self.means), n), slot=6))
         if missing:
             log_joint += self.log_weights[:, None]
         for k in np.flatnonzero(~self.near):
             log_joint[k] = self._one(int(k), z, phi[:d] if missing else None)
-        return log_joint, lambda gamma: DiagonalSums(self._gathered(gamma, phi, missing), self.references)
+
+        def gather(shares: Floats, factors: Floats) -> DiagonalSums:
+            return DiagonalSums(self._gathered(shares, factors, phi, missing), self.references)
+
+        return log_joint, gather
+
+    def _theta(self, missing: bool) -> Floats:
+        return self._theta_of_missing if missing else self._theta_of_all
+
+    @cached_property
+    def _theta_of_all(self) -> Floats:
+        return self._natural(missing=False)
+
+    @cached_property
+    def _theta_of_missing(self) -> Floats:
+        return self._natural(missing=True)
 
     def _natural(self, missing: bool) -> Floats:
         """Θ with Θφ the log of weight times density."""
@@ -192,15 +208,22 @@ class DiagonalExpectation(Expectation):
             constant = self.constants[k] @ observed
         return np.asarray(self.log_weights[k] + constant - 0.5 * (self.precisions[k] @ squares))
 
-    def _gathered(self, gamma: Floats, phi: Floats, missing: bool) -> Floats:
-        d = len(self.origin)
-        parts = gamma @ phi.T
+    def _gathered(self, shares: Floats, factors: Floats, phi: Floats, missing: bool) -> Floats:
+        d, apart = len(self.origin), np.flatnonzero(self.references.any(axis=1))
+        steps = [phi[-2 * d : -d] - self.references[k][:, None] for k in apart]
+        gamma = [shares[k] * factors for k in apart]
+        observed = phi[:d].copy() if missing and len(apart) else None
+        # The fewer rows of the two are multiplied.
+        if len(shares) > len(phi):
+            phi *= factors
+        else:
+            shares *= factors
+        parts = shares @ phi.T
         if not missing:
             parts = np.concatenate([np.repeat(parts[:, :1], d, axis=1), parts[:, 1:]], axis=1)
-        for k in np.flatnonzero(self.references.any(axis=1)):
-            apart = phi[-2 * d : -d] - self.references[k][:, None]
-            if missing:
-                apart *= phi[:d]
-            parts[k, d : 2 * d] = apart @ gamma[k]
-            parts[k, 2 * d :] = np.square(apart) @ gamma[k]
+        for k, step, share in zip(apart, steps, gamma, strict=True):
+            if observed is not None:
+                step *= observed
+            parts[k, d : 2 * d] = step @ share
+            parts[k, 2 * d :] = np.square(step) @ share
         return np.asarray(parts)

@@ -73,21 +73,26 @@ class Expectation(ABC):
         """The block in pieces as small as the arithmetic likes them."""
 
     @abstractmethod
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], Any]]:
-        """Log of weight times density, (n_components, n), and what makes sums of responsibilities of that shape."""
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], Any]]:
+        """Log of weight times density, (n_components, n), and what makes sums of rows shared out.
+
+        That is a function of an array of the same shape, which it may overwrite, and of a factor for each row: the
+        product is each component's share of the row, times the row's weight.
+        """
 
     def sums(self, block: Block, hard: bool) -> Sums:
         """The sums of a block's rows, each shared out among the components by its responsibilities."""
         return reduce(add, (self._of_piece(piece, hard) for piece in self.pieces(block)))
 
     def _of_piece(self, piece: Block, hard: bool) -> Sums:
-        gamma, gather = self.open(piece)
-        logs = assign_hard(gamma) if hard else assign_soft(gamma)
+        shares, gather = self.open(piece)
+        logs, factors = assign_hard(shares) if hard else assign_soft(shares)
         n, weight = len(logs), piece.weight
-        if weight is None:
-            return Sums(gamma.sum(axis=1), gather(gamma), float(logs.sum()), float(n), n)
-        gamma *= weight
-        return Sums(gamma.sum(axis=1), gather(gamma), float(logs @ weight), float(weight.sum()), n)
+        if weight is not None:
+            factors *= weight
+            logs *= weight
+        total = float(n) if weight is None else float(weight.sum())
+        return Sums(shares @ factors, gather(shares, factors), float(logs.sum()), total, n)
 
 
 class Family(Protocol):
@@ -214,23 +219,27 @@ def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:
     return expectation.sums(block, hard)
 
 
-def assign_soft(log_joint: Floats) -> Floats:
-    """Responsibilities in place of the logs of weight times density; returns the log densities of the rows.
+def assign_soft(log_joint: Floats) -> tuple[Floats, Floats]:
+    """Shares in place of the logs of weight times density; returns the rows' log densities and the shares' factors.
 
-    A row that is impossible under all components is shared out equally.
+    Factors are one over the sums of the shares, which take fewer steps to multiply with later on than the shares to
+    divide by their sums now. A row that is impossible under all components is shared out equally.
     """
     top = log_joint.max(axis=0)
-    if np.isneginf(top).any():
-        log_joint[:, np.isneginf(top)] = 0.0
-    log_joint -= np.where(np.isneginf(top), 0.0, top)
+    impossible = np.isneginf(top)
+    if impossible.any():
+        log_joint[:, impossible] = 0.0
+        top = np.where(impossible, 0.0, top)
+    log_joint -= top
     np.exp(log_joint, out=log_joint)
     total = log_joint.sum(axis=0)
-    log_joint /= total
-    return np.asarray(np.where(np.isneginf(top), -np.inf, np.log(total) + top))
+    logs = np.log(total) + top
+    logs[impossible] = -np.inf
+    return logs, 1 / total
 
 
-def assign_hard(log_joint: Floats) -> Floats:
-    """One for the likeliest component, the first of equals, zero for the others, in place; returns its logs."""
+def assign_hard(log_joint: Floats) -> tuple[Floats, Floats]:
+    """One for the likeliest component, the first of equals, zero for the others, in place; returns logs and ones."""
     top = log_joint.max(axis=0)
     np.equal(log_joint, top, out=log_joint, casting="unsafe")
     tied = np.flatnonzero(log_joint.sum(axis=0) != 1)
@@ -238,4 +247,4 @@ def assign_hard(log_joint: Floats) -> Floats:
         first = log_joint[:, tied].argmax(axis=0)
         log_joint[:, tied] = 0.0
         log_joint[first, tied] = 1.0
-    return np.asarray(top)
+    return np.asarray(top), np.ones(len(top))

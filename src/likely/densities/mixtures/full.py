@@ -187,7 +187,7 @@ class FullExpectation(Expectation):
         d = len(self.origin)
         return pieces_of(block, max(64, min(MOST_ROWS, VALUES // (d + d * (d + 1) // 2))))
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats], FullSums]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], FullSums]]:
         X = dense(piece.X)
         if np.isnan(X[0]).any():
             return self._open_missing(X)
@@ -206,7 +206,12 @@ class FullExpectation(Expectation):
             for k in np.flatnonzero(~self.near):
                 white = self.factors[k].T @ (z - self.means[k][:, None])
                 log_joint[k] = self.constants[k] - 0.5 * np.einsum("in,in->n", white, white)
-        return log_joint, lambda gamma: FullSums(self._gathered(gamma, phi, z), self.references)
+
+        def gather(shares: Floats, factors: Floats) -> FullSums:
+            shares *= factors
+            return FullSums(self._gathered(shares, phi, z), self.references)
+
+        return log_joint, gather
 
     @cached_property
     def _expands(self) -> bool:
@@ -233,11 +238,12 @@ class FullExpectation(Expectation):
             parts[k, d:] = (shared @ apart.T)[upper]
         return parts
 
-    def _open_missing(self, X: Floats) -> tuple[Floats, Callable[[Floats], FullSums]]:
+    def _open_missing(self, X: Floats) -> tuple[Floats, Callable[[Floats, Floats], FullSums]]:
         """Rows with missing values: densities of what was observed, and sums that are expected of the rest."""
         log_joint = np.ascontiguousarray(self.mixed.components.log_density(X).T + log(self.mixed.weights)[:, None])
 
-        def gather(gamma: Floats) -> FullSums:
+        def gather(shares: Floats, factors: Floats) -> FullSums:
+            gamma = shares * factors
             parts = np.zeros((len(gamma), len(self.origin) + len(np.triu_indices(len(self.origin))[0])))
             patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
             for p, observed in enumerate(patterns):

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from likely._typing import Floats
 from likely._validation import check_option, check_penalty, is_count
 from likely._words import counted
-from likely.blocks import Block, Source, all_or_nothing
-from likely.densities.covariance import Covariance, Full, shape_of
-from likely.densities.gathering import moments
-from likely.densities.gaussian import Gaussians
+from likely.blocks import Source, all_or_nothing
+from likely.densities.mixtures.adaptation import adapted
 from likely.densities.mixtures.base import MixtureBase
-from likely.densities.mixtures.diagonal import DiagonalFamily
 from likely.densities.mixtures.em import Climb, climb
-from likely.densities.mixtures.floors import FLOOR, least_variances
-from likely.densities.mixtures.full import FullFamily
+from likely.densities.mixtures.floors import FLOOR
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.growth import grown
 from likely.densities.mixtures.mixed import Mixed
-from likely.densities.mixtures.starts import LBG, start_of
+from likely.densities.mixtures.starts import LBG, given_start, start_of
 from likely.densities.mixtures.stepwise import Stepwise
+from likely.densities.mixtures.survey import cut_short, mixture_shape, surveyed_family
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
-    InvalidDataError,
     InvalidParameterError,
-    MissingValuesError,
     warn_of_degenerate_data,
 )
-from likely.statistics import DiagonalMoments, Moments
 
 __all__ = ["GaussianMixture"]
 
@@ -46,8 +38,8 @@ class GaussianMixture(MixtureBase):
     With enough components it comes near any density; with too many it follows the sample. It returns true log
     densities. EM finds a local maximum of the likelihood, which without a floor has no bound: a component on a single
     row makes it infinite. So no covariance falls below ``floor``, a component that answers for too few rows is set
-    elsewhere, and what is still at the default floor at the end is told by a warning. Missing values are integrated out, in
-    fitting and in scoring.
+    elsewhere, and of what is still at the default floor at the end a warning tells. Missing values are integrated out,
+    in fitting and in scoring.
 
     Parameters
     ----------
@@ -102,6 +94,7 @@ class GaussianMixture(MixtureBase):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = [[0.0], [0.2], [0.4], [5.0], [5.1], [5.5]]
     >>> mixture = GaussianMixture(2).fit(X)
     >>> mixture.means_.round(2).ravel(), mixture.weights_.round(2)
@@ -146,7 +139,7 @@ class GaussianMixture(MixtureBase):
     @property
     def n_parameters_(self) -> int:
         K, d = self.means_.shape
-        shape = _shape(self.covariance)
+        shape = mixture_shape(self.covariance)
         each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[shape.name]
         return int(K - 1 + K * d + (1 if self.tied else K) * each)
 
@@ -206,7 +199,7 @@ class GaussianMixture(MixtureBase):
             model._check_parameters()
         start = start_of(self.init)
         displacement = start.displacement if isinstance(start, LBG) else LBG().displacement
-        family, alone = self._family(source, max(sizes))
+        source, family, alone = self._surveyed(source, max(sizes))
         found = grown(source, family, alone, sizes, displacement, self.assignments == "hard", self.tolerance)
         for model in models:
             model.n_features_in_ = source.n_features
@@ -244,20 +237,22 @@ class GaussianMixture(MixtureBase):
     def adapt_source(self, source: Source, relevance: float = 16.0) -> Self:
         """The same with the rows of a source."""
         check_penalty("relevance", relevance, self._name())
-        mixed = self._mixed()
-        sums: _Shifts = source.reduce(_shifts, mixed)
-        gaussians: Gaussians = mixed.components
-        means = gaussians.means + sums.steps / np.maximum(sums.weights + relevance, np.finfo(float).tiny)[:, None]
-        adapted: Self = clone(self)
-        adapted.__dict__.update(vars(self))
-        adapted._instalments = None
-        adapted.mixed_ = Mixed(mixed.weights, Gaussians(means, gaussians.covariances))
-        return adapted
+        moved = adapted(source, self._mixed(), relevance)
+        model: Self = clone(self)
+        model.__dict__.update(vars(self))
+        model._instalments, model.mixed_ = None, moved
+        return model
 
     def _learn(self, source: Source) -> None:
         self._check_parameters()
-        family, alone = self._family(source, self.n_components)
+        source, family, alone = self._surveyed(source, self.n_components)
         self._keep(self._climbed(source, family, alone), family)
+
+    def _surveyed(self, source: Source, n_components: int) -> tuple[Source, GaussianFamily, Mixed]:
+        """The rows in blocks that suit them, how components are learned from them, and all of them as one."""
+        shape = mixture_shape(self.covariance)
+        source = cut_short(source, shape)
+        return source, *surveyed_family(source, shape, self.tied, self.floor, n_components, self._name())
 
     def _climbed(self, source: Source, family: GaussianFamily, alone: Mixed) -> Climb:
         hard, start = self.assignments == "hard", start_of(self.init)
@@ -265,46 +260,11 @@ class GaussianMixture(MixtureBase):
             sizes = [self.n_components]
             return grown(source, family, alone, sizes, start.displacement, hard, self.tolerance)[self.n_components]
         if start is None:
-            return climb(source, family, self._given(family, alone), hard, self.tolerance)
+            return climb(source, family, given_start(self.init, self.n_components, family, alone), hard, self.tolerance)
         random = check_random_state(self.random_state)
         begun = (start.begin(source, family, alone, self.n_components, random) for _ in range(start.n_starts))
         climbs = [climb(source, family, first, hard, self.tolerance) for first in begun]
         return max(climbs, key=lambda found: found.history[-1])
-
-    def _given(self, family: GaussianFamily, alone: Mixed) -> Mixed:
-        """The start that was given as parameters."""
-        if isinstance(self.init, GaussianMixture):
-            if not hasattr(self.init, "mixed_"):
-                raise InvalidParameterError(
-                    "init of GaussianMixture is a mixture that is not fitted; copies made by clone are not. Give its "
-                    "(weights_, means_, covariances_) instead."
-                )
-            mixed = self.init._mixed()
-            given = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
-        elif isinstance(self.init, tuple) and len(self.init) == 3:
-            given = tuple(np.array(part, dtype=np.float64) for part in self.init)  # type: ignore[assignment]
-        else:
-            means = np.array(self.init, dtype=np.float64)
-            _check_means(means, self.n_components, len(family.origin))
-            return family.alike(means, alone.components.covariances.array()[0])
-        weights, means, covariances = given
-        _check_means(means, self.n_components, len(family.origin))
-        _check_weights(weights, covariances, means)
-        if self.tied:
-            covariances = np.tensordot(weights, covariances, axes=1)[None]
-        return family.finished(weights, means, covariances)
-
-    def _family(self, source: Source, n_components: int) -> tuple[GaussianFamily, Mixed]:
-        """How components are learned from these rows, and all rows as one."""
-        shape = _shape(self.covariance)
-        survey = _surveyed(source, shape)
-        if survey.rows < n_components:
-            raise InvalidDataError(
-                f"A mixture needs as many rows as components at least, but {self._name()} was given "
-                f"{counted(survey.rows, 'row')} "
-                f"(n_samples={survey.rows}) for n_components={n_components}. Use fewer components."
-            )
-        return _family_of(survey.moments, shape, self.tied, self.floor)
 
     def _keep(self, found: Climb, family: GaussianFamily) -> None:
         self._hold(found)
@@ -336,98 +296,3 @@ class GaussianMixture(MixtureBase):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _shape(covariance: Any) -> Covariance:
-    """The shape that is meant; options with which an estimate would not be the likeliest are refused."""
-    shape = shape_of(covariance)
-    if shape != type(shape)() and shape.get_params() != type(shape)().get_params():
-        raise InvalidParameterError(
-            f"A mixture takes shapes without options of their own, since EM would not climb with {shape!r}. Give its "
-            f"name, {shape.name!r}, and the floor as the mixture's floor."
-        )
-    return shape
-
-
-def _family_of(whole: Any, shape: Covariance, tied: bool, floor: Any) -> tuple[GaussianFamily, Mixed]:
-    """The family for rows of these moments, and all rows as one component."""
-    family: GaussianFamily
-    diagonal = whole.diagonal()
-    if isinstance(shape, Full):
-        family = FullFamily.of(whole, least_variances(floor, diagonal, FullFamily.resolved), tied)
-        spread = whole.covariance() if isinstance(whole, Moments) else whole.variances()
-    else:
-        least = least_variances(floor, diagonal, DiagonalFamily.resolved)
-        family = DiagonalFamily.of(diagonal, least, tied, shape.name == "spherical")
-        spread = whole.variances()
-    return family, family.finished(np.ones(1), whole.mean[None].copy(), spread[None])
-
-
-@dataclass(frozen=True, eq=False)
-class _Survey:
-    """The moments of all rows, and how many there are."""
-
-    moments: Any
-    rows: int
-
-    def __add__(self, other: _Survey) -> _Survey:
-        return _Survey(self.moments + other.moments, self.rows + other.rows)
-
-
-def _survey(block: Block, kind: Any) -> _Survey:
-    return _Survey(moments(block, kind), len(block))
-
-
-def _surveyed(source: Source, shape: Covariance) -> _Survey:
-    try:
-        survey: _Survey = source.reduce(_survey, shape.moments)
-    except MissingValuesError:
-        survey = source.reduce(_survey, DiagonalMoments)
-    empty = np.flatnonzero(survey.moments.diagonal().column_weights == 0)
-    if len(empty):
-        raise InvalidDataError(
-            f"X has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
-        )
-    return survey
-
-
-@dataclass(frozen=True, eq=False)
-class _Shifts:
-    """Weight of the rows of each component, and the sum of their distances from its mean."""
-
-    weights: Floats
-    steps: Floats
-
-    def __add__(self, other: _Shifts) -> _Shifts:
-        return _Shifts(self.weights + other.weights, self.steps + other.steps)
-
-
-def _shifts(block: Block, mixed: Mixed) -> _Shifts:
-    X = np.asarray(block.X.toarray() if hasattr(block.X, "toarray") else block.X, dtype=np.float64)
-    if not np.isfinite(X).all():
-        raise block.non_finite()
-    gamma = mixed.responsibilities(X)
-    if block.weight is not None:
-        gamma *= block.weight[:, None]
-    weights, origin = gamma.sum(axis=0), mixed.components.means.mean(axis=0)
-    steps = gamma.T @ (X - origin) - weights[:, None] * (mixed.components.means - origin)
-    return _Shifts(weights, steps)
-
-
-def _check_means(means: Floats, n_components: int, n_features: int) -> None:
-    if means.shape != (n_components, n_features) or not np.isfinite(means).all():
-        raise InvalidParameterError(
-            f"Means given to a mixture must be finite and of shape ({n_components}, {n_features}), for n_components "
-            f"and the columns of X, but have shape {means.shape}."
-        )
-
-
-def _check_weights(weights: Floats, covariances: Floats, means: Floats) -> None:
-    K, d = means.shape
-    if weights.shape != (K,) or not ((weights >= 0).all() and np.isclose(weights.sum(), 1)):
-        raise InvalidParameterError(f"Weights given to a mixture of {K} components must be {K} shares of 1.")
-    if covariances.shape not in ((K, d, d), (K, d)) or not np.isfinite(covariances).all():
-        raise InvalidParameterError(
-            f"Covariances given to a mixture must be finite and of shape ({K}, {d}, {d}) or, diagonal, ({K}, {d}), but "
-            f"have {covariances.shape}."
-        )

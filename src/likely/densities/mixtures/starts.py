@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from likely._typing import Floats
 from likely._validation import check_penalty, is_count
 from likely.blocks import Source
 from likely.densities.gaussian import Gaussians
+from likely.densities.mixtures.base import MixtureBase
 from likely.densities.mixtures.centroids import clustered
 from likely.densities.mixtures.em import one_pass
 from likely.densities.mixtures.gaussian_family import GaussianFamily
@@ -17,7 +19,7 @@ from likely.densities.mixtures.mixed import Mixed
 from likely.densities.mixtures.sample import sampled
 from likely.exceptions import InvalidParameterError
 
-__all__ = ["LBG", "KMeansStart", "RandomStart", "start_of"]
+__all__ = ["LBG", "KMeansStart", "RandomStart", "given_start", "start_of"]
 
 
 class LBG(BaseEstimator):  # type: ignore[misc]
@@ -107,3 +109,46 @@ def start_of(init: Any) -> Any:
         name = type(init).__name__
         raise InvalidParameterError(f"n_starts of {name} must be a whole number >= 1, but is {init.n_starts!r}.")
     return init if isinstance(init, (LBG, _Start)) else None
+
+
+def given_start(init: Any, n_components: int, family: GaussianFamily, alone: Mixed) -> Mixed:
+    """The start that was given as parameters."""
+    if isinstance(init, MixtureBase):
+        if not isinstance(getattr(getattr(init, "mixed_", None), "components", None), Gaussians):
+            raise InvalidParameterError(
+                "init of GaussianMixture is a mixture that is not fitted, as copies made by clone are not, or not of "
+                "Gaussians. Give (weights_, means_, covariances_) instead."
+            )
+        mixed = init.mixed_
+        given = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
+    elif isinstance(init, tuple) and len(init) == 3:
+        given = tuple(np.array(part, dtype=np.float64) for part in init)  # type: ignore[assignment]
+    else:
+        means = np.array(init, dtype=np.float64)
+        _check_means(means, n_components, len(family.origin))
+        return family.alike(means, alone.components.covariances.array()[0])
+    weights, means, covariances = given
+    _check_means(means, n_components, len(family.origin))
+    _check_weights(weights, covariances, means)
+    if family.tied:
+        covariances = np.tensordot(weights, covariances, axes=1)[None]
+    return family.finished(weights, means, covariances)
+
+
+def _check_means(means: Floats, n_components: int, n_features: int) -> None:
+    if means.shape != (n_components, n_features) or not np.isfinite(means).all():
+        raise InvalidParameterError(
+            f"Means given to a mixture must be finite and of shape ({n_components}, {n_features}), for n_components "
+            f"and the columns of X, but have shape {means.shape}."
+        )
+
+
+def _check_weights(weights: Floats, covariances: Floats, means: Floats) -> None:
+    K, d = means.shape
+    if weights.shape != (K,) or not ((weights >= 0).all() and np.isclose(weights.sum(), 1)):
+        raise InvalidParameterError(f"Weights given to a mixture of {K} components must be {K} shares of 1.")
+    if covariances.shape not in ((K, d, d), (K, d)) or not np.isfinite(covariances).all():
+        raise InvalidParameterError(
+            f"Covariances given to a mixture must be finite and of shape ({K}, {d}, {d}) or, diagonal, ({K}, {d}), but "
+            f"have {covariances.shape}."
+        )

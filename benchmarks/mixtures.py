@@ -1,0 +1,119 @@
+"""Mixtures and k-means against scikit-learn: the same start, the same passes, the same log-likelihood.
+
+Run it on a quiet machine: ``make bench``, or ``python benchmarks/mixtures.py NAME …`` for some of the rows. A pass is
+timed as the difference between a run of many passes and a run of few, so that what comes before and after is left out.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+
+import numpy as np
+from sklearn import cluster, mixture
+from timing import clock, report, run
+
+from likely import ArraySource, GaussianMixture
+from likely.densities.mixtures.centroids import CentroidFamily
+from likely.densities.mixtures.em import climb
+from likely.densities.mixtures.starts import given_start
+
+NEVER = -np.inf
+"""A tolerance that no rise is within: all passes that are asked for are made."""
+
+
+def blobs(n, d, k, seed=0):
+    """Rows around k centres, and the start: k of the rows, with the covariance of all."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(k, d))[rng.integers(k, size=n)]
+    means = X[rng.choice(n, k, replace=False)]
+    covariance = np.cov(X.T, bias=True)
+    return X, (np.full(k, 1 / k), means, np.repeat(covariance[None], k, axis=0))
+
+
+def gaussian(n, d, k, shape, peer_shape, passes):
+    X, start = blobs(n, d, k)
+    model = GaussianMixture(k, shape, init=start)
+    source, family, alone = model._surveyed(ArraySource(X), k)
+    begin = given_start(start, k, family, alone)
+    precisions = np.linalg.inv(start[2])
+    if peer_shape == "diag":
+        precisions = 1 / np.diagonal(start[2], axis1=1, axis2=2)
+    elif peer_shape == "tied":
+        precisions = precisions[0]
+
+    def peer(n_passes):
+        options = {"weights_init": start[0], "means_init": start[1], "precisions_init": precisions}
+        fitted = mixture.GaussianMixture(
+            k, covariance_type=peer_shape, reg_covar=0, tol=0, max_iter=n_passes, **options
+        )
+        return fitted.fit(X)
+
+    few, _ = clock(lambda: peer(1), 1)
+    many, fitted = clock(lambda: peer(1 + passes), 1)
+    our_few, _ = clock(lambda: climb(source, family, begin, False, NEVER, 1))
+    ours, found = clock(lambda: climb(source, family, begin, False, NEVER, 1 + passes))
+    differ = np.abs(np.subtract(fitted.lower_bounds_, found.history)).max()
+    name = f"{shape} {n}x{d}, {k} components: a pass"
+    report(
+        name,
+        (ours - our_few) / passes,
+        {"GaussianMixture": (many - few) / passes},
+        f"log-likelihoods differ by {differ:.0e}",
+    )
+
+
+def full():
+    gaussian(200_000, 20, 32, "full", "full", 3)
+
+
+def diagonal():
+    gaussian(10**6, 20, 64, "diagonal", "diag", 2)
+
+
+def wide():
+    gaussian(60_000, 50, 16, "full", "full", 3)
+
+
+def small():
+    gaussian(2_000, 10, 8, "full", "full", 20)
+
+
+def k_means():
+    X, (_, centres, _) = blobs(10**6, 20, 64)
+    X = np.ascontiguousarray(X)
+    source, family = ArraySource(X), CentroidFamily(np.median(X[:10_000], axis=0))
+
+    def peer(n_passes):
+        return cluster.KMeans(64, init=centres, n_init=1, max_iter=n_passes, tol=0, algorithm="lloyd").fit(X)
+
+    few, _ = clock(lambda: peer(2))
+    many, fitted = clock(lambda: peer(12))
+    our_few, _ = clock(lambda: climb(source, family, family.at(centres), True, NEVER, 3))
+    ours, found = clock(lambda: climb(source, family, family.at(centres), True, NEVER, 13))
+    differ = np.abs(fitted.cluster_centers_ - found.mixed.components.means).max()
+    report(
+        "k-means 1000000x20, 64 clusters: a pass",
+        (ours - our_few) / 10,
+        {"KMeans": (many - few) / 10},
+        f"centres differ by {differ:.0e}",
+    )
+
+
+def memory():
+    """What a pass needs besides the rows; an array of rows x components would be 51 MB, with features 1 GB."""
+    X, start = blobs(200_000, 20, 32)
+    for shape in ("full", "diagonal"):
+        model = GaussianMixture(32, shape, init=start)
+        source, family, alone = model._surveyed(ArraySource(X), 32)
+        begin = given_start(start, 32, family, alone)
+        tracemalloc.start()
+        climb(source, family, begin, False, NEVER, 2)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        print(f"{shape} 200000x20, 32 components: a pass needs {peak / 2**20:.0f} MB besides the rows", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    run([full, diagonal, wide, small, k_means, memory])
