@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import clone
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_penalty, check_two, is_count
 from likely.blocks import Block, Source, class_source, without_classes
-from likely.densities import LBG, AbsoluteFloor, GaussianMixture
+from likely.densities import LBG, GaussianMixture
 from likely.densities.mixtures.floors import FLOOR
 from likely.densities.mixtures.starts import start_of
 from likely.exceptions import (
@@ -25,7 +24,7 @@ from likely.exceptions import (
 )
 from likely.models.generative import DensitiesByClass, weights_by_class
 
-__all__ = ["MixtureClassifier"]
+__all__ = ["MixtureClassifier", "least_bic"]
 
 SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of components that BIC chooses from, as far as a class has rows for them."""
@@ -58,8 +57,7 @@ class MixtureClassifier(DensitiesByClass):
         Where EM begins, as for :class:`likely.GaussianMixture`; BIC chooses among mixtures grown by "lbg".
     floor : float or AbsoluteFloor, default 1e-6
         Least variance in any direction, relative to the variances of the class's columns, or in the units of the data.
-        That components are at the floor is told by a warning, unless the floor is higher than the default: a high one
-        is meant to be felt.
+        That components are at the default floor is told by a warning; a floor of your own is expected to be felt.
     relevance : float, optional
         For classes of few rows: a background mixture is fitted to all rows, and each class is the background with its
         means moved towards the class's rows, where so many rows weigh as much as the background
@@ -209,33 +207,17 @@ class MixtureClassifier(DensitiesByClass):
         if not models or not isinstance(start_of(self.init), LBG):
             return [self._mixture(rows, model.n_components) for model in models]
         sizes = [_possible(model.n_components, rows) for model in models]
-        with self._aloud():
-            return self._empty(max(sizes)).path_source(rows, sizes)
+        return self._empty(max(sizes)).path_source(rows, sizes)
 
     def _mixture(self, rows: Source, size: Any) -> GaussianMixture:
         """A mixture of so many components, or of as many as BIC is least for."""
         chosen = self._least_bic(rows) if size == "bic" else _possible(size, rows)
-        with self._aloud():
-            fitted: GaussianMixture = self._empty(chosen).fit_source(rows)
+        fitted: GaussianMixture = self._empty(chosen).fit_source(rows)
         return fitted
 
-    def _aloud(self) -> AbstractContextManager[None]:
-        """Inside, a floor that is meant to be felt is not told of."""
-        is_meant = isinstance(self.floor, AbsoluteFloor) or (isinstance(self.floor, float) and self.floor > FLOOR)
-        return quietly(*([DegenerateDataWarning] if is_meant else []))
-
     def _least_bic(self, rows: Source) -> int:
-        """The size whose mixture, grown by splitting, has the least BIC."""
-        count, weight = rows.reduce(_rows_and_weight)
-        singular = self.covariance == "full" and not self.tied
-        least = max(LEAST_ROWS, rows.n_features + 1 if singular else 0)
-        sizes = [size for size in SIZES if size == 1 or size * least <= count]
         init = self.init if isinstance(self.init, LBG) else "lbg"
-        with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
-            mixtures = self._empty(1).set_params(init=init).path_source(rows, sizes)
-        # The last entry of the history is the mean log-likelihood of the mixture as it is.
-        bics = [each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures]
-        return sizes[int(np.argmin(bics))]
+        return least_bic(self._empty(1).set_params(init=init), rows)
 
     def _empty(self, size: int) -> GaussianMixture:
         return GaussianMixture(
@@ -271,6 +253,19 @@ class MixtureClassifier(DensitiesByClass):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.relevance is None
         return tags
+
+
+def least_bic(mixture: GaussianMixture, rows: Source) -> int:
+    """The size, of those that there are rows for, at which the mixture grown by splitting has the least BIC."""
+    count, weight = rows.reduce(_rows_and_weight)
+    singular = mixture.covariance == "full" and not mixture.tied
+    least = max(LEAST_ROWS, rows.n_features + 1 if singular else 0)
+    sizes = [size for size in SIZES if size == 1 or size * least <= count]
+    with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+        mixtures = mixture.path_source(rows, sizes)
+    # The last entry of the history is the mean log-likelihood of the mixture as it is.
+    bics = [each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures]
+    return sizes[int(np.argmin(bics))]
 
 
 def _rows_and_weight(block: Block) -> Floats:

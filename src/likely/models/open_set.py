@@ -9,11 +9,12 @@ from sklearn.base import MetaEstimatorMixin, clone
 
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_weight
-from likely.blocks import Source, without_classes
+from likely.blocks import Source, class_source, without_classes
 from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
-from likely.densities import Gaussian
+from likely.densities import Gaussian, GaussianMixture
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, speaking_of
 from likely.models.generative import DensitiesByClass, check_density, fitted_to_class, taking_what, weights_by_class
+from likely.models.mixture import least_bic
 
 __all__ = ["OpenSetClassifier"]
 
@@ -34,10 +35,10 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     ----------
     density : density, default Gaussian()
         Of each known class: anything with ``fit_source``, ``log_density`` and ``sample``; it is copied.
-    background : density, default Gaussian("diagonal")
-        Of what belongs to none of the known classes. Where it learns from rows of known classes it must be broader than
-        each of these, lest it fits them better than their own densities do: so one component is the default. With many
-        rows of the unknown use a mixture, such as ``GaussianMixture(8, "diagonal")``.
+    background : density, optional
+        Of what belongs to none of the known classes. By default a diagonal mixture: of as many components as BIC is
+        least for where there are rows of the unknown, and of one where all rows train it. In that case it must be
+        broader than each class, lest it fits classes better than their own densities do.
     unknown : label, default "unknown"
         The label of "none of these", of the type of the other labels: for whole numbers such as −1.
     priors : sequence in the order of ``classes_`` or mapping {label: prior}, optional
@@ -118,17 +119,22 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         weights = weights_by_class(source)
         densities = [fitted_to_class(density, source, code) for code in known.tolist()]
         at = np.setdiff1d(np.arange(len(source.classes)), known)
-        if len(at):
-            densities.append(fitted_to_class(background, source, int(at[0])))
-        else:
-            with speaking_of("The background"):
-                densities.append(clone(background).fit_source(without_classes(source)))
+        with speaking_of("The background"):
+            densities.append(self._fitted_background(background, source, at))
         self._keep(classes, densities, _shares(weights[known], weights[at]))
+
+    def _fitted_background(self, background: Any, source: Source, at: Integers) -> Any:
+        """The background density of the rows of the unknown, or else of all."""
+        rows = class_source(source, int(at[0])) if len(at) else without_classes(source)
+        mixture = clone(background)
+        if self.background is None and len(at):
+            mixture.set_params(n_components=least_bic(mixture, rows))
+        return mixture.fit_source(rows)
 
     def _parts(self) -> tuple[Any, Any]:
         """The density of each known class, and that of the unknown."""
         density = Gaussian() if self.density is None else self.density
-        background = Gaussian("diagonal") if self.background is None else self.background
+        background = GaussianMixture(1, "diagonal") if self.background is None else self.background
         return density, background
 
     def _known(self, labels: Labels) -> tuple[Integers, Labels]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from likely.exceptions import (
     IncompatiblePartsError,
     InvalidDataError,
     InvalidParameterError,
+    quietly,
 )
 from likely.statistics import ByClass
 
@@ -110,13 +110,12 @@ class Mixture(MixtureBase):
             )
         family, random = AnyFamily(self.density), check_random_state(self.random_state)
         climbs = []
-        with warnings.catch_warnings():
-            # What a density is floored by on the way is said of the components that are kept, if at all.
-            warnings.simplefilter("ignore", DegenerateDataWarning)
+        with quietly(DegenerateDataWarning):  # of densities on the way
             for _ in range(self.n_starts):
                 start = family.drawn(source, self.n_components, int(random.randint(2**31)))
                 climbs.append(climb(source, family, start, self.assignments == "hard", self.tolerance))
         self._hold(max(climbs, key=lambda found: found.history[-1]))
+        self._tell()
 
     def _check_parameters(self) -> None:
         if not all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density")):

@@ -92,7 +92,10 @@ class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
     def _hold(self, found: Climb) -> None:
         self.mixed_, self.history_ = found.mixed, np.array(found.history)
         self.restarts_, self.converged_ = found.restarts, found.converged
-        if not found.converged:
+
+    def _tell(self) -> None:
+        """Say what did not go well."""
+        if not self.converged_:
             warn_of_no_convergence(
                 f"{self._name()} stopped after {MOST_PASSES} passes, with the mean log-likelihood still rising by more "
                 "than the tolerance. Use a larger tolerance, or go on from here by giving what was found as init."

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from likely._typing import Floats, Integers
 from likely._validation import check_option, check_rows, check_weight
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
-from likely.exceptions import InvalidParameterError
+from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, quietly
 
 __all__ = ["MixtureChoice", "choose_mixture"]
 
@@ -92,21 +92,35 @@ def choose_mixture(
         raise InvalidParameterError(
             f"choose_mixture needs at least one size of at most {least}, the rows to learn from, and one shape."
         )
-    models = [
-        model
-        for shape, shared in shapes
-        for model in clone(template).set_params(covariance=shape, tied=shared).path(rows, sizes, sample_weight)
-    ]
-    if criterion == "log_likelihood":
-        found = np.concatenate(
-            [_held_out(models[i], rows, weight, splits, sizes) for i in range(0, len(models), len(sizes))]
-        )
-        order = np.argsort(-found, kind="stable")
-    else:
-        found = np.array([getattr(model, criterion)(rows, sample_weight) for model in models])
-        order = np.argsort(found, kind="stable")
+    with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+        models, found = _compared(template, shapes, sizes, criterion, rows, weight, splits)
+    order = np.argsort(-found if criterion == "log_likelihood" else found, kind="stable")
     table = [{**_described(models[i]), criterion: float(found[i])} for i in order]
-    return MixtureChoice(models[order[0]], table)
+    best = models[order[0]]
+    best._tell()
+    return MixtureChoice(best, table)
+
+
+def _compared(
+    template: GaussianMixture,
+    shapes: list[tuple[Any, bool]],
+    sizes: list[int],
+    criterion: str,
+    rows: Any,
+    weight: Floats | None,
+    splits: list[tuple[Integers, Integers]],
+) -> tuple[list[GaussianMixture], Floats]:
+    """Mixtures of all shapes and sizes, and the criterion of each."""
+    models: list[GaussianMixture] = []
+    found: list[float] = []
+    for shape, shared in shapes:
+        path = clone(template).set_params(covariance=shape, tied=shared).path(rows, sizes, weight)
+        models += path
+        if criterion == "log_likelihood":
+            found += _held_out(path[0], rows, weight, splits, sizes).tolist()
+        else:
+            found += [getattr(model, criterion)(rows, weight) for model in path]
+    return models, np.array(found)
 
 
 def _splits(rows: Any, cv: Any) -> list[tuple[Integers, Integers]]:

@@ -269,15 +269,22 @@ class GaussianMixture(MixtureBase):
     def _keep(self, found: Climb, family: GaussianFamily) -> None:
         self._hold(found)
         self._instalments = Stepwise.after(found, family)
-        floored = family.at_floor(found.mixed)
-        # A floor of the caller's own choosing is expected to be felt.
-        if not len(floored) or self.floor not in (0, FLOOR):
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what is at the floor; one of the caller's own choosing is expected to be felt."""
+        super()._tell()
+        if self.floor not in (0, FLOOR) or self._instalments is None:
             return
-        K, d = found.mixed.n_components, len(family.origin)
+        family, rows = self._instalments.family, self._instalments.average.rows
+        floored = family.at_floor(self.mixed_)
+        if not len(floored):
+            return
+        K, d = self.mixed_.n_components, len(family.origin)
         whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
         if not self.tied and K > 1:
             whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
-        of = f"{counted(found.sums.rows, 'row')} for {counted(d, 'column')}"
+        of = f"{counted(rows, 'row')} for {counted(d, 'column')}"
         said = f"{self._name()}: {whose}, found no variance in some direction ({of})"
         remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, or raise floor."
         if self.floor == 0:
