@@ -1,4 +1,4 @@
-"""Defects 1–15, 21 and 22 that other tools of the field were found to have; the truth must come out here."""
+"""Defects 1–17, 21, 22, 26, 28 and 29 that other tools of the field have; the truth must come out here."""
 
 import itertools
 import math
@@ -15,6 +15,7 @@ from likely import (
     Application,
     DegenerateDataWarning,
     GaussianClassifier,
+    GaussianMixture,
     InvalidDataError,
     LogisticRegression,
     Trials,
@@ -195,6 +196,32 @@ def test_defect_15_llrs_are_natural_and_hold_no_prior():
     assert_allclose(cllr([0, 1], [math.log(3), math.log(3)]), (2 + math.log2(4 / 3)) / 2)
 
 
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+@pytest.mark.parametrize(("offset", "kind"), [(1e5, np.float32), (1e8, np.float64)], ids=["single", "double"])
+def test_defects_16_and_29_mixtures_of_unit_variance_far_from_zero_are_fitted(shape, tied, offset, kind, rng):
+    X = np.concatenate([rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) + 10])
+    far = (X + offset).astype(kind)
+    near = far.astype(np.float64) - offset  # what is left of the digits
+
+    found, expected = (GaussianMixture(2, shape, tied).fit(rows) for rows in (far, near))
+
+    assert_allclose(found.covariances_, expected.covariances_, rtol=1e-5, atol=1e-6)
+    assert_allclose(found.means_ - offset, expected.means_, atol=1e-6)
+    assert_allclose(found.log_density(far), expected.log_density(near), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+def test_defect_17_a_standard_deviation_of_1e_5_has_a_variance_of_1e_10(shape, n_components, rng):
+    X = 1e-5 * np.concatenate([rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2)) + 20])[: 2000 * n_components]
+
+    model = GaussianMixture(n_components, shape).fit(X)
+
+    variances = np.diagonal(model.covariances_, axis1=1, axis2=2) if shape == "full" else model.covariances_
+    assert_allclose(variances, 1e-10, rtol=0.1)
+
+
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
 def test_defect_21_separable_classes_are_told_and_every_solver_answers_the_same(solver):
     X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0], [2.5, 2.0]], [0, 0, 1, 1, 1]
@@ -222,3 +249,35 @@ def test_defect_22_columns_that_nobody_scaled_converge(strength, rng):
     if strength == 0:  # a penalty is on weights in the user's units
         plain = LogisticRegression().fit(scaled, y)
         assert_allclose(model.coef_[0] * units, plain.coef_[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+def test_defect_26_mixtures_take_weights_and_instalments(shape, tied, rng):
+    X = np.concatenate([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + 8])
+    copies = rng.integers(0, 4, 400)
+    weighted = GaussianMixture(2, shape, tied).fit(X, sample_weight=copies)
+    repeated = GaussianMixture(2, shape, tied).fit(np.repeat(X, copies, axis=0))
+    whole, model = GaussianMixture(2, shape, tied).fit(X), GaussianMixture(2, shape, tied)
+
+    for part in np.split(rng.permutation(X), 4):
+        model.partial_fit(part)
+
+    assert_allclose(weighted.means_, repeated.means_, rtol=1e-8)
+    assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-7, atol=1e-9)
+    assert whole.score(X) - 0.02 < model.score(X)
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+def test_defect_28_samples_of_every_shape_spread_as_they_should(shape, tied, rng):
+    X = np.concatenate([rng.normal(size=(300, 2)) * 5, rng.normal(size=(300, 2)) * 0.2 + 60])
+    model = GaussianMixture(2, shape, tied).fit(X)
+
+    rows = model.sample(40_000, random_state=0)
+
+    which = model.predict(rows)
+    variances = np.diagonal(model.covariances_, axis1=1, axis2=2) if shape == "full" else model.covariances_
+    found = np.stack([rows[which == k].var(axis=0) for k in range(2)])
+    assert_allclose(found, variances, rtol=0.05)
+    assert_allclose(np.bincount(which) / len(rows), model.weights_, atol=0.01)
