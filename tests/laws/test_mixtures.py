@@ -39,6 +39,8 @@ MEMBERS = {
     for (covariance, tied), init, assignments in product(SHAPES, ["lbg", "kmeans", "random"], ["soft", "hard"])
 }
 every = pytest.mark.parametrize("name", MEMBERS)
+# Every shape: separate covariances with LBG and random starts, tied ones with k-means; all with both assignments.
+some = pytest.mark.parametrize("name", list(MEMBERS)[::2][::2] + list(MEMBERS)[1::4])
 shapes = pytest.mark.parametrize(("covariance", "tied"), SHAPES)
 
 
@@ -100,7 +102,7 @@ def test_likelihood_never_falls_between_restarts(name, data, floor):
     assert_allclose(model.weights_.sum(), 1, rtol=1e-12)
 
 
-@every
+@some
 def test_the_last_of_the_history_is_that_of_the_mixture_as_it_is(name):
     X = clusters()
 
@@ -114,7 +116,7 @@ def test_the_last_of_the_history_is_that_of_the_mixture_as_it_is(name):
     assert model.converged_
 
 
-@every
+@some
 def test_responsibilities_are_shares_and_the_largest_is_predicted(name):
     X = clusters()
     model = mixture(name).fit(X)
@@ -182,7 +184,7 @@ def test_weights_are_repetition(name):
     )
 
 
-@every
+@some
 def test_order_of_rows_and_cutting_into_blocks_do_not_matter(name):
     X, order = clusters(), np.random.default_rng(2).permutation(90)
     given = {"init": clusters()[[1, 5, 20]]} if "random" in name or "kmeans" in name else {}
@@ -194,7 +196,7 @@ def test_order_of_rows_and_cutting_into_blocks_do_not_matter(name):
         assert_same(cut, mixture(name).fit(X), X)
 
 
-@every
+@some
 def test_a_source_gives_what_rows_give(name):
     X, weight = clusters(), np.linspace(0.1, 2, 90)
 
@@ -203,7 +205,7 @@ def test_a_source_gives_what_rows_give(name):
     assert_array_equal(model.log_density(X), mixture(name).fit(X, sample_weight=weight).log_density(X))
 
 
-@every
+@some
 @pytest.mark.parametrize("floor", [1e-6, 0.2], ids=["low", "active"])
 def test_units_of_the_columns_only_shift_log_densities(name, floor):
     X = clusters()
@@ -220,7 +222,7 @@ def test_units_of_the_columns_only_shift_log_densities(name, floor):
     assert_allclose(moved.responsibilities(X * units + origin), plain.responsibilities(X), atol=1e-6)
 
 
-@every
+@some
 def test_sparse_and_single_precision_rows_give_what_dense_ones_give(name):
     X = np.where(np.random.default_rng(4).random((90, 2)) < 0.4, 0, clusters()).astype(np.float32)
     with warnings.catch_warnings():
@@ -256,7 +258,7 @@ def test_a_path_has_the_bits_of_separate_fits(covariance, tied, assignments, mis
     assert_array_equal(by_source[0].log_density(X), found[0].log_density(X))
 
 
-@every
+@some
 def test_the_same_lot_gives_the_same_bits_and_nothing_else_is_left_to_chance(name):
     X = clusters()
     model = mixture(name).fit(X)
@@ -434,7 +436,7 @@ def test_one_component_of_any_density_is_that_density(name):
 @densities
 def test_weights_are_repetition_and_cutting_does_not_matter_to_a_mixture_of_any_density(name):
     density, X = any_mixture(name)
-    model = Mixture(density, 2, random_state=0)
+    model = Mixture(density, 2, 1, tolerance=1e-4, random_state=0)
 
     whole = clone(model).fit(X)
     doubled = clone(model).fit(X, sample_weight=np.full(len(X), 2))
