@@ -145,8 +145,12 @@ class Spherical(Covariance):
         variances, constant = _with_constants(part.variances(lost), whole, self.floor)
         if len(constant) == len(variances):
             return np.full_like(variances, variances.mean()), 0, constant
-        # A constant column is no trouble for an average, as long as some column varies.
-        return np.full_like(variances, part.variances(lost).mean()), len(variances), np.empty(0, dtype=np.intp)
+        # A constant column is no trouble for an average, as long as some column varies. Columns with missing values
+        # weigh less in it.
+        columns = part.diagonal()
+        degrees = np.maximum(columns.column_weights - lost, 0.0)
+        average = columns.scatter[degrees > 0].sum() / degrees.sum() if degrees.any() else 0.0
+        return np.full_like(variances, average), len(variances), np.empty(0, dtype=np.intp)
 
 
 _SHAPES = {shape.name: shape for shape in (Full, Diagonal, Spherical)}

@@ -32,6 +32,9 @@ SIZES = (1, 2, 4, 8, 16, 32)
 LEAST_ROWS = 10
 """Rows for each component that a class must have for that many to be tried."""
 
+TOLERANCE = 1e-5
+"""Of the mean log-likelihood, at which EM rests: evidence then moves by less than costs can tell."""
+
 _SHARED = ("n_features_in_", "feature_names_in_")
 """What the models of a path know of the columns."""
 
@@ -78,6 +81,10 @@ class MixtureClassifier(DensitiesByClass):
     background_ : GaussianMixture or None
         The mixture of all rows, with ``relevance``.
     training_priors_ : array of shape (n_classes,)
+
+    Notes
+    -----
+    Each class is a :class:`likely.GaussianMixture` of its rows, with ``tolerance=1e-5``.
 
     Examples
     --------
@@ -221,7 +228,13 @@ class MixtureClassifier(DensitiesByClass):
 
     def _empty(self, size: int) -> GaussianMixture:
         return GaussianMixture(
-            size, self.covariance, self.tied, self.init, floor=self.floor, random_state=self.random_state
+            size,
+            self.covariance,
+            self.tied,
+            self.init,
+            floor=self.floor,
+            tolerance=TOLERANCE,
+            random_state=self.random_state,
         )
 
     def _sizes(self, classes: Labels) -> list[Any]:

@@ -24,6 +24,7 @@ from likely.exceptions import (
     InvalidDataError,
     InvalidParameterError,
     quietly,
+    speaking_of,
 )
 from likely.statistics import ByClass
 
@@ -61,8 +62,8 @@ class Mixture(MixtureBase):
     Notes
     -----
     A pass gives every row to every component with its responsibility as the weight, adds up the densities' own
-    statistics, and lets each density estimate itself from its sum. So the likelihood never falls where densities are
-    fitted by maximum likelihood; with pseudo-counts it may.
+    statistics, and lets each density estimate itself from its sum. If that is by maximum likelihood, the mixture's never
+    falls; with pseudo-counts, or where a density is floored by a scale of its own, it may: then the pass before is kept.
 
     Examples
     --------
@@ -114,7 +115,10 @@ class Mixture(MixtureBase):
             for _ in range(self.n_starts):
                 start = family.drawn(source, self.n_components, int(random.randint(2**31)))
                 climbs.append(climb(source, family, start, self.assignments == "hard", self.tolerance))
-        self._hold(max(climbs, key=lambda found: found.history[-1]))
+        best = max(climbs, key=lambda found: found.history[-1])
+        with speaking_of("A component"):
+            family.estimate(best.sums, best.mixed)  # which says what is degenerate, as it is kept
+        self._hold(best)
         self._tell()
 
     def _check_parameters(self) -> None:
@@ -133,8 +137,8 @@ class Mixture(MixtureBase):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        own = self.density.__sklearn_tags__()
-        tags.input_tags = own.input_tags
+        if hasattr(self.density, "__sklearn_tags__") and not isinstance(self.density, type):
+            tags.input_tags = self.density.__sklearn_tags__().input_tags
         return tags
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from likely._typing import Floats, Integers
-from likely._validation import check_option, check_rows, check_weight
+from likely._validation import check_option, check_training, is_count
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
 from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, quietly
 
@@ -82,10 +82,15 @@ def choose_mixture(
     """
     check_option("criterion", criterion, CRITERIA)
     template = GaussianMixture() if mixture is None else mixture
-    rows = check_rows(clone(template), X, reset=True)
-    weight = check_weight(sample_weight, rows.shape[0])
+    rows, _, weight, _ = check_training(clone(template), "choose_mixture", X, None, sample_weight, True, False)
     splits = _splits(rows, cv) if criterion == "log_likelihood" else []
     least = min([rows.shape[0], *(len(train) for train, _ in splits)])
+    n_components = list(n_components)
+    wrong = [size for size in n_components if not is_count(size, 1, 2**20)]
+    if wrong:
+        raise InvalidParameterError(
+            f"n_components of choose_mixture must be whole numbers >= 1, but {wrong[0]!r} is among them."
+        )
     sizes = sorted({int(size) for size in n_components if size <= least})
     shapes = [(shape, bool(shared)) for shape in covariances for shared in tied]
     if not sizes or not shapes:
@@ -125,6 +130,11 @@ def _compared(
 
 def _splits(rows: Any, cv: Any) -> list[tuple[Integers, Integers]]:
     if isinstance(cv, (int, np.integer)):
+        if not is_count(cv, 2, rows.shape[0]):
+            raise InvalidParameterError(
+                f"cv of choose_mixture must be a number from 2 to that of the rows, {rows.shape[0]}, or a splitter, but "
+                f"is {cv}."
+            )
         codes = np.random.RandomState(0).permutation(rows.shape[0]) % int(cv)
         return [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(int(cv))]
     return [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(rows)]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from likely._numerics import dense, log, scratch
+from likely._numerics import dense, scratch
 from likely._typing import Booleans, Floats, Integers
 from likely.blocks import Block
 from likely.densities.distances import NEAR
@@ -73,7 +73,7 @@ class DiagonalFamily(GaussianFamily):
         references = np.where(near[:, None], 0.0, means)
         constants = -0.5 * (np.log(variances) + LOG_2PI)
         return DiagonalExpectation(
-            log(mixed.weights), self.origin, self.scale, means, precisions, constants, near, references
+            mixed.log_weights, self.origin, self.scale, means, precisions, constants, near, references
         )
 
     def sharper(self, expectation: DiagonalExpectation, after: Mixed) -> DiagonalExpectation | None:

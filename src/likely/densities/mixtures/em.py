@@ -12,13 +12,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from likely._typing import Floats
-from likely.blocks import Block, Source
+from likely.blocks import Block, Source, one_blas_thread
 from likely.densities.mixtures.mixed import Mixed
 
 __all__ = ["MOST_PASSES", "Climb", "Expectation", "Family", "Sums", "climb", "one_pass"]
 
 MOST_PASSES = 1000
 """Passes over the rows after which learning stops wherever it is."""
+
+FALL = 1e-9
+"""A fall of the likelihood, relative to it, that is not rounding."""
 
 RESTART = 0.5
 """How far apart, in leading standard deviations, a collapsed component and the one that it is to help are set."""
@@ -58,11 +61,6 @@ class Sums:
     @property
     def mean_log_likelihood(self) -> float:
         return self.log_likelihood / self.weight
-
-    @property
-    def effective_rows(self) -> Floats:
-        """Rows that each component answers for, if all weighed alike."""
-        return self.weights * (self.rows / self.weight)
 
 
 class Expectation(ABC):
@@ -152,15 +150,25 @@ def climb(
     most_passes: int = MOST_PASSES,
 ) -> Climb:
     """Repeat passes until the mean log-likelihood has come to rest within the tolerance."""
-    mixed = start
+    with one_blas_thread():  # estimates are of many small matrices
+        return _climb(source, family, start, hard, tolerance, most_passes)
+
+
+def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: float, most_passes: int) -> Climb:
+    mixed, last = start, None
     history: list[float] = []
     restarts: list[int] = []
     while True:
         sums, after = one_pass(source, family, mixed, hard)
         history.append(sums.mean_log_likelihood)
-        settled = _is_settled(history[restarts[-1] if restarts else 0 :], tolerance)
+        since = history[restarts[-1] if restarts else 0 :]
+        if last is not None and len(since) > 1 and since[-2] - since[-1] > FALL * (1 + abs(since[-2])):
+            # Of densities whose own floors moved, never of Gaussian families: what was before is better.
+            return Climb(last[0], history[:-1], restarts, True, last[1])
+        settled = _is_settled(since, tolerance)
         if settled or len(history) >= most_passes:
             return Climb(mixed, history, restarts, settled, sums)
+        last = mixed, sums
         mixed = after()
         worst = _collapsed(sums, family, len(restarts))
         if worst is not None:
@@ -208,10 +216,10 @@ def _collapsed(sums: Sums, family: Family, restarts: int) -> int | None:
     A component may be set elsewhere twice on average: where rows are too few for all, that must end.
     """
     n_components = len(sums.weights)
-    if n_components == 1 or restarts >= 2 * n_components or sums.rows < 2 * n_components * family.least_rows:
+    if n_components == 1 or restarts >= 2 * n_components or sums.weight < 2 * n_components * family.least_rows:
         return None
     worst = int(np.argmin(sums.weights))
-    return worst if sums.effective_rows[worst] < family.least_rows else None
+    return worst if sums.weights[worst] < family.least_rows else None
 
 
 def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:

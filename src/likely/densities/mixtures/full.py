@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.linalg import eigh, lapack, rq
+from scipy.linalg import eigh, lapack
 
 from likely._numerics import dense, log, scratch
 from likely._typing import Booleans, Floats, Integers
@@ -78,7 +78,7 @@ class FullFamily(GaussianFamily):
         C = gaussians.covariances.array()
         size = ((C @ self.L) * self.L).sum(axis=(1, 2)) + np.square(means).sum(axis=1)
         near = (np.square(factors).sum(axis=(1, 2)) * size <= NEAR) & (d <= MOST_EXPANDED)
-        constants = log(mixed.weights) - 0.5 * (gaussians.covariances.log_determinants + d * LOG_2PI)
+        constants = mixed.log_weights - 0.5 * (gaussians.covariances.log_determinants + d * LOG_2PI)
         references = np.where(near[:, None], 0.0, means)
         theta = _natural(means[near], factors[near], constants[near])
         return FullExpectation(mixed, self.origin, self.L, means, factors, constants, near, theta, references)
@@ -118,25 +118,38 @@ class FullFamily(GaussianFamily):
     def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
         if covariances.ndim == 2:
             covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
-        matrices, whiteners = zip(*(self._floored(C) for C in covariances), strict=True)
-        return Mixed(weights, Gaussians(means, FullCovariances(np.stack(matrices), np.stack(whiteners))))
+        C = (covariances + covariances.transpose(0, 2, 1)) / 2
+        whiteners = self._whiteners(C)
+        if whiteners is None:
+            C, whiteners = self._floored(C)
+        return Mixed(weights, Gaussians(means, FullCovariances(C, whiteners)))
+
+    def _whiteners(self, C: Floats) -> Floats | None:
+        """Upper triangular whiteners of covariances that are all above the floor, or None."""
+        try:
+            np.linalg.cholesky(C / self._least - np.eye(C.shape[1]))
+            lowers = np.linalg.cholesky(self.L.T @ C @ self.L)
+        except np.linalg.LinAlgError:
+            return None
+        return np.asarray(self.L @ np.stack([lapack.dtrtri(lower, lower=1)[0].T for lower in lowers]))
 
     def _floored(self, C: Floats) -> tuple[Floats, Floats]:
-        """The best covariance that is nowhere below the floor, and its upper triangular whitener.
+        """The best covariances that are nowhere below the floor, and their whiteners.
 
-        In the floor's own coordinates that is the same matrix with its eigenvalues raised to 1.
+        In the floor's own coordinates those are the same matrices with eigenvalues raised to 1. The triangular factor
+        is made from the eigenvectors: one of the matrix itself would have lost as many digits as the floor has zeros.
         """
+        values, vectors = np.linalg.eigh(C / self._least)
+        raised = np.maximum(values, 1.0)[:, None, :]
+        # RQ by QR of what is turned over: only the latter does many matrices at once.
+        R = np.asarray(np.linalg.qr((vectors / np.sqrt(raised)).transpose(0, 2, 1)[:, :, ::-1], mode="r"))
+        whiteners = np.triu(R.transpose(0, 2, 1)[:, ::-1, ::-1]) / np.sqrt(self.least)[:, None]
+        return ((vectors * raised) @ vectors.transpose(0, 2, 1)) * self._least, whiteners
+
+    @cached_property
+    def _least(self) -> Floats:
         scale = np.sqrt(self.least)
-        S = C / np.outer(scale, scale)
-        _, below = lapack.dpotrf(S - np.eye(len(S)), lower=1)
-        white = self.L.T @ C @ self.L
-        lower, failed = lapack.dpotrf((white + white.T) / 2, lower=1)
-        if not below and not failed:
-            return (C + C.T) / 2, self.L @ inverse_factor(lower)
-        values, vectors = eigh((S + S.T) / 2)
-        raised = np.maximum(values, 1.0)
-        whitener, _ = rq(vectors / np.sqrt(raised))
-        return ((vectors * raised) @ vectors.T) * np.outer(scale, scale), np.triu(whitener) / scale[:, None]
+        return np.outer(scale, scale)
 
     def step(self, mixed: Mixed, which: int) -> Floats:
         C = mixed.components.covariances.matrix(which)
@@ -144,8 +157,7 @@ class FullFamily(GaussianFamily):
         return np.asarray(vectors[:, 0] * np.sqrt(values[0]))
 
     def at_floor(self, mixed: Mixed) -> Integers:
-        scale = np.sqrt(self.least)
-        S = mixed.components.covariances.array() / np.outer(scale, scale)
+        S = mixed.components.covariances.array() / self._least
         return np.flatnonzero(np.linalg.eigvalsh(S)[:, 0] <= 1 + 1e-6)
 
 
@@ -162,7 +174,7 @@ class FullSums:
     def about_origin(self, weights: Floats) -> FullSums:
         """The same about the origin."""
         d = self.references.shape[1]
-        i, j = np.triu_indices(d)
+        i, j = _triangle(d)
         c, first = self.references, self.array[:, :d]
         moved = c[:, i] * first[:, j] + first[:, i] * c[:, j] + weights[:, None] * c[:, i] * c[:, j]
         array = np.concatenate([first + weights[:, None] * c, self.array[:, d:] + moved], axis=1)
@@ -193,7 +205,7 @@ class FullExpectation(Expectation):
             return self._open_missing(X)
         d, n = len(self.origin), len(X)
         centred = np.subtract(X, self.origin, out=scratch(X.shape, slot=4))
-        phi = scratch((1 + d + len(np.triu_indices(d)[0]) if self._expands else 1 + d, n), slot=5)
+        phi = scratch((1 + d + len(_triangle(d)[0]) if self._expands else 1 + d, n), slot=5)
         z = np.matmul(self.L.T, centred.T, out=phi[1 : d + 1])
         log_joint = scratch((len(self.means), n), slot=6)
         if self._expands:
@@ -230,7 +242,7 @@ class FullExpectation(Expectation):
         parts = np.empty((len(gamma), d + d * (d + 1) // 2))
         if about_origin.any():
             parts[about_origin] = gamma[about_origin] @ phi[1:].T
-        upper = np.triu_indices(d)
+        upper = _triangle(d)
         for k in np.flatnonzero(~about_origin):
             apart = z - self.references[k][:, None]
             shared = apart * gamma[k]
@@ -244,7 +256,7 @@ class FullExpectation(Expectation):
 
         def gather(shares: Floats, factors: Floats) -> FullSums:
             gamma = shares * factors
-            parts = np.zeros((len(gamma), len(self.origin) + len(np.triu_indices(len(self.origin))[0])))
+            parts = np.zeros((len(gamma), len(self.origin) + len(_triangle(len(self.origin))[0])))
             patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
             for p, observed in enumerate(patterns):
                 rows = np.flatnonzero(which.ravel() == p)
@@ -261,7 +273,13 @@ class FullExpectation(Expectation):
         shared = apart * gamma[:, None]
         hidden = self.L[~observed]
         second = shared.T @ apart + gamma.sum() * (hidden.T @ rest @ hidden)
-        return np.concatenate([shared.sum(axis=0), second[np.triu_indices(len(second))]])
+        return np.concatenate([shared.sum(axis=0), second[_triangle(len(second))]])
+
+
+@cache
+def _triangle(d: int) -> tuple[Integers, Integers]:
+    """Rows and columns of the upper triangle."""
+    return np.triu_indices(d)
 
 
 def _products(z: Floats, out: Floats) -> None:
@@ -278,14 +296,14 @@ def _natural(means: Floats, factors: Floats, constants: Floats) -> Floats:
     precisions = factors @ factors.transpose(0, 2, 1)
     slopes = np.einsum("kij,kj->ki", precisions, means)
     offsets = constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
-    i, j = np.triu_indices(means.shape[1])
+    i, j = _triangle(means.shape[1])
     products = precisions[:, i, j] * np.where(i == j, -0.5, -1.0)
     return np.ascontiguousarray(np.concatenate([offsets[:, None], slopes, products], axis=1))
 
 
 def _squared(upper: Floats, d: int) -> Floats:
     """Symmetric matrices from their upper triangles."""
-    i, j = np.triu_indices(d)
+    i, j = _triangle(d)
     matrices = np.empty((len(upper), d, d))
     matrices[:, i, j] = upper
     matrices[:, j, i] = upper

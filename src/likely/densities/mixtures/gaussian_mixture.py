@@ -15,7 +15,7 @@ from likely.blocks import Source, all_or_nothing
 from likely.densities.mixtures.adaptation import adapted
 from likely.densities.mixtures.base import MixtureBase
 from likely.densities.mixtures.em import Climb, climb
-from likely.densities.mixtures.floors import FLOOR
+from likely.densities.mixtures.floors import FLOOR, AbsoluteFloor
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.growth import grown
 from likely.densities.mixtures.mixed import Mixed
@@ -193,12 +193,14 @@ class GaussianMixture(MixtureBase):
 
     def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
         """The same from the rows of a source."""
-        sizes = list(sizes)
-        models = [clone(self).set_params(n_components=size) for size in sizes]
+        start = start_of(self.init)
+        init, displacement = (self.init, start.displacement) if isinstance(start, LBG) else ("lbg", LBG().displacement)
+        models = [clone(self).set_params(n_components=size, init=init) for size in sizes]
+        if not models:
+            return []
         for model in models:
             model._check_parameters()
-        start = start_of(self.init)
-        displacement = start.displacement if isinstance(start, LBG) else LBG().displacement
+        sizes = [model.n_components for model in models]
         source, family, alone = self._surveyed(source, max(sizes))
         found = grown(source, family, alone, sizes, displacement, self.assignments == "hard", self.tolerance)
         for model in models:
@@ -272,9 +274,9 @@ class GaussianMixture(MixtureBase):
         self._tell()
 
     def _tell(self) -> None:
-        """Say what is at the floor; one of the caller's own choosing is expected to be felt."""
+        """Say what is at the floor; one that the caller raised is expected to be felt."""
         super()._tell()
-        if self.floor not in (0, FLOOR) or self._instalments is None:
+        if isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR or self._instalments is None:
             return
         family, rows = self._instalments.family, self._instalments.average.rows
         floored = family.at_floor(self.mixed_)

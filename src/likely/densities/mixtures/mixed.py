@@ -14,6 +14,7 @@ from likely.exceptions import InvalidDataError
 
 __all__ = ["Mixed"]
 
+IMPOSSIBLE = -1e300
 ROWS = 2**16
 """Rows whose densities under all components are held at once."""
 
@@ -40,6 +41,11 @@ class Mixed:
     @property
     def n_components(self) -> int:
         return len(self.weights)
+
+    @property
+    def log_weights(self) -> Floats:
+        """Logs of the weights; of 0 a number so low that it comes to the same, which products can be made with."""
+        return np.maximum(log(self.weights), IMPOSSIBLE)
 
     def log_density(self, X: Rows) -> Floats:
         """Log density of each row, of shape (n,)."""

@@ -152,3 +152,13 @@ def _check_weights(weights: Floats, covariances: Floats, means: Floats) -> None:
             f"Covariances given to a mixture must be finite and of shape ({K}, {d}, {d}) or, diagonal, ({K}, {d}), but "
             f"have {covariances.shape}."
         )
+    if covariances.ndim == 2:
+        sound = bool((covariances >= 0).all())
+    else:
+        slack = 1e-6 * np.abs(covariances).max(axis=(1, 2))
+        lopsided = np.abs(covariances - covariances.transpose(0, 2, 1)).max(axis=(1, 2))
+        sound = bool((lopsided <= slack).all() and (np.linalg.eigvalsh(covariances)[:, 0] >= -slack).all())
+    if not sound:
+        raise InvalidParameterError(
+            "Covariances given to a mixture must be symmetric, with no variance below 0 in any direction, but are not."
+        )

@@ -134,7 +134,7 @@ KINDS = [
     Kind(
         FullFamily,
         {**_FAMILY, "L": floats("d", "d")},
-        derived=("inverse",),
+        derived=("inverse", "_least"),
         rule=_check_whitener,
         alone=False,
     ),
