@@ -62,8 +62,9 @@ class Mixture(MixtureBase):
     Notes
     -----
     A pass gives every row to every component with its responsibility as the weight, adds up the densities' own
-    statistics, and lets each density estimate itself from its sum. If that is by maximum likelihood, the mixture's never
-    falls; with pseudo-counts, or where a density is floored by a scale of its own, it may: then the pass before is kept.
+    statistics, and lets each density estimate itself from its sum. If that is by maximum likelihood, the mixture's
+    never falls; with pseudo-counts, or a floor that follows the component's own scale, it may: then the pass before is
+    kept.
 
     Examples
     --------

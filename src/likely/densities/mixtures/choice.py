@@ -132,8 +132,8 @@ def _splits(rows: Any, cv: Any) -> list[tuple[Integers, Integers]]:
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
             raise InvalidParameterError(
-                f"cv of choose_mixture must be a number from 2 to that of the rows, {rows.shape[0]}, or a splitter, but "
-                f"is {cv}."
+                f"cv of choose_mixture must be a number from 2 to that of the rows, {rows.shape[0]}, or a splitter, "
+                f"but is {cv}."
             )
         codes = np.random.RandomState(0).permutation(rows.shape[0]) % int(cv)
         return [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(int(cv))]
