@@ -18,6 +18,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 
 __all__ = [
     "check_confidence",
+    "check_count",
     "check_fraction",
     "check_labels",
     "check_option",
@@ -142,6 +143,13 @@ def check_penalty(name: str, value: Any, whom: str) -> None:
         raise InvalidParameterError(f"{name} of {whom} must be a finite number >= 0, but is {value!r}.")
 
 
+def check_count(name: str, value: Any, whom: str, most: int = 2**31) -> None:
+    """A whole number from 1 on."""
+    if not is_count(value, 1, most):
+        limit = "" if value is None or not is_count(value, 1, 2**62) else f" and <= {most}"
+        raise InvalidParameterError(f"{name} of {whom} must be a whole number >= 1{limit}, but is {value!r}.")
+
+
 def check_labels(whom: str, y: Any) -> Labels:
     """Labels as an array, none of them missing."""
     if y is None:
@@ -229,6 +237,14 @@ def check_scores(whom: str, scores: Any) -> Floats:
             "them the llr 0, which says nothing."
         )
     return values
+
+
+def as_floats(value: Any) -> Floats | None:
+    """A new array of doubles, or None of what cannot be one."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def is_count(value: Any, least: int, most: int) -> bool:

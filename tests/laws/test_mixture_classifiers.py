@@ -45,9 +45,9 @@ def test_the_mixture_of_a_class_is_that_of_its_rows(options, data):
 
     for k, label in enumerate("abc"):
         if "relevance" in options:
-            part = GaussianMixture(2, "diagonal", tolerance=1e-5).fit(X).adapt(X[y == label], 16.0)
+            part = GaussianMixture(2, "diagonal").fit(X).adapt(X[y == label], 16.0)
         else:
-            part = GaussianMixture(2, tolerance=1e-5, **options).fit(X[y == label])
+            part = GaussianMixture(2, **options).fit(X[y == label])
         assert_allclose(model.log_likelihood(X)[:, k], part.log_density(X), rtol=1e-9)
 
 
@@ -110,7 +110,7 @@ def test_one_component_is_the_gaussian_classifier(data):
 
 def test_a_generative_classifier_of_mixtures_is_the_same(data):
     X, y = data
-    model = GenerativeClassifier(GaussianMixture(3, "diagonal", tolerance=1e-5)).fit(X, y)
+    model = GenerativeClassifier(GaussianMixture(3, "diagonal")).fit(X, y)
 
     assert_array_equal(model.log_likelihood(X), MixtureClassifier(3, "diagonal").fit(X, y).log_likelihood(X))
 
@@ -200,7 +200,7 @@ def test_bic_chooses_the_background_too(data):
 
     background = MixtureClassifier("bic", "diagonal", relevance=16).fit(X, y).background_
 
-    bics = [GaussianMixture(k, "diagonal", tolerance=1e-5).fit(X).bic(X) for k in (1, 2, 4, 8)]
+    bics = [GaussianMixture(k, "diagonal").fit(X).bic(X) for k in (1, 2, 4, 8)]
     assert background.n_components == 2 ** int(np.argmin(bics))
 
 

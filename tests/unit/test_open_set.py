@@ -157,8 +157,8 @@ SCORES = np.array(
 def test_costs_and_rates_are_as_counted_by_hand():
     app = Application({"a": 0.3, "b": 0.3, "?": 0.4}, costs=[[0, 1, 2], [1, 0, 2], [5, 5, 0]])
 
-    cost = open_set_cost(Y, SCORES - [0, 0, 2], app, ["a", "b", "?"], "?", normalize=False)
-    plain = open_set_cost(Y, SCORES, Application([0.3, 0.3, 0.4]), ["a", "b", "?"], "?", normalize=False)
+    cost = open_set_cost(Y, SCORES - [0, 0, 2], app, "?", labels=["a", "b", "?"], normalize=False)
+    plain = open_set_cost(Y, SCORES, Application([0.3, 0.3, 0.4]), "?", labels=["a", "b", "?"], normalize=False)
 
     assert_allclose(plain.known_rejected, (1 / 4 + 0) / 2)
     assert_allclose(plain.known_confused, (1 / 4 + 1 / 2) / 2)
@@ -173,11 +173,11 @@ def test_the_columns_may_have_any_order_and_rows_weights():
     app = Application({"?": 0.4, "a": 0.3, "b": 0.3})
     order, weight = [2, 0, 1], np.arange(1.0, 12)
 
-    cost = open_set_cost(Y, SCORES[:, order], app, ["?", "a", "b"], "?", sample_weight=weight)
+    cost = open_set_cost(Y, SCORES[:, order], app, "?", labels=["?", "a", "b"], sample_weight=weight)
 
-    assert cost == open_set_cost(Y, SCORES, app, ["a", "b", "?"], "?", sample_weight=weight)
+    assert cost == open_set_cost(Y, SCORES, app, "?", labels=["a", "b", "?"], sample_weight=weight)
     repeated = np.repeat(np.arange(11), np.arange(1, 12))
-    again = open_set_cost(np.array(Y)[repeated], SCORES[repeated], app, ["a", "b", "?"], "?")
+    again = open_set_cost(np.array(Y)[repeated], SCORES[repeated], app, "?", labels=["a", "b", "?"])
     assert_allclose(cost.open, again.open)
     assert_allclose(cost.closed, again.closed)
 
@@ -185,7 +185,7 @@ def test_the_columns_may_have_any_order_and_rows_weights():
 def test_costs_are_normalised_by_the_best_constant_decision_of_each():
     app = Application({"a": 0.5, "b": 0.1, "?": 0.4})
 
-    raw, normal = (open_set_cost(Y, SCORES, app, ["a", "b", "?"], "?", normalize=n) for n in (False, True))
+    raw, normal = (open_set_cost(Y, SCORES, app, "?", labels=["a", "b", "?"], normalize=n) for n in (False, True))
 
     assert_allclose(normal.open, raw.open / 0.5)
     assert_allclose(normal.closed, raw.closed / (0.1 / 0.6))
@@ -195,7 +195,7 @@ def test_costs_are_normalised_by_the_best_constant_decision_of_each():
 def test_rejected_rows_are_neither_accepted_nor_confused():
     app = Application({"a": 0.3, "b": 0.3, "?": 0.4}, reject_cost=1e-3)
 
-    cost = open_set_cost(Y, SCORES * 1e-3, app, ["a", "b", "?"], "?", normalize=False)
+    cost = open_set_cost(Y, SCORES * 1e-3, app, "?", labels=["a", "b", "?"], normalize=False)
 
     assert (cost.unknown_accepted, cost.known_rejected, cost.known_confused) == (0, 0, 0)
     assert_allclose(cost.open, 1e-3)
@@ -206,7 +206,7 @@ def test_the_model_reckons_the_same_costs_as_the_function(data):
     model = OpenSetClassifier(**PLAIN, unknown="ann").fit(X, y)
     app = Application({"ann": 0.5, "cat": 0.2, "bob": 0.3})
 
-    assert model.costs(X, y, app) == open_set_cost(y, model.log_likelihood(X), app, model.classes_, "ann")
+    assert model.costs(X, y, app) == open_set_cost(y, model.log_likelihood(X), app, "ann", labels=model.classes_)
 
 
 def test_what_cannot_be_judged_is_refused(data):
@@ -221,6 +221,6 @@ def test_what_cannot_be_judged_is_refused(data):
     with pytest.raises(likely.InvalidDataError, match="one entry for each row, but have 2 and 1"):
         model.costs(X[:2], ["ann"], app)
     with pytest.raises(likely.InvalidParameterError, match="unknown must be one of the classes"):
-        open_set_cost(Y, SCORES, Application.equal(3), ["a", "b", "?"], "unknown")
+        open_set_cost(Y, SCORES, Application.equal(3), "unknown", labels=["a", "b", "?"])
     closed = model.costs(X, y, Application([0.4, 0.3, 0.3, 0.0]))
     assert closed.unknown_accepted == 0

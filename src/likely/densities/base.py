@@ -15,10 +15,39 @@ from likely._validation import check_rows, is_count
 from likely.blocks import AdditiveLearner, Block, Source, all_or_nothing, over_rows
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
-__all__ = ["Density", "check_alike", "check_columns", "owned", "refuse", "row_weights", "scored"]
+__all__ = ["Density", "DensityMethods", "check_alike", "check_columns", "owned", "refuse", "row_weights", "scored"]
 
 
-class Density(DensityMixin, AdditiveLearner):  # type: ignore[misc]
+class DensityMethods(DensityMixin):  # type: ignore[misc]
+    """What follows from ``log_density`` and ``_draw``, whoever has them."""
+
+    def log_density(self, X: Any) -> Floats:
+        """Natural log of the density at each row, of shape (n,)."""
+        raise NotImplementedError
+
+    def score_samples(self, X: Any) -> Floats:
+        """The same as ``log_density``, by scikit-learn's name."""
+        return self.log_density(X)
+
+    def outlier_score(self, X: Any) -> Floats:
+        """How unexpected each row is, of shape (n,): minus the log density."""
+        return -self.log_density(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the rows."""
+        return float(self.log_density(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
+        """Rows drawn from the density, of shape (n_samples, n_features)."""
+        if not is_count(n_samples, 0, 2**53):
+            raise InvalidParameterError(f"n_samples must be a whole number >= 0, but is {n_samples!r}.")
+        return self._draw(n_samples, check_random_state(random_state))
+
+    def _draw(self, n_samples: int, random: np.random.RandomState) -> Floats:
+        raise NotImplementedError
+
+
+class Density(DensityMethods, AdditiveLearner):
     """Base of the densities whose parameters follow from one sum over the rows.
 
     A subclass says, besides what every :class:`AdditiveLearner` says, how its parameters score rows
@@ -35,16 +64,8 @@ class Density(DensityMixin, AdditiveLearner):  # type: ignore[misc]
         parameters = self._learned()
         return self._log_density(parameters, check_rows(self, X))
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
-        return float(self.log_density(X).mean())
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
-        """Rows drawn from the density, of shape (n_samples, n_features)."""
-        parameters = self._learned()
-        if not is_count(n_samples, 0, 2**53):
-            raise InvalidParameterError(f"n_samples must be a whole number >= 0, but is {n_samples!r}.")
-        return self._sample(parameters, n_samples, check_random_state(random_state))
+    def _draw(self, n_samples: int, random: np.random.RandomState) -> Floats:
+        return self._sample(self._learned(), n_samples, random)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         with all_or_nothing(self):

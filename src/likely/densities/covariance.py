@@ -163,7 +163,7 @@ def shape_of(covariance: Any) -> Covariance:
     if not isinstance(covariance, str) or covariance not in _SHAPES:
         raise InvalidParameterError(
             f"covariance must be one of {', '.join(map(repr, _SHAPES))} or a shape such as Full(shrinkage=0.1), "
-            f"but is {covariance!r}."
+            f"but is {covariance!r}.{' Set tied=True.' if isinstance(covariance, str) and covariance == 'tied' else ''}"
         )
     return _SHAPES[covariance]()
 

@@ -14,10 +14,10 @@ def open_set_cost(
     y_true: Any,
     log_likelihoods: Any,
     application: Application,
-    classes: Any,
     unknown: Any,
     normalize: bool = True,
     *,
+    labels: Any = None,
     sample_weight: Any = None,
 ) -> OpenSetCost:
     """What it costs to decide among known classes and "none of these", beside the cost among the known classes alone.
@@ -29,13 +29,13 @@ def open_set_cost(
     log_likelihoods : array of shape (n, n_classes)
         Of all hypotheses, that of the unknown among them.
     application : Application
-        Of all hypotheses: priors in the order of ``classes``, or by label.
-    classes : sequence of labels
-        The hypotheses in column order.
+        Of all hypotheses: priors in column order, or by label.
     unknown : label
         Which of them is "none of these".
     normalize : bool, default True
         Divide each cost by that of the best decision that does not look at the evidence.
+    labels : sequence of labels, optional
+        The hypotheses in column order, such as a model's ``classes_``; the sorted labels of ``y_true`` if not given.
     sample_weight : array of shape (n,), optional
         Frequencies.
 
@@ -50,11 +50,11 @@ def open_set_cost(
     >>> y = ["ann", "ann", "bob", "bob", "nobody", "nobody"]
     >>> scores = [[3, 0, 1], [1, 0, 2], [0, 3, 1], [1, 0, -2], [0, 1, 3], [2, 0, 1]]
     >>> door = Application({"ann": 0.4, "bob": 0.4, "nobody": 0.2})
-    >>> cost = open_set_cost(y, scores, door, ["ann", "bob", "nobody"], "nobody", normalize=False)
+    >>> cost = open_set_cost(y, scores, door, "nobody", normalize=False)
     >>> round(cost.open, 3), round(cost.closed, 3)
     (0.5, 0.25)
     >>> cost.unknown_accepted, cost.known_rejected, cost.known_confused
     (0.5, 0.25, 0.25)
     """
-    labels, codes, scores, weight = check_evidence(y_true, log_likelihoods, classes, sample_weight)
-    return cost_of_open_set(as_application(application), labels, unknown, codes, scores, weight, normalize)
+    classes, codes, scores, weight = check_evidence(y_true, log_likelihoods, labels, sample_weight)
+    return cost_of_open_set(as_application(application), classes, unknown, codes, scores, weight, normalize)

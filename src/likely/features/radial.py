@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_random_state
 from likely._typing import Floats
 from likely._validation import is_count
 from likely.blocks import Block, Source
+from likely.blocks.sample import SAMPLE_ROWS, Sample, sampled
 from likely.densities.mixtures.centroids import clustered
-from likely.densities.mixtures.sample import SAMPLE_ROWS, Sample, sampled
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features.expansion import Expansion, finite
 

@@ -32,9 +32,6 @@ SIZES = (1, 2, 4, 8, 16, 32)
 LEAST_ROWS = 10
 """Rows for each component that a class must have for that many to be tried."""
 
-TOLERANCE = 1e-5
-"""Of the mean log-likelihood, at which EM rests: evidence then moves by less than costs can tell."""
-
 _SHARED = ("n_features_in_", "feature_names_in_")
 """What the models of a path know of the columns."""
 
@@ -81,10 +78,6 @@ class MixtureClassifier(DensitiesByClass):
     background_ : GaussianMixture or None
         The mixture of all rows, with ``relevance``.
     training_priors_ : array of shape (n_classes,)
-
-    Notes
-    -----
-    Each class is a :class:`likely.GaussianMixture` of its rows, with ``tolerance=1e-5``.
 
     Examples
     --------
@@ -162,7 +155,7 @@ class MixtureClassifier(DensitiesByClass):
         weights = self._weighed(source)
         columns = {name: value for name, value in vars(self).items() if name in _SHARED}
         if self.relevance is None:
-            grown = self._by_class(source, lambda rows: self._grown(rows, models))
+            grown = self._by_class(source, lambda rows, _: self._grown(rows, models))
             found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
         else:
             with speaking_of("The background"):
@@ -175,11 +168,12 @@ class MixtureClassifier(DensitiesByClass):
 
     def _learn(self, source: Source) -> None:
         weights = self._weighed(source)
+        if self.relevance is not None:
+            self._common_size()
         sizes = self._sizes(self._classes(source))
         self.background_ = None
         if self.relevance is None:
-            left = iter(sizes)
-            mixtures = self._by_class(source, lambda rows: self._mixture(rows, next(left)))
+            mixtures = self._by_class(source, lambda rows, code: self._mixture(rows, sizes[code]))
         else:
             with speaking_of("The background"):
                 self.background_ = self._mixture(without_classes(source), self._common_size())
@@ -198,16 +192,15 @@ class MixtureClassifier(DensitiesByClass):
         return source.classes
 
     def _by_class(self, source: Source, of: Any) -> list[Any]:
-        """A function of each class's rows; what it says names the class."""
+        """A function of each class's rows and position; what it says names the class."""
         found = []
         for code, label in enumerate(self._classes(source).tolist()):
             with speaking_of(f"Class {label!r}"):
-                found.append(of(class_source(source, code)))
+                found.append(of(class_source(source, code), code))
         return found
 
     def _adapted(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
-        relevance = 16.0 if self.relevance is None else self.relevance
-        return self._by_class(source, lambda rows: background.adapt_source(rows, relevance))
+        return self._by_class(source, lambda rows, _: background.adapt_source(rows, self.relevance or 0.0))
 
     def _grown(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
         """Mixtures as large as those of some models; grown from each other where a fit would grow them too."""
@@ -233,7 +226,6 @@ class MixtureClassifier(DensitiesByClass):
             self.tied,
             self.init,
             floor=self.floor,
-            tolerance=TOLERANCE,
             random_state=self.random_state,
         )
 
@@ -247,7 +239,7 @@ class MixtureClassifier(DensitiesByClass):
                 f"n_components of MixtureClassifier must name all of the classes {labels}, but names {list(given)}."
             )
         each: list[Any] = [given[label] for label in labels] if isinstance(given, Mapping) else list(given)
-        if len(each) != len(labels):
+        if len(each) != len(labels) or isinstance(given, (set, frozenset)):
             raise InvalidParameterError(
                 f"n_components of MixtureClassifier must be one number for each of {len(labels)} classes, but are "
                 f"{len(each)}."
@@ -292,7 +284,7 @@ def _possible(size: int, rows: Source) -> int:
     if size > count:
         warn_of_degenerate_data(
             f"A mixture of {size} components needs as many rows at least, but there are {count}. It has {count} "
-            "component" + "s" * (count > 1) + " instead: use fewer, or set relevance."
+            "component" + "s" * (count > 1) + " instead."
         )
     return min(size, count)
 

@@ -29,7 +29,8 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
 
     The unknown class is the last one whatever its label: ``classes_`` and the columns of evidence are the known classes
     in sorted order, then it. Functions of :mod:`likely.evaluation` take columns in sorted order of the labels unless
-    they are told otherwise, so give them ``labels=model.classes_``.
+    they are told otherwise, so give them ``labels=model.classes_``; scikit-learn's cannot be told. So choose a label
+    that sorts last, and all of them are right without more.
 
     Parameters
     ----------
@@ -38,9 +39,10 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     background : density, optional
         Of what belongs to none of the known classes. By default a diagonal mixture: of as many components as BIC is
         least for where there are rows of the unknown, and of one where all rows train it. In that case it must be
-        broader than each class, lest it fits classes better than their own densities do.
+        broader than each class, lest it fits classes better than their own densities do. Like ``density`` it is copied
+        and fitted; rows for it are those of ``y == unknown``.
     unknown : label, default "unknown"
-        The label of "none of these", of the type of the other labels: for whole numbers such as −1.
+        The label of "none of these", of the type of the other labels; best one that sorts last.
     priors : sequence in the order of ``classes_`` or mapping {label: prior}, optional
         For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
         not depend on them.
@@ -60,13 +62,13 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     >>> from sklearn.datasets import load_iris
     >>> from likely import Application
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = OpenSetClassifier(unknown=-1).fit(X[:100], y[:100])  # has not seen class 2
+    >>> model = OpenSetClassifier(unknown=2).fit(X[:100], y[:100])  # has not seen class 2
     >>> model.classes_, model.training_priors_.round(3)
-    (array([ 0,  1, -1]), array([0.333, 0.333, 0.333]))
+    (array([0, 1, 2]), array([0.333, 0.333, 0.333]))
     >>> model.predict(X[[0, 60, 118]])
-    array([ 0,  1, -1])
-    >>> garden = Application({0: 0.3, 1: 0.3, -1: 0.4})
-    >>> cost = model.costs(X, [0] * 50 + [1] * 50 + [-1] * 50, garden)
+    array([0, 1, 2])
+    >>> garden = Application({0: 0.3, 1: 0.3, 2: 0.4})
+    >>> cost = model.costs(X, y, garden)
     >>> round(cost.open, 3), cost.closed, cost.unknown_accepted, cost.known_rejected
     (0.287, 0.0, 0.4, 0.02)
     """
@@ -125,6 +127,11 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
 
     def _fitted_background(self, background: Any, source: Source, at: Integers) -> Any:
         """The background density of the rows of the unknown, or else of all."""
+        if self.background is None and not len(at) and source.classes is not None and len(source.classes) == 1:
+            raise DegenerateDataError(
+                f"All rows are of one known class, {source.classes.tolist()[0]!r}, so a density of all rows would be "
+                f"that class again. Give rows labelled {self.unknown!r}, or set background."
+            )
         rows = class_source(source, int(at[0])) if len(at) else without_classes(source)
         mixture = clone(background)
         if self.background is None and len(at):
@@ -146,9 +153,11 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
             )
         last = np.asarray(self.unknown)
         if not _is_of_type(last, labels):
-            example = {"U": "unknown='unknown'", "S": "unknown=b'unknown'"}.get(labels.dtype.kind, "unknown=-1")
+            example = {"U": "unknown='unknown'", "S": "unknown=b'unknown'"}.get(
+                labels.dtype.kind, f"unknown={_beyond(labels)}"
+            )
             remedy = (
-                "Use y.astype(int), and unknown=-1" if labels.dtype.kind == "b" else f"Give, for instance, {example}"
+                "Use y.astype(int), and unknown=2" if labels.dtype.kind == "b" else f"Give, for instance, {example}"
             )
             raise InvalidParameterError(
                 f"unknown of OpenSetClassifier must be a label of the type of the others, such as "
@@ -174,6 +183,11 @@ def _is_of_type(label: Labels, labels: Labels) -> bool:
     """Whether a label may stand among others without changing their type."""
     kind = labels.dtype.kind
     return label.ndim == 0 and label.dtype.kind in {"i": "iu", "u": "iu", "f": "iuf"}.get(kind, kind)
+
+
+def _beyond(labels: Labels) -> Any:
+    """A number that sorts after all others."""
+    return int(np.ceil(labels.max())) + 1
 
 
 def _shares(known: Floats, unknown: Floats) -> Floats:

@@ -108,7 +108,12 @@ def _gaussians(shape: Shape) -> list[Candidate]:
 
 def _mixtures(shape: Shape) -> list[Candidate]:
     """Mixtures by shape, each size grown from the last; the floor is felt, lest components follow single rows."""
-    options: dict[str, dict[str, Any]] = {"full": {}, "tied": {"tied": True}, "diagonal": {"covariance": "diagonal"}}
+    options: dict[str, dict[str, Any]] = {
+        "full": {},
+        "tied": {"tied": True},
+        "diagonal": {"covariance": "diagonal"},
+        "spherical": {"covariance": "spherical"},
+    }
     raw = [_raw()] if shape.n_features <= MOST_FULL else []
     return [
         _candidate(
@@ -128,7 +133,7 @@ def _mixtures(shape: Shape) -> list[Candidate]:
 def _sizes(shape: Shape, steps: list[Any], covariance: str) -> list[int]:
     """Components that the smallest class has rows for, and a pass over the rows time; one shares with nobody."""
     d = int(steps[-1].n_components) if steps else shape.n_features
-    each = shape.n_rows * (d if covariance == "diagonal" else d**2)
+    each = shape.n_rows * (d**2 if covariance in ("full", "tied") else d)
     rows = shape.n_rows // 2 if shape.n_smallest is None else shape.n_smallest
     larger = [k for k in MIXED[1:] if k * LEAST_ROWS <= rows and k * each <= MOST_PRODUCTS]
     return larger if covariance == "tied" else [MIXED[0], *larger]

@@ -12,17 +12,16 @@ from sklearn.utils import check_random_state
 
 from likely._numerics import dense, log
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_option, check_penalty, is_count
+from likely._validation import check_count, check_option, check_penalty
 from likely.blocks import Block, Source
+from likely.blocks.sample import scattered
 from likely.densities.mixtures.base import MixtureBase
-from likely.densities.mixtures.em import Expectation, Sums, climb
+from likely.densities.mixtures.em import Expectation, Family, Sums, climb
 from likely.densities.mixtures.mixed import Mixed
-from likely.densities.mixtures.sample import scattered
 from likely.exceptions import (
     DegenerateDataWarning,
     IncompatiblePartsError,
     InvalidDataError,
-    InvalidParameterError,
     quietly,
     speaking_of,
 )
@@ -48,7 +47,7 @@ class Mixture(MixtureBase):
         How often to begin; the mixture of highest likelihood is kept.
     assignments : {"soft", "hard"}, default "soft"
         Whether a row is shared out by its responsibilities, or belongs to the likeliest component alone.
-    tolerance : float, default 1e-6
+    tolerance : float, default 1e-5
         As for :class:`likely.GaussianMixture`.
     random_state : int, RandomState or None
 
@@ -83,7 +82,7 @@ class Mixture(MixtureBase):
         n_components: int = 2,
         n_starts: int = 3,
         assignments: str = "soft",
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-5,
         random_state: Any = None,
     ) -> None:
         self.density = density
@@ -97,10 +96,6 @@ class Mixture(MixtureBase):
     def components_(self) -> list[Any]:
         densities: list[Any] = self._mixed().components.densities
         return densities
-
-    @property
-    def n_parameters_(self) -> int:
-        return int(self.n_components - 1 + sum(density.n_parameters_ for density in self.components_))
 
     def _learn(self, source: Source) -> None:
         self._check_parameters()
@@ -120,19 +115,18 @@ class Mixture(MixtureBase):
         with speaking_of("A component"):
             family.estimate(best.sums, best.mixed)  # which says what is degenerate, as it is kept
         self._hold(best)
+        self.n_parameters_ = self.n_components - 1 + sum(each.n_parameters_ for each in self.components_)
         self._tell()
 
     def _check_parameters(self) -> None:
-        if not all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density")):
+        known = all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density"))
+        if not known or isinstance(self.density, type):
             raise IncompatiblePartsError(
                 f"density of Mixture must be a density that learns by adding up, such as Categorical(), but is "
                 f"{self.density!r}."
             )
         for name in ("n_components", "n_starts"):
-            if not is_count(getattr(self, name), 1, 2**20):
-                raise InvalidParameterError(
-                    f"{name} of Mixture must be a whole number >= 1, but is {getattr(self, name)!r}."
-                )
+            check_count(name, getattr(self, name), "Mixture")
         check_option("assignments", self.assignments, ("soft", "hard"))
         check_penalty("tolerance", self.tolerance, "Mixture")
 
@@ -164,7 +158,7 @@ class Several:
 
 
 @dataclass(frozen=True, eq=False)
-class AnyFamily:
+class AnyFamily(Family):
     """Copies of one density, each estimated from its own sum."""
 
     density: Any
@@ -184,13 +178,6 @@ class AnyFamily:
             for k, density in enumerate(before.components.densities)
         ]
         return Mixed(sums.weights / sums.weights.sum(), Several(densities))
-
-    def sharper(self, expectation: AnyExpectation, after: Mixed) -> None:
-        """None: densities see to their own digits."""
-
-    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
-        """The mixture as it is."""
-        return mixed
 
     def drawn(self, source: Source, n_components: int, seed: int) -> Mixed:
         """Densities of rows that are dealt out by lot."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Integers
 from likely._validation import check_rows, check_weight
 from likely.blocks import SourceLearner
+from likely.densities.base import DensityMethods
 from likely.densities.mixtures.em import MOST_PASSES, Climb
 from likely.densities.mixtures.mixed import Mixed
 from likely.exceptions import warn_of_no_convergence
@@ -19,9 +18,10 @@ from likely.exceptions import warn_of_no_convergence
 __all__ = ["MixtureBase"]
 
 
-class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
+class MixtureBase(DensityMethods, SourceLearner):
     """Densities, responsibilities and criteria of a fitted mixture, whatever its components."""
 
+    n_parameters_: int
     mixed_: Mixed
     history_: Floats
     restarts_: list[int]
@@ -33,29 +33,13 @@ class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
 
     @property
     def n_iter_(self) -> int:
+        self._mixed()
         return len(self.history_)
-
-    @property
-    def n_parameters_(self) -> int:
-        """Free parameters, as BIC counts them."""
-        raise NotImplementedError
 
     def log_density(self, X: Any) -> Floats:
         """Natural log of the density at each row, of shape (n,)."""
         mixed = self._mixed()
         return mixed.log_density(check_rows(self, X))
-
-    def score_samples(self, X: Any) -> Floats:
-        """The same as ``log_density``, by scikit-learn's name."""
-        return self.log_density(X)
-
-    def outlier_score(self, X: Any) -> Floats:
-        """How unexpected each row is, of shape (n,): minus the log density."""
-        return -self.log_density(X)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
-        return float(self.log_density(X).mean())
 
     def responsibilities(self, X: Any) -> Floats:
         """Posterior probability of each component for each row, of shape (n, n_components)."""
@@ -67,9 +51,8 @@ class MixtureBase(DensityMixin, SourceLearner):  # type: ignore[misc]
         mixed = self._mixed()
         return mixed.nearest(check_rows(self, X))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
-        """Rows drawn from the mixture, of shape (n_samples, n_features)."""
-        return self._mixed().sample(n_samples, check_random_state(random_state))[0]
+    def _draw(self, n_samples: int, random: np.random.RandomState) -> Floats:
+        return self._mixed().sample(n_samples, random)[0]
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Bayes' information criterion, −2 log-likelihood + parameters · log rows: of two mixtures take the lower."""

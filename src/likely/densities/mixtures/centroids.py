@@ -14,7 +14,7 @@ from likely._typing import Floats
 from likely.blocks import ArraySource, Block
 from likely.densities.factors import DiagonalCovariances
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import Expectation, Sums, climb
+from likely.densities.mixtures.em import Expectation, Family, Sums, climb
 from likely.densities.mixtures.gaussian_family import pieces_of
 from likely.densities.mixtures.mixed import Mixed
 
@@ -26,7 +26,7 @@ MOST_SAMPLE_PASSES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class CentroidFamily:
+class CentroidFamily(Family):
     """Centres of clusters, all alike but for where they are.
 
     Parameters
@@ -51,9 +51,6 @@ class CentroidFamily:
 
     def expectation(self, mixed: Mixed) -> CentroidExpectation:
         return CentroidExpectation(self.origin, mixed.components.means - self.origin)
-
-    def sharper(self, expectation: CentroidExpectation, after: Mixed) -> None:
-        """None: only means are made of the sums."""
 
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
         empty = sums.weights == 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -93,29 +93,29 @@ class Expectation(ABC):
         return Sums(shares @ factors, gather(shares, factors), float(logs.sum()), total, n)
 
 
-class Family(Protocol):
+class Family(ABC):
     """Densities of one kind, learned side by side: all that EM needs to know of them."""
 
     @property
+    @abstractmethod
     def least_rows(self) -> float:
-        """Rows that a component must answer for lest it has collapsed."""
-        ...
+        """Weight of rows that a component must answer for lest it has collapsed."""
 
-    def expectation(self, mixed: Mixed) -> Expectation:
-        """The parameters as a pass needs them."""
-        ...
+    @abstractmethod
+    def expectation(self, mixed: Mixed) -> Any:
+        """The parameters as a pass needs them: an :class:`Expectation`."""
 
+    @abstractmethod
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
-        """The parameters that make the likelihood of the assigned rows largest."""
-        ...
+        """The parameters that make the likelihood of the rows, shared out as they are, largest."""
 
     def sharper(self, expectation: Any, after: Mixed) -> Any | None:
         """A better prepared repetition of the pass where its sums lost digits, or None."""
-        ...
+        return None
 
     def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
         """The mixture with one component halved; the other half takes the place of component ``into``."""
-        ...
+        return mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,19 +180,21 @@ def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: 
 def _is_settled(history: list[float], tolerance: float) -> bool:
     """Whether the likelihood has come to rest: its rise, and what is still to come of it, are within the tolerance.
 
-    Rises that shrink by a factor r sum up to r / (1 − r) times the last (Aitken). Right after a split the halves are
-    almost alike, and the likelihood rises by little, but by ever more as they move apart: such rises do not shrink.
-    Where r is close to 1 at the maximum too, a tenth of the tolerance ends it.
+    Rises that shrink by a steady factor r sum up to r / (1 − r) times the last (Aitken). Right after a split the halves
+    are almost alike: the likelihood rises by little, for long, and by ever more once they move apart. There the factor
+    is not steady, or not below 1. Where it is close to 1 at the maximum too, a tenth of the tolerance ends it.
     """
-    if len(history) < 2:
-        return False
     rises = np.diff(history[-5:])
-    if rises[-1] > 0.1 * tolerance and len(rises) < 4:
+    if not len(rises) or rises[-1] > tolerance:
         return False
-    with np.errstate(all="ignore"):
-        slowest = float(np.max(rises[1:] / rises[:-1], initial=0.0))
     last = float(rises[-1])
-    return last <= 0.1 * tolerance or (last <= tolerance and last * slowest <= tolerance * (1 - slowest))
+    if last <= 1e-3 * tolerance or len(rises) < 4:
+        return last <= 1e-3 * tolerance
+    factors = rises[1:] / rises[:-1]
+    slowest = float(factors.max())
+    if slowest >= 1 or np.ptp(factors) > 0.1:
+        return False
+    return last <= 0.1 * tolerance or last * slowest <= tolerance * (1 - slowest)
 
 
 def one_pass(source: Source, family: Family, mixed: Mixed, hard: bool = False) -> tuple[Sums, Callable[[], Mixed]]:

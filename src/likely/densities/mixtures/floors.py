@@ -50,18 +50,18 @@ def least_variances(floor: Any, whole: DiagonalMoments, resolved: float) -> Floa
         The least share that can be told from none.
     """
     if isinstance(floor, AbsoluteFloor):
-        _check("value of AbsoluteFloor", floor.value, np.inf)
+        if not (_is_number(floor.value) and 0 < floor.value < np.inf):
+            raise InvalidParameterError(f"value of AbsoluteFloor must be a finite number > 0, but is {floor.value!r}.")
         return np.full(whole.n_features, float(floor.value))
-    _check("floor", floor, 1.0)
+    if not (_is_number(floor) and 0 <= floor < 1):
+        raise InvalidParameterError(
+            f"floor of a mixture must be a share from 0 to less than 1, or AbsoluteFloor, but is {floor!r}."
+        )
     variances = whole.variances()
     constant = is_rounding(variances, np.sqrt(whole.mean**2 + variances))
     scale = np.where(constant, whole.mean**2, variances)
     return np.asarray(max(float(floor), resolved) * np.where(scale > 0, scale, 1.0))
 
 
-def _check(name: str, value: Any, most: float) -> None:
-    if isinstance(value, bool) or not (isinstance(value, (int, float, np.number)) and 0 <= value < most):
-        limit = "from 0 to less than 1, or AbsoluteFloor" if most == 1.0 else "above 0"
-        raise InvalidParameterError(f"{name} of a mixture must be a number {limit}, but is {value!r}.")
-    if most == np.inf and not value > 0:
-        raise InvalidParameterError(f"{name} must be a number above 0, but is {value!r}.")
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

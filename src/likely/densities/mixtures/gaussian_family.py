@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,14 +14,14 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.blocks import Block
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import Expectation, Sums
+from likely.densities.mixtures.em import Family
 from likely.densities.mixtures.mixed import Mixed
 
 __all__ = ["GaussianFamily", "pieces_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianFamily(ABC):
+class GaussianFamily(Family):
     """Gaussian components of one shape, each with a covariance of its own or all with one.
 
     Sums are taken in coordinates z in which all rows together have mean 0 and variances of the order of 1, so that
@@ -44,23 +44,6 @@ class GaussianFamily(ABC):
     origin: Floats
     least: Floats
     tied: bool
-
-    @property
-    @abstractmethod
-    def least_rows(self) -> float:
-        """Rows that a component must answer for lest it has collapsed."""
-
-    @abstractmethod
-    def expectation(self, mixed: Mixed) -> Expectation:
-        """The parameters as a pass needs them."""
-
-    @abstractmethod
-    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
-        """The likeliest parameters for rows shared out as they are."""
-
-    @abstractmethod
-    def sharper(self, expectation: Any, after: Mixed) -> Any | None:
-        """The same pass with sums about the components' new means, where those about the old lost digits."""
 
     @abstractmethod
     def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from likely._typing import Floats
-from likely._validation import check_option, check_penalty, is_count
+from likely._validation import check_count, check_option, check_penalty
 from likely._words import counted
 from likely.blocks import Source, all_or_nothing
+from likely.densities.covariance import Full
 from likely.densities.mixtures.adaptation import adapted
 from likely.densities.mixtures.base import MixtureBase
+from likely.densities.mixtures.diagonal import DiagonalFamily
 from likely.densities.mixtures.em import Climb, climb
 from likely.densities.mixtures.floors import FLOOR, AbsoluteFloor
+from likely.densities.mixtures.full import FullFamily
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.growth import grown
 from likely.densities.mixtures.mixed import Mixed
@@ -25,7 +29,6 @@ from likely.densities.mixtures.survey import cut_short, mixture_shape, surveyed_
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
-    InvalidParameterError,
     warn_of_degenerate_data,
 )
 
@@ -58,8 +61,9 @@ class GaussianMixture(MixtureBase):
     floor : float or AbsoluteFloor, default 1e-6
         Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
         data; fixed before the first pass. 0 raises where a covariance is singular.
-    tolerance : float, default 1e-6
-        Passes end when the mean log-likelihood rises by no more, and is not expected to rise by more in all.
+    tolerance : float, default 1e-5
+        Passes end when the mean log-likelihood is not expected to rise by more in all; or, where it creeps, when a pass
+        raises it by no more than a tenth of that.
     random_state : int, RandomState or None
         For starts that draw lots.
 
@@ -73,7 +77,8 @@ class GaussianMixture(MixtureBase):
         The components themselves.
     history_ : array of shape (n_iter_,)
         Mean log-likelihood in each pass at ``n_components``, with hard assignments of rows and assignments together.
-        The last is that of the mixture as it is; it never falls but after ``restarts_``.
+        The last is that of the mixture as it is; it never falls but after ``restarts_``. Empty after ``partial_fit``
+        and ``adapt``.
     restarts_ : list of int
         Passes after which a collapsed component was set elsewhere.
     converged_ : bool
@@ -114,7 +119,7 @@ class GaussianMixture(MixtureBase):
         init: Any = "lbg",
         assignments: str = "soft",
         floor: Any = FLOOR,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-5,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -126,6 +131,7 @@ class GaussianMixture(MixtureBase):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    n_parameters_: int
     _instalments: Stepwise | None
 
     @property
@@ -135,13 +141,6 @@ class GaussianMixture(MixtureBase):
     @property
     def covariances_(self) -> Floats:
         return self._mixed().components.broadcast_covariances()  # type: ignore[no-any-return]
-
-    @property
-    def n_parameters_(self) -> int:
-        K, d = self.means_.shape
-        shape = mixture_shape(self.covariance)
-        each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[shape.name]
-        return int(K - 1 + K * d + (1 if self.tied else K) * each)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more instalment of rows by a step of EM; an error leaves the mixture as it was.
@@ -167,11 +166,26 @@ class GaussianMixture(MixtureBase):
                 f"{self._name()} was adapted to rows, and has no sums to add to. Fit it anew, with init set to its "
                 "(weights_, means_, covariances_) to go on from there."
             )
+        self._check_goes_on(self._instalments)
         with all_or_nothing(self):
             source = self._source(X, None, sample_weight, first=False)
             hard = self.assignments == "hard"
             self._instalments, self.mixed_ = self._instalments.step(source, self.mixed_, hard)
+            self._forget_passes()
         return self
+
+    def _check_goes_on(self, learned: Stepwise) -> None:
+        """Refuse to add to sums that are not of the kind that is now needed."""
+        kind = FullFamily if isinstance(mixture_shape(self.covariance), Full) else DiagonalFamily
+        alike = isinstance(learned.family, kind) and learned.family.tied == self.tied
+        if not alike or self.mixed_.n_components != self.n_components:
+            raise IncompatiblePartsError(
+                f"Options of {self._name()} were changed after it learned; it must be fitted anew."
+            )
+
+    def _forget_passes(self) -> None:
+        """What was said of the passes of a fit is not true of what came after."""
+        self.history_, self.restarts_, self.converged_ = np.empty(0), [], False
 
     def path(self, X: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
         """Mixtures of several sizes, each grown from the last by splitting (:class:`likely.LBG`).
@@ -188,8 +202,12 @@ class GaussianMixture(MixtureBase):
         list of GaussianMixture
             One for each size, the same as a fit of that size with ``init="lbg"``.
         """
-        with all_or_nothing(self):
-            return self.path_source(self._source(X, None, sample_weight), sizes)
+        base: Self = clone(self)
+        models = base.path_source(base._source(X, None, sample_weight), sizes)
+        names = {name: value for name, value in vars(base).items() if name == "feature_names_in_"}
+        for model in models:
+            model.__dict__.update(names)
+        return models
 
     def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
         """The same from the rows of a source."""
@@ -243,6 +261,7 @@ class GaussianMixture(MixtureBase):
         model: Self = clone(self)
         model.__dict__.update(vars(self))
         model._instalments, model.mixed_ = None, moved
+        model._forget_passes()
         return model
 
     def _learn(self, source: Source) -> None:
@@ -271,6 +290,9 @@ class GaussianMixture(MixtureBase):
     def _keep(self, found: Climb, family: GaussianFamily) -> None:
         self._hold(found)
         self._instalments = Stepwise.after(found, family)
+        K, d = found.mixed.components.means.shape
+        each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[mixture_shape(self.covariance).name]
+        self.n_parameters_ = K - 1 + K * d + (1 if self.tied else K) * each
         self._tell()
 
     def _tell(self) -> None:
@@ -288,16 +310,16 @@ class GaussianMixture(MixtureBase):
             whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
         of = f"{counted(rows, 'row')} for {counted(d, 'column')}"
         said = f"{self._name()}: {whose}, found no variance in some direction ({of})"
-        remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, or raise floor."
+        remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, look for outliers, or raise floor."
         if self.floor == 0:
             raise DegenerateDataError(f"{said}. {remedy}")
         warn_of_degenerate_data(f"{said}; what was missing is at the floor, {self.floor}. {remedy}")
 
+    def _is_floored(self) -> bool:
+        return self._instalments is not None and len(self._instalments.family.at_floor(self.mixed_)) > 0
+
     def _check_parameters(self) -> None:
-        if not is_count(self.n_components, 1, 2**20):
-            raise InvalidParameterError(
-                f"n_components of {self._name()} must be a whole number >= 1, but is {self.n_components!r}."
-            )
+        check_count("n_components", self.n_components, self._name())
         check_option("assignments", self.assignments, ("soft", "hard"))
         check_penalty("tolerance", self.tolerance, self._name())
 

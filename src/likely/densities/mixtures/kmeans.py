@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Integers
-from likely._validation import check_penalty, check_rows, is_count
+from likely._validation import as_floats, check_count, check_penalty, check_rows
 from likely.blocks import Block, Source, SourceLearner, over_rows
+from likely.blocks.sample import sampled
 from likely.densities.distances import DistancesByVariances
 from likely.densities.gathering import moments
 from likely.densities.mixtures.centroids import CentroidFamily, spread_out
 from likely.densities.mixtures.em import MOST_PASSES, climb
-from likely.densities.mixtures.sample import sampled
 from likely.exceptions import (
     DegenerateDataError,
-    InvalidDataError,
     InvalidParameterError,
     warn_of_no_convergence,
 )
@@ -28,7 +27,7 @@ from likely.statistics import DiagonalMoments
 __all__ = ["KMeans"]
 
 
-class KMeans(ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
+class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
     """Rows in clusters, each around its mean, such that squared distances to the means are small.
 
     It is the mixture of Gaussians with unit covariance and equal weights, learned with hard assignments. Distances are
@@ -112,10 +111,9 @@ class KMeans(ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[mis
         """Minus the sum of squared distances to the nearest centres."""
         return -float(self._squared_distances(X).min(axis=1).sum())
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of ``transform``."""
-        check_is_fitted(self)
-        return np.array([f"kmeans{k}" for k in range(len(self.cluster_centers_))], dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
 
     def _squared_distances(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -154,20 +152,18 @@ class KMeans(ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[mis
         self.__dict__.pop("labels_", None)
 
     def _given(self, source: Source) -> Floats:
-        centres = np.array(self.init, dtype=np.float64)
-        if centres.shape != (self.n_clusters, source.n_features) or not np.isfinite(centres).all():
-            raise InvalidDataError(
-                f"init of KMeans must be finite centres of shape ({self.n_clusters}, {source.n_features}), but has "
-                f"shape {centres.shape}."
+        centres = as_floats(self.init)
+        if centres is None or centres.shape != (self.n_clusters, source.n_features) or not np.isfinite(centres).all():
+            came = "is no array of numbers" if centres is None else f"has shape {centres.shape}"
+            raise InvalidParameterError(
+                f"init of KMeans must be 'k-means++' or finite centres of shape ({self.n_clusters}, "
+                f"{source.n_features}), but {came}."
             )
         return centres
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_starts"):
-            if not is_count(getattr(self, name), 1, 2**31):
-                raise InvalidParameterError(
-                    f"{name} of KMeans must be a whole number >= 1, but is {getattr(self, name)!r}."
-                )
+            check_count(name, getattr(self, name), "KMeans")
         check_penalty("tolerance", self.tolerance, "KMeans")
         if isinstance(self.init, str) and self.init != "k-means++":
             raise InvalidParameterError(f"init of KMeans must be 'k-means++' or an array, but is {self.init!r}.")

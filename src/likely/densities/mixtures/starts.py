@@ -8,15 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from likely._typing import Floats
-from likely._validation import check_penalty, is_count
+from likely._validation import as_floats, check_count, check_penalty
+from likely._words import shortened
 from likely.blocks import Source
+from likely.blocks.sample import sampled
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.base import MixtureBase
 from likely.densities.mixtures.centroids import clustered
 from likely.densities.mixtures.em import one_pass
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.mixed import Mixed
-from likely.densities.mixtures.sample import sampled
 from likely.exceptions import InvalidParameterError
 
 __all__ = ["LBG", "KMeansStart", "RandomStart", "given_start", "start_of"]
@@ -98,17 +99,21 @@ def start_of(init: Any) -> Any:
     """The start that a constructor's ``init`` stands for: a start, the name of one, or else None."""
     if isinstance(init, str):
         if init not in _STARTS:
-            raise InvalidParameterError(
-                f"init of a mixture must be one of {', '.join(map(repr, _STARTS))}, a start such as LBG(0.2), means of "
-                f"shape (n_components, n_features) or a fitted mixture, but is {init!r}."
-            )
+            raise _no_start(init)
         return _STARTS[init]()
     if isinstance(init, LBG):
         check_penalty("displacement", init.displacement, "LBG")
-    elif isinstance(init, _Start) and not is_count(init.n_starts, 1, 10**6):
-        name = type(init).__name__
-        raise InvalidParameterError(f"n_starts of {name} must be a whole number >= 1, but is {init.n_starts!r}.")
+    elif isinstance(init, _Start):
+        check_count("n_starts", init.n_starts, type(init).__name__)
     return init if isinstance(init, (LBG, _Start)) else None
+
+
+def _no_start(init: Any) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"init of a mixture must be one of {', '.join(map(repr, _STARTS))}, a start such as LBG(0.2), means of shape "
+        "(n_components, n_features), a tuple (weights, means, covariances) or a fitted GaussianMixture, but is "
+        f"{shortened(repr(init), 200)}."
+    )
 
 
 def given_start(init: Any, n_components: int, family: GaussianFamily, alone: Mixed) -> Mixed:
@@ -120,13 +125,14 @@ def given_start(init: Any, n_components: int, family: GaussianFamily, alone: Mix
                 "Gaussians. Give (weights_, means_, covariances_) instead."
             )
         mixed = init.mixed_
-        given = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
-    elif isinstance(init, tuple) and len(init) == 3:
-        given = tuple(np.array(part, dtype=np.float64) for part in init)  # type: ignore[assignment]
+        given: Any = mixed.weights, mixed.components.means, mixed.components.broadcast_covariances()
     else:
-        means = np.array(init, dtype=np.float64)
-        _check_means(means, n_components, len(family.origin))
-        return family.alike(means, alone.components.covariances.array()[0])
+        given = tuple(as_floats(part) for part in (init if isinstance(init, tuple) and len(init) == 3 else (init,)))
+        if any(part is None or part.ndim == 0 for part in given):
+            raise _no_start(init)
+        if len(given) == 1:
+            _check_means(given[0], n_components, len(family.origin))
+            return family.alike(given[0], alone.components.covariances.array()[0])
     weights, means, covariances = given
     _check_means(means, n_components, len(family.origin))
     _check_weights(weights, covariances, means)

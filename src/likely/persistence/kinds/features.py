@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.densities.mixtures.sample import SAMPLE_ROWS
+from likely.blocks.sample import SAMPLE_ROWS
 from likely.features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
 from likely.features.lda import _Discriminants
 from likely.persistence.checks import (

@@ -86,6 +86,7 @@ def _state() -> dict[str, Check]:
         "history_": floats("passes"),
         "restarts_": listed(count(), types=(list,)),
         "converged_": flag,
+        "n_parameters_": count(),
     }
 
 
