@@ -114,11 +114,12 @@ def test_a_grown_mixture_is_what_its_own_parameters_fit(rng):
     assert_allclose(clone(mixture).fit(X).history_, mixture.history_)
 
 
-@pytest.mark.parametrize("sizes", [(1,), (1, 2)], ids=str)
-def test_only_of_the_mixture_that_is_chosen_something_is_said(sizes, rng, recwarn):
+@pytest.mark.parametrize(("sizes", "n_warnings"), [((1, 2), 0), ((2,), 1)], ids=["a sound one", "none but floored"])
+def test_mixtures_at_the_floor_come_last_and_only_of_the_chosen_one_something_is_said(sizes, n_warnings, rng, recwarn):
     X = np.concatenate([rng.normal(size=(30, 1)), np.full((30, 1), 8.0)])
 
     choice = choose_mixture(X, sizes, ("full",), tied=(False,))
 
-    assert choice.best.n_components == sizes[-1]
-    assert len(recwarn) == len(sizes) - 1
+    assert choice.best.n_components == sizes[0]
+    assert [line["at_floor"] for line in choice.table] == [size == 2 for size in sizes]
+    assert len(recwarn) == n_warnings

@@ -85,8 +85,8 @@ def test_whole_numbers_take_a_number_for_the_unknown(data):
 @pytest.mark.parametrize(
     ("labels", "unknown", "said"),
     [
-        ([0, 1], "unknown", "such as 0, but is 'unknown'. Give, for instance, unknown=-1"),
-        ([0, 1], -0.5, "such as 0, but is -0.5. Give, for instance, unknown=-1"),
+        ([0, 1], "unknown", "such as 0, but is 'unknown'. Give, for instance, unknown=2"),
+        ([0, 1], -0.5, "such as 0, but is -0.5. Give, for instance, unknown=2"),
         (["a", "b"], -1, "such as 'a', but is -1. Give, for instance, unknown='unknown'"),
         ([False, True], "unknown", "such as False, but is 'unknown'. Use y.astype"),
         (["a", "b"], ["c", "d"], "but is ['c', 'd']"),

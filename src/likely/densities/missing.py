@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from likely._numerics import dense, is_rounding
@@ -19,7 +18,7 @@ from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["completed", "expected_moments"]
+__all__ = ["conditionals", "expected_moments", "filled_in"]
 
 TOLERANCE = 1e-8
 MOST_PASSES = 1000
@@ -105,21 +104,33 @@ def _complete_pattern(
 ) -> Moments:
     if observed.all():
         return Moments.of(X, weight)
-    filled, rest = completed(X, observed, mean, C)
-    part = Moments.of(filled, weight)
+    slopes, rest = conditionals(C[None], observed)
+    part = Moments.of(filled_in(X, observed, mean, slopes[0]), weight)
     scatter = part.scatter.copy()
-    scatter[np.ix_(~observed, ~observed)] += part.weight * (rest - np.diag(floored[~observed]))
+    scatter[np.ix_(~observed, ~observed)] += part.weight * (rest[0] - np.diag(floored[~observed]))
     return Moments(part.weight, part.mean, scatter)
 
 
-def completed(X: Floats, observed: Booleans, mean: Floats, C: Floats) -> tuple[Floats, Floats]:
-    """Rows filled in with what a Gaussian expects given what was observed, and the covariance of what was not."""
+def conditionals(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
+    """What covariances say of the columns that were not observed: slopes on those that were, and covariances of the rest.
+
+    Parameters
+    ----------
+    C : array of shape (n, d, d)
+    observed : array of bool of shape (d,)
+
+    Returns
+    -------
+    slopes : array of shape (n, n_observed, n_missing)
+    rest : array of shape (n, n_missing, n_missing)
+    """
     o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
-    rest = C[np.ix_(m, m)]
+    slopes = np.linalg.solve(C[:, o[:, None], o], C[:, o[:, None], m])
+    return slopes, C[:, m[:, None], m] - C[:, m[:, None], o] @ slopes
+
+
+def filled_in(X: Floats, observed: Booleans, mean: Floats, slopes: Floats) -> Floats:
+    """Rows with what is expected of them in place of what was not observed."""
     filled = X.copy()
-    if not len(o):
-        filled[:, m] = mean
-        return filled, rest
-    slopes = cho_solve(cho_factor(C[np.ix_(o, o)]), C[np.ix_(o, m)])
-    filled[:, m] = mean[m] + (X[:, o] - mean[o]) @ slopes
-    return filled, rest - C[np.ix_(m, o)] @ slopes
+    filled[:, ~observed] = mean[~observed] + (X[:, observed] - mean[observed]) @ slopes
+    return filled

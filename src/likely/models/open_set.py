@@ -153,9 +153,8 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
             )
         last = np.asarray(self.unknown)
         if not _is_of_type(last, labels):
-            example = {"U": "unknown='unknown'", "S": "unknown=b'unknown'"}.get(
-                labels.dtype.kind, f"unknown={_beyond(labels)}"
-            )
+            text = {"U": "'unknown'", "S": "b'unknown'"}
+            example = f"unknown={text.get(labels.dtype.kind) or _beyond(labels)}"
             remedy = (
                 "Use y.astype(int), and unknown=2" if labels.dtype.kind == "b" else f"Give, for instance, {example}"
             )

@@ -16,7 +16,7 @@ from likely.densities.covariance import well_conditioned_factor
 from likely.densities.distances import NEAR
 from likely.densities.factors import FullCovariances, inverse_factor
 from likely.densities.gaussian import LOG_2PI, Gaussians
-from likely.densities.missing import completed
+from likely.densities.missing import conditionals, filled_in
 from likely.densities.mixtures.em import Expectation, Sums
 from likely.densities.mixtures.gaussian_family import GaussianFamily, pieces_of
 from likely.densities.mixtures.mixed import Mixed
@@ -197,7 +197,7 @@ class FullExpectation(Expectation):
 
     def pieces(self, block: Block) -> Iterator[Block]:
         d = len(self.origin)
-        return pieces_of(block, max(64, min(MOST_ROWS, VALUES // (d + d * (d + 1) // 2))))
+        return pieces_of(block, max(64, min(MOST_ROWS, VALUES // (d + d * (d + 1) // 2))), together=True)
 
     def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], FullSums]]:
         X = dense(piece.X)
@@ -260,20 +260,24 @@ class FullExpectation(Expectation):
             patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
             for p, observed in enumerate(patterns):
                 rows = np.flatnonzero(which.ravel() == p)
-                for k in range(len(gamma)):
-                    parts[k] += self._expected(X[rows], gamma[k, rows], observed, k)
+                parts += self._expected(X[rows], gamma[:, rows], observed)
             return FullSums(parts, self.references)
 
         return log_joint, gather
 
-    def _expected(self, X: Floats, gamma: Floats, observed: Booleans, k: int) -> Floats:
+    def _expected(self, X: Floats, gamma: Floats, observed: Booleans) -> Floats:
+        """Sums of rows in which the same columns were observed."""
         gaussians: Gaussians = self.mixed.components
-        filled, rest = completed(X, observed, gaussians.means[k], gaussians.covariances.matrix(k))
-        apart = (filled - self.origin) @ self.L - self.references[k]
-        shared = apart * gamma[:, None]
-        hidden = self.L[~observed]
-        second = shared.T @ apart + gamma.sum() * (hidden.T @ rest @ hidden)
-        return np.concatenate([shared.sum(axis=0), second[_triangle(len(second))]])
+        slopes, rest = conditionals(gaussians.broadcast_covariances(), observed)
+        hidden, upper = self.L[~observed], _triangle(len(observed))
+        parts = np.empty((len(gamma), len(observed) + len(upper[0])))
+        for k, share in enumerate(gamma):
+            filled = filled_in(X, observed, gaussians.means[k], slopes[k])
+            apart = (filled - self.origin) @ self.L - self.references[k]
+            shared = apart * share[:, None]
+            second = shared.T @ apart + share.sum() * (hidden.T @ rest[k] @ hidden)
+            parts[k] = np.concatenate([shared.sum(axis=0), second[upper]])
+        return parts
 
 
 @cache

@@ -97,20 +97,36 @@ class GaussianFamily(Family):
         return Mixed(weights, Gaussians(means, gaussians.covariances.take(order)))
 
 
-def pieces_of(block: Block, rows: int) -> Iterator[Block]:
-    """A block in pieces of so many rows, those with missing values apart from those without."""
+def pieces_of(block: Block, rows: int, together: bool = False) -> Iterator[Block]:
+    """A block in pieces of so many rows, those with missing values apart from those without.
+
+    With ``together`` all rows with missing values are one piece, so that what they lack is looked at once.
+    """
+    lacking = []
     for low in range(0, len(block), rows):
         piece = block if len(block) <= rows else _cut(block, low, low + rows)
-        values: Any = piece.X.data if issparse(piece.X) else piece.X
-        with np.errstate(all="ignore"):
-            finite = np.isfinite(values.sum())
-        if finite:
+        if _is_finite(piece):
             yield piece
             continue
-        missing = np.isnan(dense(piece.X)).any(axis=1)
-        if np.isinf(dense(piece.X)).any():
+        X = dense(piece.X)
+        if np.isinf(X).any():
             raise piece.non_finite()
-        yield from (piece.take(which) for which in (np.flatnonzero(~missing), np.flatnonzero(missing)) if len(which))
+        missing = np.isnan(X).any(axis=1)
+        if not missing.all():
+            yield piece.take(np.flatnonzero(~missing))
+        if together:
+            lacking.append(low + np.flatnonzero(missing))
+        elif missing.any():
+            yield piece.take(np.flatnonzero(missing))
+    if any(map(len, lacking)):
+        yield block.take(np.concatenate(lacking))
+
+
+def _is_finite(piece: Block) -> bool:
+    """Whether all values are, read off their sum, which may be infinite for other reasons too."""
+    values: Any = piece.X.data if issparse(piece.X) else piece.X
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()))
 
 
 def _cut(block: Block, low: int, high: int) -> Block:

@@ -310,7 +310,9 @@ class GaussianMixture(MixtureBase):
             whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
         of = f"{counted(rows, 'row')} for {counted(d, 'column')}"
         said = f"{self._name()}: {whose}, found no variance in some direction ({of})"
-        remedy = "Use fewer components, a simpler shape or tied=True, drop constant columns, look for outliers, or raise floor."
+        remedy = (
+            "Use fewer components, a simpler shape or tied=True, drop constant columns or outliers, or raise floor."
+        )
         if self.floor == 0:
             raise DegenerateDataError(f"{said}. {remedy}")
         warn_of_degenerate_data(f"{said}; what was missing is at the floor, {self.floor}. {remedy}")

@@ -78,12 +78,18 @@ def _check_instalments(learned: Stepwise, scope: Scope) -> None:
         raise RefusedError("average must be of the family's own kind, but is not")
 
 
+def _history(value: Any, scope: Scope) -> None:
+    """Numbers, of which there may be none."""
+    if type(value) is not np.ndarray or value.dtype != np.float64 or value.ndim != 1 or not np.isfinite(value).all():
+        raise RefusedError(f"must be finite numbers, but is {said(value)}")
+
+
 def _state() -> dict[str, Check]:
     return {
         "n_features_in_": size("d"),
         "feature_names_in_": names("d"),
         "mixed_": part("Mixed", k="k", d="d"),
-        "history_": floats("passes"),
+        "history_": _history,
         "restarts_": listed(count(), types=(list,)),
         "converged_": flag,
         "n_parameters_": count(),
