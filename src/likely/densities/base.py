@@ -15,7 +15,17 @@ from likely._validation import check_rows, is_count
 from likely.blocks import AdditiveLearner, Block, Source, all_or_nothing, over_rows
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
-__all__ = ["Density", "DensityMethods", "check_alike", "check_columns", "owned", "refuse", "row_weights", "scored"]
+__all__ = [
+    "Density",
+    "DensityMethods",
+    "beside",
+    "check_alike",
+    "check_columns",
+    "owned",
+    "refuse",
+    "row_weights",
+    "scored",
+]
 
 
 class DensityMethods(DensityMixin):  # type: ignore[misc]
@@ -97,6 +107,11 @@ class Density(DensityMethods, AdditiveLearner):
 def owned(statistics: Any) -> Any:
     """Statistics that do not change when the caller's rows do: a copy of those that only point at rows."""
     return statistics.owned() if hasattr(statistics, "owned") else statistics
+
+
+def beside(part: Any, whole: Any) -> Any:
+    """Statistics of some rows, with what must be known of all: the categories that occur."""
+    return part.beside(whole) if hasattr(part, "beside") else part
 
 
 def scored(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:

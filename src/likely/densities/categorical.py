@@ -72,6 +72,11 @@ class CategoryCounts:
         with np.errstate(over="ignore"):
             return CategoryCounts(widths, self.widened(widths) + other.widened(widths))
 
+    def beside(self, whole: CategoryCounts) -> CategoryCounts:
+        """The same counts, with the categories of the whole that they are a part of."""
+        widths = np.maximum(self.widths, whole.widths)
+        return CategoryCounts(widths, self.widened(widths))
+
     def widened(self, widths: Integers) -> Floats:
         """The counts with room for more categories."""
         out = np.zeros(int(widths.sum()))

@@ -23,6 +23,11 @@ NEAR = 1e6
 the expansion's rounding is then at most about 1e-10."""
 
 
+FAR = 1e10
+"""Squared distance of a centre from the common origin, in its own covariance, up to which rows are whitened about the
+origin: beyond, more than five digits of a white coordinate would be lost."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Distances:
     """Distances to centres, reckoned from their mean so that data far from zero lose no digits."""
@@ -101,7 +106,16 @@ class DistancesByWhiteners(_Distances):
         rows = np.concatenate([offsets[:, None, columns], stacked], axis=1)
         return np.ascontiguousarray(rows.transpose(1, 0, 2).reshape(rows.shape[1], -1))
 
+    @cached_property
+    def _far(self) -> bool:
+        """Whether some centre lies so far off, in its own units, that its offset would swallow digits."""
+        offsets = np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
+        return not np.square(offsets).sum(axis=1).max() <= FAR
+
     def __call__(self, rows: Floats) -> Floats:
+        if self._far:
+            whites = ((rows - m) @ U for m, U in zip(self.centres, self.whiteners, strict=True))
+            return np.column_stack([np.einsum("nj,nj->n", white, white) for white in whites])
         n, k = len(rows), len(self.centres)
         extended = scratch((n, rows.shape[1] + 1), slot=0)
         extended[:, 0] = 1.0

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from likely._typing import Floats, Integers, Rows
 from likely._validation import is_count
 from likely.blocks import AdditiveLearner, Block
-from likely.densities.base import Density, check_alike, owned
+from likely.densities.base import Density, beside, check_alike, owned
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, speaking_of
 
 __all__ = ["Independent", "ProductStatistics"]
@@ -41,6 +41,11 @@ class ProductStatistics:
     def owned(self) -> ProductStatistics:
         """The same, none of it in memory that belongs to somebody else."""
         return ProductStatistics(self.n_features, tuple(owned(group) for group in self.groups))
+
+    def beside(self, whole: ProductStatistics) -> ProductStatistics:
+        """The same, knowing what is known of the whole that they are a part of."""
+        pairs = zip(self.groups, whole.groups, strict=True)
+        return ProductStatistics(self.n_features, tuple(beside(part, group) for part, group in pairs))
 
 
 class Independent(Density):

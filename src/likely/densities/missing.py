@@ -112,7 +112,7 @@ def _complete_pattern(
 
 
 def conditionals(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
-    """What covariances say of the columns that were not observed: slopes on those that were, and covariances of the rest.
+    """What covariances say of columns that were not observed: slopes on those that were, and what is left of them.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def conditionals(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
     rest : array of shape (n, n_missing, n_missing)
     """
     o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
-    slopes = np.linalg.solve(C[:, o[:, None], o], C[:, o[:, None], m])
+    slopes: Floats = np.asarray(np.linalg.solve(C[:, o[:, None], o], C[:, o[:, None], m]), dtype=np.float64)
     return slopes, C[:, m[:, None], m] - C[:, m[:, None], o] @ slopes
 
 

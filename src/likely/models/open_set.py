@@ -181,7 +181,9 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
 def _is_of_type(label: Labels, labels: Labels) -> bool:
     """Whether a label may stand among others without changing their type."""
     kind = labels.dtype.kind
-    return label.ndim == 0 and label.dtype.kind in {"i": "iu", "u": "iu", "f": "iuf"}.get(kind, kind)
+    if label.ndim or label.dtype.kind not in {"i": "iu", "u": "iu", "f": "iuf"}.get(kind, kind):
+        return False
+    return not (kind == "u" and label < 0) and not (label.dtype.kind == "f" and not np.isfinite(label))
 
 
 def _beyond(labels: Labels) -> Any:

@@ -15,10 +15,12 @@ from likely._typing import Floats, Integers, Rows
 from likely._validation import check_count, check_option, check_penalty
 from likely.blocks import Block, Source
 from likely.blocks.sample import scattered
+from likely.densities.base import beside
 from likely.densities.mixtures.base import MixtureBase
 from likely.densities.mixtures.em import Expectation, Family, Sums, climb
 from likely.densities.mixtures.mixed import Mixed
 from likely.exceptions import (
+    DegenerateDataError,
     DegenerateDataWarning,
     IncompatiblePartsError,
     InvalidDataError,
@@ -172,18 +174,27 @@ class AnyFamily(Family):
         return AnyExpectation(mixed, self.density)
 
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
-        parts = sums.parts.parts
+        parts, whole = sums.parts.parts, sums.parts.total()
         densities = [
-            clone(self.density).estimate(parts[k]) if k in parts else density
-            for k, density in enumerate(before.components.densities)
+            self._estimated(parts.get(k), whole, density) for k, density in enumerate(before.components.densities)
         ]
         return Mixed(sums.weights / sums.weights.sum(), Several(densities))
+
+    def _estimated(self, part: Any, whole: Any, otherwise: Any) -> Any:
+        """The density of a sum; or another, where the sum says too little, such as nothing of a column."""
+        if part is None:
+            return otherwise
+        try:
+            return clone(self.density).estimate(beside(part, whole))
+        except (DegenerateDataError, InvalidDataError):
+            return otherwise
 
     def drawn(self, source: Source, n_components: int, seed: int) -> Mixed:
         """Densities of rows that are dealt out by lot."""
         dealt: ByClass[Any] = source.reduce(_dealt, self.density, n_components, seed)
         whole = dealt.total()
-        densities = [clone(self.density).estimate(dealt.parts.get(k, whole)) for k in range(n_components)]
+        same: Any = clone(self.density).estimate(whole)
+        densities = [self._estimated(dealt.parts.get(k), whole, same) for k in range(n_components)]
         return Mixed(np.full(n_components, 1 / n_components), Several(densities))
 
 

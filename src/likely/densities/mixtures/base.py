@@ -66,7 +66,9 @@ class MixtureBase(DensityMethods, SourceLearner):
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         logs = self.log_density(X)
         weight = check_weight(sample_weight, len(logs))
-        return (float(logs.sum()), len(logs)) if weight is None else (float(weight @ logs), float(weight.sum()))
+        if weight is None:
+            return float(logs.sum()), len(logs)
+        return float(weight[weight > 0] @ logs[weight > 0]), float(weight.sum())
 
     def _mixed(self) -> Mixed:
         check_is_fitted(self, "mixed_")

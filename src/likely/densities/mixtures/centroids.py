@@ -11,7 +11,8 @@ from sklearn.cluster import kmeans_plusplus
 
 from likely._numerics import dense, scratch
 from likely._typing import Floats
-from likely.blocks import ArraySource, Block
+from likely.blocks import ArraySource, Block, Source, over_rows
+from likely.densities.distances import DistancesByVariances
 from likely.densities.factors import DiagonalCovariances
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import Expectation, Family, Sums, climb
@@ -57,13 +58,11 @@ class CentroidFamily(Family):
         steps = sums.parts / np.where(empty, 1.0, sums.weights)[:, None]
         return self.at(np.where(empty[:, None], before.components.means, self.origin + steps))
 
-    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
-        """The empty cluster moved beside the heaviest, towards its neighbour: it takes about half of the rows."""
+    def revived(self, mixed: Mixed, which: int, source: Source) -> Mixed:
+        """The empty cluster moved to the row that is farthest from its centre."""
+        far: _Farthest = source.reduce(_farthest, mixed.components.means)
         centres = mixed.components.means.copy()
-        away = np.delete(centres, [which, into], axis=0) - centres[which]
-        lengths = np.linalg.norm(away, axis=1)
-        step = away[lengths.argmin()] if len(away) and lengths.min() > 0 else self.origin - centres[which]
-        centres[into] = centres[which] + 1e-3 * displacement * step
+        centres[which] = far.row
         return self.at(centres)
 
 
@@ -107,6 +106,24 @@ class CentroidExpectation(Expectation):
         offsets = -0.5 * np.square(self.centres).sum(axis=1)
         theta = np.vstack([self.centres.T, offsets])
         return z, np.matmul(z, theta, out=scratch((n, len(self.centres)), slot=6))
+
+
+@dataclass(frozen=True, eq=False)
+class _Farthest:
+    """The row that is farthest from the centre nearest to it."""
+
+    distance: float
+    row: Floats
+
+    def __add__(self, other: _Farthest) -> _Farthest:
+        return self if self.distance >= other.distance else other
+
+
+def _farthest(block: Block, centres: Floats) -> _Farthest:
+    X = dense(block.X)
+    nearest = over_rows(DistancesByVariances(centres, np.ones_like(centres)), X, len(centres)).min(axis=1)
+    at = int(nearest.argmax())
+    return _Farthest(float(nearest[at]), X[at].copy())
 
 
 def clustered(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:

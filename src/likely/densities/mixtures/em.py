@@ -23,9 +23,6 @@ MOST_PASSES = 1000
 FALL = 1e-9
 """A fall of the likelihood, relative to it, that is not rounding."""
 
-RESTART = 0.5
-"""How far apart, in leading standard deviations, a collapsed component and the one that it is to help are set."""
-
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -113,8 +110,8 @@ class Family(ABC):
         """A better prepared repetition of the pass where its sums lost digits, or None."""
         return None
 
-    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
-        """The mixture with one component halved; the other half takes the place of component ``into``."""
+    def revived(self, mixed: Mixed, which: int, source: Source) -> Mixed:
+        """The mixture with a component that has collapsed set elsewhere."""
         return mixed
 
 
@@ -172,8 +169,7 @@ def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: 
         mixed = after()
         worst = _collapsed(sums, family, len(restarts))
         if worst is not None:
-            heaviest = int(np.argmax(mixed.weights))
-            mixed = family.split(mixed, heaviest, worst, RESTART)
+            mixed = family.revived(mixed, worst, source)
             restarts.append(len(history))
 
 

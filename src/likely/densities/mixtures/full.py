@@ -20,6 +20,7 @@ from likely.densities.missing import conditionals, filled_in
 from likely.densities.mixtures.em import Expectation, Sums
 from likely.densities.mixtures.gaussian_family import GaussianFamily, pieces_of
 from likely.densities.mixtures.mixed import Mixed
+from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments, Moments
 
 __all__ = ["FullFamily", "FullSums"]
@@ -139,7 +140,10 @@ class FullFamily(GaussianFamily):
         In the floor's own coordinates those are the same matrices with eigenvalues raised to 1. The triangular factor
         is made from the eigenvectors: one of the matrix itself would have lost as many digits as the floor has zeros.
         """
-        values, vectors = np.linalg.eigh(C / self._least)
+        S = C / self._least
+        if not np.isfinite(S).all():
+            raise InvalidDataError("Scales of the columns differ too much for a full covariance. Rescale them.")
+        values, vectors = np.linalg.eigh(S)
         raised = np.maximum(values, 1.0)[:, None, :]
         # RQ by QR of what is turned over: only the latter does many matrices at once.
         R = np.asarray(np.linalg.qr((vectors / np.sqrt(raised)).transpose(0, 2, 1)[:, :, ::-1], mode="r"))
@@ -157,8 +161,9 @@ class FullFamily(GaussianFamily):
         return np.asarray(vectors[:, 0] * np.sqrt(values[0]))
 
     def at_floor(self, mixed: Mixed) -> Integers:
-        S = mixed.components.covariances.array() / self._least
-        return np.flatnonzero(np.linalg.eigvalsh(S)[:, 0] <= 1 + 1e-6)
+        values = np.linalg.eigvalsh(mixed.components.covariances.array() / self._least)
+        rounding = values.shape[1] * np.finfo(np.float64).eps * values[:, -1]
+        return np.flatnonzero(values[:, 0] <= 1 + 1e-6 + 8 * rounding)
 
 
 @dataclass(frozen=True, eq=False)

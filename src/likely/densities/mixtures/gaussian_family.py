@@ -12,12 +12,16 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers
-from likely.blocks import Block
+from likely.blocks import Block, Source
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import Family
 from likely.densities.mixtures.mixed import Mixed
 
 __all__ = ["GaussianFamily", "pieces_of"]
+
+
+RESTART = 0.5
+"""How far, in leading standard deviations, a collapsed component and the one that it is to help are set apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +70,15 @@ class GaussianFamily(Family):
         weights = np.full(len(means), 1 / len(means))
         return self.finished(weights, means, np.repeat(covariance[None], copies, axis=0))
 
-    def split(self, mixed: Mixed, which: int, into: int, displacement: float) -> Mixed:
-        """One component halved, its halves moved apart; the other half takes the place of component ``into``."""
+    def revived(self, mixed: Mixed, which: int, source: Source) -> Mixed:
+        """The heaviest component halved, its halves moved apart; one takes the place of the collapsed."""
+        heaviest = int(np.argmax(mixed.weights))
         order = np.arange(mixed.n_components)
-        order[into] = which
+        order[which] = heaviest
         weights = mixed.weights.copy()
-        weights[into] = 0.0
-        weights[[which, into]] = weights[which] / 2
-        return self._moved(mixed, order, weights / weights.sum(), {which: into}, displacement)
+        weights[which] = 0.0
+        weights[[heaviest, which]] = weights[heaviest] / 2
+        return self._moved(mixed, order, weights / weights.sum(), {heaviest: which}, RESTART)
 
     def grown(self, mixed: Mixed, n_components: int, displacement: float) -> Mixed:
         """More components, at most twice as many: the heaviest are halved, and their halves moved apart."""

@@ -169,6 +169,7 @@ KINDS = [
             "family": part("FullFamily", "DiagonalFamily", d="d"),
             "average": part("Sums", k="k", d="d"),
             "steps": count(),
+            "typical": number(above=0),
         },
         rule=_check_instalments,
         alone=False,
