@@ -122,7 +122,7 @@ class _Farthest:
 def _farthest(block: Block, centres: Floats) -> _Farthest:
     X = dense(block.X)
     nearest = over_rows(DistancesByVariances(centres, np.ones_like(centres)), X, len(centres)).min(axis=1)
-    at = int(nearest.argmax())
+    at = int(np.argmax(nearest if block.weight is None else np.where(block.weight > 0, nearest, -1.0)))
     return _Farthest(float(nearest[at]), X[at].copy())
 
 
