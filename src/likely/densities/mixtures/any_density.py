@@ -208,9 +208,13 @@ class AnyExpectation(Expectation):
     def pieces(self, block: Block) -> Iterator[Block]:
         yield block
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], ByClass[Any]]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, ByClass[Any]]]]:
         logs = self.mixed.components.log_density(piece.X) + log(self.mixed.weights)
-        return np.ascontiguousarray(logs.T), lambda shares, factors: _gathered(piece, shares * factors, self.density)
+
+        def gather(shares: Floats, factors: Floats) -> tuple[Floats, ByClass[Any]]:
+            return shares @ factors, _gathered(piece, shares * factors, self.density)
+
+        return np.ascontiguousarray(logs.T), gather
 
 
 def _gathered(block: Block, gamma: Floats, density: Any) -> ByClass[Any]:

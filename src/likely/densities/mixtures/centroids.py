@@ -80,9 +80,12 @@ class CentroidExpectation(Expectation):
     def pieces(self, block: Block) -> Iterator[Block]:
         return pieces_of(block, max(64, min(MOST_ROWS, VALUES // max(self.centres.shape))))
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], Floats]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, Floats]]]:
         z, affinities = self._affinities(piece)
-        return np.ascontiguousarray(affinities.T), lambda shares, factors: np.asarray((shares * factors) @ z[:, :-1])
+        return np.ascontiguousarray(affinities.T), lambda shares, factors: (
+            shares @ factors,
+            np.asarray((shares * factors) @ z[:, :-1]),
+        )
 
     def _of_piece(self, piece: Block, hard: bool) -> Sums:
         if not hard:

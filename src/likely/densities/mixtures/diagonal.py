@@ -21,7 +21,7 @@ from likely.statistics import DiagonalMoments
 
 __all__ = ["DiagonalFamily", "DiagonalSums"]
 
-VALUES, MOST_ROWS = 2**19, 2**11
+VALUES, MOST_ROWS = 2**19, 2**12
 """Values and rows of squares held at once."""
 
 
@@ -157,13 +157,13 @@ class DiagonalExpectation(Expectation):
     def pieces(self, block: Block) -> Iterator[Block]:
         return pieces_of(block, max(64, min(MOST_ROWS, VALUES // max(3 * len(self.origin), len(self.means)))))
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], DiagonalSums]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, DiagonalSums]]]:
         X = dense(piece.X)
         (n, d), missing = X.shape, bool(np.isnan(X[0]).any())
         phi = scratch((3 * d if missing else 2 * d + 1, n), slot=5)
         z = phi[-2 * d : -d]
         np.subtract(X.T, self.origin[:, None], out=z)
-        z /= self.scale[:, None]
+        z *= 1 / self.scale[:, None]
         phi[: -2 * d] = ~np.isnan(z) if missing else 1.0
         if missing:
             np.nan_to_num(z, copy=False)
@@ -174,8 +174,10 @@ class DiagonalExpectation(Expectation):
         for k in np.flatnonzero(~self.near):
             log_joint[k] = self._one(int(k), z, phi[:d] if missing else None)
 
-        def gather(shares: Floats, factors: Floats) -> DiagonalSums:
-            return DiagonalSums(self._gathered(shares, factors, phi, missing), self.references)
+        def gather(shares: Floats, factors: Floats) -> tuple[Floats, DiagonalSums]:
+            weights = shares @ factors if missing else None
+            parts = self._gathered(shares, factors, phi, missing)
+            return parts[:, 0] if weights is None else weights, DiagonalSums(parts, self.references)
 
         return log_joint, gather
 

@@ -68,11 +68,12 @@ class Expectation(ABC):
         """The block in pieces as small as the arithmetic likes them."""
 
     @abstractmethod
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], Any]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, Any]]]:
         """Log of weight times density, (n_components, n), and what makes sums of rows shared out.
 
         That is a function of an array of the same shape, which it may overwrite, and of a factor for each row: the
-        product is each component's share of the row, times the row's weight.
+        product is each component's share of the row, times the row's weight. It gives the weight of each component's
+        rows, and what the family estimates from.
         """
 
     def sums(self, block: Block, hard: bool) -> Sums:
@@ -87,7 +88,8 @@ class Expectation(ABC):
             factors *= weight
             logs *= weight
         total = float(n) if weight is None else float(weight.sum())
-        return Sums(shares @ factors, gather(shares, factors), float(logs.sum()), total, n)
+        weights, parts = gather(shares, factors)
+        return Sums(weights, parts, float(logs.sum()), total, n)
 
 
 class Family(ABC):

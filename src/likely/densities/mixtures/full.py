@@ -204,7 +204,7 @@ class FullExpectation(Expectation):
         d = len(self.origin)
         return pieces_of(block, max(64, min(MOST_ROWS, VALUES // (d + d * (d + 1) // 2))), together=True)
 
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], FullSums]]:
+    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, FullSums]]]:
         X = dense(piece.X)
         if np.isnan(X[0]).any():
             return self._open_missing(X)
@@ -224,9 +224,9 @@ class FullExpectation(Expectation):
                 white = self.factors[k].T @ (z - self.means[k][:, None])
                 log_joint[k] = self.constants[k] - 0.5 * np.einsum("in,in->n", white, white)
 
-        def gather(shares: Floats, factors: Floats) -> FullSums:
+        def gather(shares: Floats, factors: Floats) -> tuple[Floats, FullSums]:
             shares *= factors
-            return FullSums(self._gathered(shares, phi, z), self.references)
+            return shares.sum(axis=1), FullSums(self._gathered(shares, phi, z), self.references)
 
         return log_joint, gather
 
@@ -255,18 +255,18 @@ class FullExpectation(Expectation):
             parts[k, d:] = (shared @ apart.T)[upper]
         return parts
 
-    def _open_missing(self, X: Floats) -> tuple[Floats, Callable[[Floats, Floats], FullSums]]:
+    def _open_missing(self, X: Floats) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, FullSums]]]:
         """Rows with missing values: densities of what was observed, and sums that are expected of the rest."""
         log_joint = np.ascontiguousarray(self.mixed.components.log_density(X).T + log(self.mixed.weights)[:, None])
 
-        def gather(shares: Floats, factors: Floats) -> FullSums:
+        def gather(shares: Floats, factors: Floats) -> tuple[Floats, FullSums]:
             gamma = shares * factors
             parts = np.zeros((len(gamma), len(self.origin) + len(_triangle(len(self.origin))[0])))
             patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
             for p, observed in enumerate(patterns):
                 rows = np.flatnonzero(which.ravel() == p)
                 parts += self._expected(X[rows], gamma[:, rows], observed)
-            return FullSums(parts, self.references)
+            return gamma.sum(axis=1), FullSums(parts, self.references)
 
         return log_joint, gather
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn import cluster
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely._validation import as_floats, check_count, check_penalty, check_rows
-from likely.blocks import Block, Source, SourceLearner, over_rows
+from likely.blocks import ArraySource, Block, Source, SourceLearner, over_rows
 from likely.blocks.sample import sampled
 from likely.densities.distances import DistancesByVariances
 from likely.densities.gathering import moments
 from likely.densities.mixtures.centroids import CentroidFamily, spread_out
-from likely.densities.mixtures.em import MOST_PASSES, climb
+from likely.densities.mixtures.em import MOST_PASSES, expect, one_pass
+from likely.densities.mixtures.mixed import Mixed
 from likely.exceptions import (
     DegenerateDataError,
     InvalidParameterError,
@@ -25,6 +30,9 @@ from likely.exceptions import (
 from likely.statistics import DiagonalMoments
 
 __all__ = ["KMeans"]
+
+MANY = 2**16
+"""Rows in memory from which on scikit-learn's passes are worth their copy of the rows."""
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
@@ -41,8 +49,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         Where centres begin: at rows of a sample of at most 16 384, drawn far from each other, or at given places.
     n_starts : int, default 1
         How often to begin; the clusters of least inertia are kept.
-    tolerance : float, default 1e-6
-        Passes end when the mean squared distance falls by no more than this share of the total variance.
+    tolerance : float, default 1e-4
+        Passes end when the squares of all centres' moves sum up to no more than this share of the columns' mean
+        variance.
     random_state : int, RandomState or None
 
     Attributes
@@ -69,7 +78,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         n_clusters: int = 8,
         init: Any = "k-means++",
         n_starts: int = 1,
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-4,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -93,37 +102,51 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         self
         """
         super().fit(X, None, sample_weight)
-        distances = self._squared_distances(X)
-        self.labels_, nearest = distances.argmin(axis=1), distances.min(axis=1)
+        self.labels_, nearest = self._nearest(X)
         # From distances themselves: of tight clusters the difference of sums has lost digits.
         self.inertia_ = float(nearest.sum() if sample_weight is None else nearest @ np.asarray(sample_weight))
         return self
 
     def predict(self, X: Any) -> Integers:
         """The cluster of each row, the nearest; the first of equals."""
-        return np.asarray(self._squared_distances(X).argmin(axis=1), dtype=np.intp)
+        return self._nearest(X)[0]
 
     def transform(self, X: Any) -> Floats:
         """Distances of rows to all centres, of shape (n, n_clusters)."""
-        return np.asarray(np.sqrt(self._squared_distances(X)))
+        return np.sqrt(self._by_rows(X, lambda squares: squares, len(self._centres())))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centres."""
-        return -float(self._squared_distances(X).min(axis=1).sum())
+        return -float(self._nearest(X)[1].sum())
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _squared_distances(self, X: Any) -> Floats:
+    def _centres(self) -> Floats:
         check_is_fitted(self)
-        rows = check_rows(self, X)
-        distances = DistancesByVariances(self.cluster_centers_, np.ones_like(self.cluster_centers_))
+        return self.cluster_centers_
+
+    def _nearest(self, X: Any) -> tuple[Integers, Floats]:
+        """The nearest centre of each row, the first of equals, and its squared distance."""
+
+        def nearest(squares: Floats) -> Floats:
+            at = squares.argmin(axis=1)
+            return np.column_stack([at, squares[np.arange(len(at)), at]])
+
+        self._centres()
+        found = self._by_rows(X, nearest, 2)
+        return found[:, 0].astype(np.intp), found[:, 1]
+
+    def _by_rows(self, X: Any, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
+        """A function of squared distances to all centres, some rows at a time."""
+        rows, centres = check_rows(self, X), self._centres()
+        distances = DistancesByVariances(centres, np.ones_like(centres))
         with np.errstate(all="ignore"):
-            found = over_rows(distances, rows, len(self.cluster_centers_))
+            found = over_rows(lambda some: of(np.maximum(distances(some), 0.0)), rows, n_outputs)
         if not np.isfinite(found).all():
             raise Block(rows).non_finite()
-        return np.maximum(found, 0.0, out=found)
+        return found
 
     def _learn(self, source: Source) -> None:
         self._check_parameters()
@@ -137,19 +160,27 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
             )
         # The mean may lie far from all rows but one; the median does not.
         family, random = CentroidFamily(np.median(rows, axis=0)), check_random_state(self.random_state)
-        tolerance = 0.5 * self.tolerance * float(whole.variances().sum())
         if isinstance(self.init, str):
             starts = [spread_out(rows, weight, self.n_clusters, random) for _ in range(self.n_starts)]
         else:
             starts = [self._given(source)]
-        climbs = [climb(source, family, family.at(start), True, tolerance) for start in starts]
-        best = max(climbs, key=lambda found: found.history[-1])
-        if not best.converged:
+        clusters = [self._clustered(source, family, start, whole, len(rows)) for start in starts]
+        best = min(clusters, key=lambda found: found.inertia)
+        if best.passes == MOST_PASSES:
             warn_of_no_convergence(f"KMeans stopped after {MOST_PASSES} passes. Use a larger tolerance.")
-        self.cluster_centers_, self.n_iter_ = best.mixed.components.means, len(best.history)
-        squares = float(whole.scatter.sum() + whole.weight * np.square(whole.mean - family.origin).sum())
-        self.inertia_ = max(0.0, squares - 2 * best.sums.log_likelihood)
+        self.cluster_centers_, self.inertia_, self.n_iter_ = best.centres, best.inertia, best.passes
         self.__dict__.pop("labels_", None)
+
+    def _clustered(
+        self, source: Source, family: CentroidFamily, start: Floats, whole: DiagonalMoments, n_different: int
+    ) -> _Clusters:
+        """Clusters from one start; of many rows in memory by scikit-learn, whose passes take half as long."""
+        if isinstance(source, ArraySource) and source.X.shape[0] >= MANY and n_different >= self.n_clusters:
+            return _by_peer(source, start, self.tolerance)
+        found, passes = _by_passes(source, family, start, self.tolerance * float(whole.variances().mean()))
+        sums = source.reduce(expect, family.expectation(found), True)
+        squares = float(whole.scatter.sum() + whole.weight * np.square(whole.mean - family.origin).sum())
+        return _Clusters(found.components.means, max(0.0, squares - 2 * sums.log_likelihood), passes)
 
     def _given(self, source: Source) -> Floats:
         centres = as_floats(self.init)
@@ -167,6 +198,33 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         check_penalty("tolerance", self.tolerance, "KMeans")
         if isinstance(self.init, str) and self.init != "k-means++":
             raise InvalidParameterError(f"init of KMeans must be 'k-means++' or an array, but is {self.init!r}.")
+
+
+class _Clusters(NamedTuple):
+    centres: Floats
+    inertia: float
+    passes: int
+
+
+def _by_peer(source: ArraySource, start: Floats, tolerance: float) -> _Clusters:
+    peer = cluster.KMeans(len(start), init=start, n_init=1, max_iter=MOST_PASSES, tol=tolerance, algorithm="lloyd")
+    X = source.X if issparse(source.X) else dense(source.X)
+    peer.fit(X, sample_weight=source.weight)
+    return _Clusters(np.asarray(peer.cluster_centers_, dtype=np.float64), float(peer.inertia_), int(peer.n_iter_))
+
+
+def _by_passes(source: Source, family: CentroidFamily, start: Floats, limit: float) -> tuple[Mixed, int]:
+    """Passes over any source, until centres move by no more than the limit."""
+    mixed = family.at(start)
+    for passes in range(1, MOST_PASSES + 1):
+        sums, estimate = one_pass(source, family, mixed, hard=True)
+        before, mixed = mixed, estimate()
+        empty = np.flatnonzero(sums.weights == 0)
+        if len(empty) and passes <= 2 * len(start):
+            mixed = family.revived(mixed, int(empty[0]), source)
+        elif np.square(mixed.components.means - before.components.means).sum() <= limit:
+            break
+    return mixed, passes
 
 
 def _finite_moments(block: Block) -> DiagonalMoments:
