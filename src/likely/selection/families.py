@@ -135,7 +135,8 @@ def _sizes(shape: Shape, steps: list[Any], covariance: str) -> list[int]:
     d = int(steps[-1].n_components) if steps else shape.n_features
     each = shape.n_rows * (d**2 if covariance in ("full", "tied") else d)
     rows = shape.n_rows // 2 if shape.n_smallest is None else shape.n_smallest
-    larger = [k for k in MIXED[1:] if k * LEAST_ROWS <= rows and k * each <= MOST_PRODUCTS]
+    least = max(LEAST_ROWS, d + 1 if covariance == "full" else 0)
+    larger = [k for k in MIXED[1:] if k * least <= rows and k * each <= MOST_PRODUCTS]
     return larger if covariance == "tied" else [MIXED[0], *larger]
 
 
