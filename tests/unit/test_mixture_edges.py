@@ -3,16 +3,25 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from likely import (
+    LBG,
+    AbsoluteFloor,
+    ArraySource,
+    Categorical,
+    DegenerateDataError,
     DegenerateDataWarning,
     Gaussian,
     GaussianMixture,
     IncompatiblePartsError,
+    InvalidDataError,
     InvalidParameterError,
+    KMeans,
     Laplace,
     Mixture,
+    Source,
     choose_mixture,
 )
 
@@ -123,3 +132,140 @@ def test_mixtures_at_the_floor_come_last_and_only_of_the_chosen_one_something_is
     assert choice.best.n_components == sizes[0]
     assert [line["at_floor"] for line in choice.table] == [size == 2 for size in sizes]
     assert len(recwarn) == n_warnings
+
+
+def test_an_instalment_that_overflows_is_refused_and_changes_nothing(rng):
+    X = rng.normal(size=(200, 3))
+    for shape in ("full", "diagonal", "spherical"):
+        mixture = GaussianMixture(2, shape).fit(X)
+        before = mixture.means_.copy()
+        with pytest.raises(InvalidDataError, match="too large to be squared and summed"):
+            mixture.partial_fit([[1e155, 0.0, 0.0]])
+        assert_allclose(mixture.means_, before, rtol=0)
+
+
+def test_a_light_instalment_moves_a_mixture_by_little(rng):
+    X = rng.normal(size=(500, 2))
+    mixture = GaussianMixture(1).fit(X)
+
+    mixture.partial_fit([[8.0, 8.0]])
+
+    assert np.abs(mixture.means_).max() < 0.2
+
+
+def test_nothing_stale_is_said_after_instalments_and_adaptation(rng):
+    X = rng.normal(size=(200, 2))
+    mixture = GaussianMixture(2).fit(X)
+
+    for other in (mixture.adapt(X[:20]), mixture.partial_fit(X[:50])):
+        assert other.history_.size == other.n_iter_ == 0
+        assert not other.converged_
+        assert np.isfinite(other.bic(X))
+
+
+def test_options_that_change_after_learning_change_nothing_learned(rng):
+    X = rng.normal(size=(200, 3))
+    mixture = GaussianMixture(2).fit(X)
+    bic = mixture.bic(X)
+
+    mixture.set_params(covariance="diagonal")
+
+    assert mixture.bic(X) == bic
+    with pytest.raises(IncompatiblePartsError, match="changed after it learned"):
+        mixture.partial_fit(X)
+
+
+@pytest.mark.parametrize(("n_components", "tied"), [(1, False), (2, False), (2, True), (3, True)])
+def test_without_a_floor_a_repeated_column_is_refused(n_components, tied):
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(200, 3))
+        with pytest.raises(DegenerateDataError, match="found no variance in some direction"):
+            GaussianMixture(n_components, tied=tied, floor=0).fit(np.c_[X, X[:, 0]])
+
+
+def test_a_row_of_no_weight_counts_for_nothing_in_a_criterion(rng):
+    X, weight = rng.normal(size=(100, 3)), np.ones(100)
+    mixture = GaussianMixture(2).fit(X)
+    far = np.r_[X, [[1e200, 0.0, 0.0]]]
+
+    assert_allclose(mixture.bic(far, np.r_[weight, 0.0]), mixture.bic(X, weight))
+    assert_allclose(mixture.aic(far, np.r_[weight, 0.0]), mixture.aic(X, weight))
+
+
+def test_far_apart_components_keep_the_digits_of_their_rows(rng):
+    X = np.r_[rng.normal(size=(300, 2)), [[1e12, 1e12]]]
+    mixture = GaussianMixture(2, init="kmeans", floor=AbsoluteFloor(1e-3), random_state=0).fit(X)
+    parts = zip(mixture.weights_, mixture.means_, mixture.covariances_, strict=True)
+    densities = sum(w * multivariate_normal(m, C).pdf(X[:300]) for w, m, C in parts)
+
+    assert_allclose(mixture.log_density(X[:300]), np.log(densities), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+@pytest.mark.parametrize("density", [Gaussian("diagonal"), Laplace()], ids=["gaussian", "laplace"])
+def test_components_that_know_nothing_of_a_column_keep_what_they_knew(density):
+    rng = np.random.default_rng(0)
+    X = np.c_[np.where(rng.random(200) < 0.95, np.nan, rng.normal(size=200)), rng.normal(size=200)]
+
+    for seed in range(5):
+        assert np.isfinite(Mixture(density, 4, 1, random_state=seed).fit(X).log_density(X)).all()
+
+
+def test_all_components_know_all_categories(rng):
+    X = rng.integers(0, 4, size=(60, 3))
+
+    counts = {Mixture(Categorical(), 3, 1, "hard", random_state=s).fit(X).n_parameters_ for s in range(5)}
+
+    assert counts == {2 + 3 * 3 * 3}
+
+
+def test_an_empty_cluster_goes_to_the_farthest_row():
+    X = np.repeat([[0.0], [1.0], [10.0], [20.0]], 20, axis=0)
+
+    clusters = KMeans(4, init=[[0.0], [0.0], [1.0], [15.0]]).fit(X)
+
+    assert clusters.inertia_ == 0
+    assert np.bincount(clusters.labels_).tolist() == [20] * 4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_clusters_of_many_rows_are_those_of_passes_over_any_source(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70_000, 2)) + 4 * rng.integers(0, 3, size=(70_000, 1))
+    weight = rng.integers(1, 4, size=70_000).astype(float) if weighted else None
+    model = KMeans(3, init=X[:3], tolerance=1e-8)
+
+    in_memory = clone(model).fit(X, sample_weight=weight)
+    by_passes = clone(model).fit_source(_Elsewhere(ArraySource(X, weight=weight)))
+
+    assert_allclose(by_passes.cluster_centers_, in_memory.cluster_centers_, rtol=1e-6)
+    assert_allclose(by_passes.inertia_, in_memory.inertia_, rtol=1e-6)
+    assert by_passes.n_iter_ == in_memory.n_iter_
+
+
+class _Elsewhere(Source):
+    """Rows that are not known to be in memory."""
+
+    def __init__(self, source):
+        self.source, self.n_features, self.n_blocks, self.classes = source, source.n_features, source.n_blocks, None
+
+    def block(self, index):
+        return self.source.block(index)
+
+
+def test_a_start_that_is_none_is_named(rng):
+    X = rng.normal(size=(30, 2))
+    for init in ({"a": 1}, LBG, [[1.0], [1.0, 2.0]], (1.0, 2.0), None, KMeans(2)):
+        with pytest.raises(InvalidParameterError, match=r"init of a mixture must be|Means given to a mixture"):
+            GaussianMixture(2, init=init).fit(X)
+
+
+def test_paths_keep_the_names_of_columns_and_leave_the_template_alone(rng):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    template = GaussianMixture()
+
+    models = template.path(X, [1, 2])
+
+    assert all(model.feature_names_in_.tolist() == ["a", "b"] for model in models)
+    assert not hasattr(template, "n_features_in_")

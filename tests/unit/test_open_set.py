@@ -224,3 +224,29 @@ def test_what_cannot_be_judged_is_refused(data):
         open_set_cost(Y, SCORES, Application.equal(3), "unknown", labels=["a", "b", "?"])
     closed = model.costs(X, y, Application([0.4, 0.3, 0.3, 0.0]))
     assert closed.unknown_accepted == 0
+
+
+def test_one_known_class_and_nothing_besides_is_refused():
+    X = np.arange(20.0)[:, None]
+
+    with pytest.raises(likely.DegenerateDataError, match="so a density of all rows would be that class again"):
+        OpenSetClassifier().fit(X, ["a"] * 20)
+
+
+def test_the_background_of_unknown_rows_is_a_mixture_chosen_by_bic(rng):
+    centres = np.array([[-9.0, 0.0], [0.0, 9.0], [9.0, 0.0], [0.0, -9.0]])
+    X = np.concatenate([rng.normal(size=(100, 2)), rng.normal(size=(200, 2)) + centres[np.arange(200) % 4]])
+    y = ["known"] * 100 + ["unknown"] * 200
+
+    model = OpenSetClassifier().fit(X, y)
+
+    assert model.densities_[-1].n_components >= 4
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("labels", "unknown"), [([0.0, 1.0], np.nan), (np.array([1, 2], dtype=np.uint64), -1)], ids=["nan", "negative"]
+)
+def test_an_unknown_that_cannot_stand_among_the_labels_is_refused(labels, unknown):
+    with pytest.raises(likely.InvalidParameterError, match="unknown of OpenSetClassifier"):
+        OpenSetClassifier(unknown=unknown).fit(np.arange(8.0)[:, None], np.repeat(labels, 4))

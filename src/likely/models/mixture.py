@@ -261,7 +261,10 @@ class MixtureClassifier(DensitiesByClass):
 
 
 def least_bic(mixture: GaussianMixture, rows: Source) -> int:
-    """The size, of those that there are rows for, at which the mixture grown by splitting has the least BIC."""
+    """The size, of those that there are rows for, at which the mixture grown by splitting has the least BIC.
+
+    Mixtures that owe their likelihood to the floor come after all others.
+    """
     count, weight = rows.reduce(_rows_and_weight)
     singular = mixture.covariance == "full" and not mixture.tied
     least = max(LEAST_ROWS, rows.n_features + 1 if singular else 0)
@@ -269,8 +272,9 @@ def least_bic(mixture: GaussianMixture, rows: Source) -> int:
     with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
         mixtures = mixture.path_source(rows, sizes)
     # The last entry of the history is the mean log-likelihood of the mixture as it is.
-    bics = [each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures]
-    return sizes[int(np.argmin(bics))]
+    bics = np.array([each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures])
+    floored = np.array([len(each._degenerate()) > 0 for each in mixtures])
+    return sizes[int(np.lexsort((bics, floored))[0])]
 
 
 def _rows_and_weight(block: Block) -> Floats:

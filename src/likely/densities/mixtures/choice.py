@@ -30,8 +30,8 @@ class MixtureChoice:
         Fitted to all rows.
     table : list of dict
         A line for each mixture, best first: ``covariance``, ``tied``, ``n_components``, ``parameters``, the criterion
-        under its name, and ``at_floor``, whether some variance is. Those mixtures come last: they owe their likelihood
-        to where the floor is.
+        under its name, and ``at_floor``, whether some variance is at a floor that was not raised. Such mixtures come
+        last: they owe their likelihood to where the floor is.
     """
 
     best: GaussianMixture
@@ -101,7 +101,7 @@ def choose_mixture(
     with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
         models, found = _compared(template, shapes, sizes, criterion, rows, weight, splits)
     # What is at the floor owes its likelihood to it.
-    floored = np.array([model._is_floored() for model in models])
+    floored = np.array([len(model._degenerate()) > 0 for model in models])
     order = np.lexsort((-found if criterion == "log_likelihood" else found, floored))
     table = [{**_described(models[i]), criterion: float(found[i]), "at_floor": bool(floored[i])} for i in order]
     best = models[order[0]]

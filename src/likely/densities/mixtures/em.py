@@ -157,6 +157,7 @@ def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: 
     mixed, last = start, None
     history: list[float] = []
     restarts: list[int] = []
+    revived: set[int] = set()
     while True:
         sums, after = one_pass(source, family, mixed, hard)
         history.append(sums.mean_log_likelihood)
@@ -169,9 +170,11 @@ def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: 
             return Climb(mixed, history, restarts, settled, sums)
         last = mixed, sums
         mixed = after()
-        worst = _collapsed(sums, family, len(restarts))
-        if worst is not None:
+        collapsed = _collapsed(sums, family) - revived
+        if collapsed:
+            worst = min(collapsed, key=lambda k: float(sums.weights[k]))
             mixed = family.revived(mixed, worst, source)
+            revived.add(worst)
             restarts.append(len(history))
 
 
@@ -210,16 +213,15 @@ def one_pass(source: Source, family: Family, mixed: Mixed, hard: bool = False) -
     return sums, estimate
 
 
-def _collapsed(sums: Sums, family: Family, restarts: int) -> int | None:
-    """The component that answers for too few rows to be estimated from, if others can spare some.
+def _collapsed(sums: Sums, family: Family) -> set[int]:
+    """Components that answer for too few rows to be estimated from; none if there are too few rows for all.
 
-    A component may be set elsewhere twice on average: where rows are too few for all, that must end.
+    One that collapses once more after it was set elsewhere is left alone: it would go round in circles.
     """
     n_components = len(sums.weights)
-    if n_components == 1 or restarts >= 2 * n_components or sums.weight < 2 * n_components * family.least_rows:
-        return None
-    worst = int(np.argmin(sums.weights))
-    return worst if sums.weights[worst] < family.least_rows else None
+    if n_components == 1 or sums.weight < 2 * n_components * family.least_rows:
+        return set()
+    return set(np.flatnonzero(sums.weights < family.least_rows).tolist())
 
 
 def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:

@@ -232,7 +232,7 @@ class FullExpectation(Expectation):
 
     @cached_property
     def _expands(self) -> bool:
-        return bool(self.near.any() or (self._about_origin.any()))
+        return bool(self.near.any())
 
     @cached_property
     def _about_origin(self) -> Booleans:

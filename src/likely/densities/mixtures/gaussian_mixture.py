@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 from likely._validation import check_count, check_option, check_penalty
 from likely._words import counted
 from likely.blocks import Source, all_or_nothing
@@ -296,14 +296,12 @@ class GaussianMixture(MixtureBase):
         self._tell()
 
     def _tell(self) -> None:
-        """Say what is at the floor; one that the caller raised is expected to be felt."""
+        """Say what is at the floor."""
         super()._tell()
-        if isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR or self._instalments is None:
+        floored = self._degenerate()
+        if not len(floored) or self._instalments is None:
             return
         family, rows = self._instalments.family, self._instalments.average.rows
-        floored = family.at_floor(self.mixed_)
-        if not len(floored):
-            return
         K, d = self.mixed_.n_components, len(family.origin)
         whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
         if not self.tied and K > 1:
@@ -317,8 +315,12 @@ class GaussianMixture(MixtureBase):
             raise DegenerateDataError(f"{said}. {remedy}")
         warn_of_degenerate_data(f"{said}; what was missing is at the floor, {self.floor}. {remedy}")
 
-    def _is_floored(self) -> bool:
-        return self._instalments is not None and len(self._instalments.family.at_floor(self.mixed_)) > 0
+    def _degenerate(self) -> Integers:
+        """The covariances that owe their likelihood to the floor; one that the caller raised is meant to be felt."""
+        raised = isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR
+        if raised or self._instalments is None:
+            return np.empty(0, dtype=np.intp)
+        return self._instalments.family.at_floor(self.mixed_)
 
     def _check_parameters(self) -> None:
         check_count("n_components", self.n_components, self._name())
