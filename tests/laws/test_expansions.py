@@ -23,8 +23,8 @@ from likely import (
     kfold_scores,
     make_pipeline,
 )
-from likely.blocks import arrays
-from likely.features import expansion, radial
+from likely.blocks import arrays, sample
+from likely.features import expansion
 from likely.models import streaming
 
 EXPANSIONS = [
@@ -165,17 +165,17 @@ def test_an_expansion_learns_from_a_source_what_it_learns_from_arrays(expansion_
 
 
 def test_the_rows_that_centres_are_found_in_are_taken_evenly_whatever_the_cutting_and_the_period(monkeypatch):
-    monkeypatch.setattr(radial, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(sample, "SAMPLE_ROWS", 200)
     X = np.arange(5000.0)[:, None] % 50
 
-    samples = [ArraySource(X, block_rows=rows).reduce(radial._sampled) for rows in (5000, 170, 33)]
+    samples = [ArraySource(X, block_rows=rows).reduce(sample.sampled) for rows in (5000, 170, 33)]
 
     counts = np.bincount(samples[0].rows.ravel().astype(int), minlength=50)
     assert len(samples[0].rows) == 200
     assert counts.min() >= 2
     assert counts.max() <= 6
-    for sample in samples[1:]:
-        assert_array_equal(np.sort(sample.order), np.sort(samples[0].order))
+    for other in samples[1:]:
+        assert_array_equal(np.sort(other.order), np.sort(samples[0].order))
 
 
 def test_a_mapped_source_keeps_what_belongs_to_the_rows(rng):
