@@ -269,3 +269,44 @@ def test_paths_keep_the_names_of_columns_and_leave_the_template_alone(rng):
 
     assert all(model.feature_names_in_.tolist() == ["a", "b"] for model in models)
     assert not hasattr(template, "n_features_in_")
+
+
+def test_a_narrow_split_is_not_taken_for_rest():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(-5, 1, (300, 1)), rng.normal(5, 1, (300, 1))]
+
+    means = np.sort(GaussianMixture(2, init=LBG(0.05)).fit(X).means_.ravel())
+
+    assert_allclose(means, [-5, 5], atol=0.2)
+
+
+def test_rows_of_no_weight_may_be_anything_to_clusters(rng):
+    X, weight = rng.normal(size=(60, 2)), np.ones(60)
+    X[0], weight[:2] = np.nan, 0.0
+
+    clusters = KMeans(3, random_state=0).fit(X, sample_weight=weight)
+
+    assert clusters.labels_[0] == -1
+    assert clusters.labels_[1] == clusters.predict(X[1:2])[0]
+    doubled = KMeans(3, random_state=0).fit(X[1:], sample_weight=2.0)
+    assert_allclose(-2 * doubled.score(X[1:]), doubled.inertia_)
+
+
+def test_choices_keep_names_and_take_single_options(rng):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+
+    choice = choose_mixture(frame, 2, "diagonal", False)
+
+    assert choice.best.feature_names_in_.tolist() == ["a", "b"]
+    assert len(choice.table) == 1
+
+
+def test_folds_of_the_callers_own_are_of_all_rows(rng):
+    X, weight = rng.normal(size=(150, 2)), np.r_[np.zeros(50), np.ones(100)]
+    folds = [(np.arange(100), np.arange(100, 150))]
+
+    choice = choose_mixture(X, 1, "full", False, criterion="log_likelihood", cv=folds, sample_weight=weight)
+
+    held_out = Gaussian().fit(X[50:100]).score(X[100:])
+    assert_allclose(choice.table[0]["log_likelihood"], held_out, rtol=1e-9)

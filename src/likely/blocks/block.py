@@ -77,8 +77,9 @@ class Block:
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
-                f"X contains NaN {where}. Fill in missing values, or use a Gaussian classifier: it scores such rows, "
-                "and learns from them (by partial_fit where the covariance is diagonal or spherical)."
+                f"X contains NaN {where}. Fill in missing values, or use a model that takes them: Gaussian classifiers "
+                "and mixtures score such rows, and learn from them (classifiers by partial_fit too, where covariances "
+                "are diagonal or spherical)."
             )
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_penalty, check_two, is_count
@@ -48,7 +49,8 @@ class MixtureClassifier(DensitiesByClass):
     n_components : int, mapping {label: int}, sequence of int in class order, or "bic", default 2
         Components of each class; a class of fewer rows has as many as it has rows. With "bic" each class has as many of
         1, 2, 4, …, 32 as its Bayes' information criterion is least for, of those that it has ten rows for each
-        component for.
+        component for, or, where each has a full covariance of its own, more rows than features. Sizes at the default
+        floor come after all others.
     covariance : {"full", "diagonal", "spherical"}, default "full"
         The shape of the components' covariances.
     tied : bool, default False
@@ -118,6 +120,7 @@ class MixtureClassifier(DensitiesByClass):
 
     @property
     def mixtures_(self) -> list[GaussianMixture]:
+        check_is_fitted(self, "densities_")
         return self.densities_
 
     @property

@@ -30,12 +30,14 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     The unknown class is the last one whatever its label: ``classes_`` and the columns of evidence are the known classes
     in sorted order, then it. Functions of :mod:`likely.evaluation` take columns in sorted order of the labels unless
     they are told otherwise, so give them ``labels=model.classes_``; scikit-learn's cannot be told. So choose a label
-    that sorts last, and all of them are right without more.
+    that sorts last: then all of them are right, as long as rows of the unknown are among those judged. What encodes
+    labels by itself, such as ``cross_val_predict`` of probabilities, does not know the unknown any more.
 
     Parameters
     ----------
-    density : density, default Gaussian()
-        Of each known class: anything with ``fit_source``, ``log_density`` and ``sample``; it is copied.
+    density : density, optional
+        Of each known class: anything with ``fit_source``, ``log_density`` and ``sample``; it is copied. ``Gaussian()``
+        if not given; a search over its parameters needs it given.
     background : density, optional
         Of what belongs to none of the known classes. By default a diagonal mixture: of as many components as BIC is
         least for where there are rows of the unknown, and of one where all rows train it. In that case it must be
@@ -90,7 +92,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
         y : array of labels of shape (n,)
-            Rows of no known class carry the label ``unknown``.
+            Rows of no known class carry the label ``unknown``; there must be some, if the application expects them.
         application : Application
             Of all hypotheses: priors in the order of ``classes_``, or by label.
         normalize : bool, default True

@@ -64,11 +64,12 @@ class MixtureBase(DensityMethods, SourceLearner):
         return -2 * self._log_likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
-        logs = self.log_density(X)
-        weight = check_weight(sample_weight, len(logs))
+        mixed, rows = self._mixed(), check_rows(self, X)
+        weight = check_weight(sample_weight, rows.shape[0])
         if weight is None:
-            return float(logs.sum()), len(logs)
-        return float(weight[weight > 0] @ logs[weight > 0]), float(weight.sum())
+            return float(mixed.log_density(rows).sum()), rows.shape[0]
+        kept = np.flatnonzero(weight)
+        return float(weight[kept] @ mixed.log_density(rows[kept])), float(weight.sum())
 
     def _mixed(self) -> Mixed:
         check_is_fitted(self, "mixed_")
@@ -82,6 +83,6 @@ class MixtureBase(DensityMethods, SourceLearner):
         """Say what did not go well."""
         if not self.converged_:
             warn_of_no_convergence(
-                f"{self._name()} stopped after {MOST_PASSES} passes, with the mean log-likelihood still rising by more "
-                "than the tolerance. Use a larger tolerance, or go on from here by giving what was found as init."
+                f"{self._name()} stopped after {MOST_PASSES} passes, before the likelihood came to rest. Use a larger "
+                "tolerance, or go on from here by giving what was found as init."
             )

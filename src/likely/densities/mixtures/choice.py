@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.model_selection import check_cv
 
 from likely._typing import Floats, Integers
 from likely._validation import check_option, check_training, is_count
+from likely.densities.covariance import Covariance
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
 from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, quietly
 
@@ -40,9 +40,9 @@ class MixtureChoice:
 
 def choose_mixture(
     X: Any,
-    n_components: Iterable[int] = (1, 2, 4, 8, 16),
-    covariances: Iterable[Any] = ("full", "diagonal", "spherical"),
-    tied: Iterable[bool] = (False, True),
+    n_components: Any = (1, 2, 4, 8, 16),
+    covariances: Any = ("full", "diagonal", "spherical"),
+    tied: Any = (False, True),
     criterion: str = "bic",
     mixture: GaussianMixture | None = None,
     cv: Any = 5,
@@ -56,14 +56,14 @@ def choose_mixture(
     Parameters
     ----------
     X : array of shape (n, n_features)
-    n_components : iterable of int
+    n_components : int, or several
         Sizes to try; those with more components than there are rows to learn from are left out.
-    covariances : iterable of shapes
-    tied : iterable of bool
+    covariances : shape, or several
+    tied : bool, or both
     criterion : {"bic", "aic", "log_likelihood"}
         The least BIC or AIC, or the highest mean log-likelihood of rows held out in turn.
     mixture : GaussianMixture, optional
-        Where all other options are taken from.
+        Where all other options are taken from but ``init``, of which only the displacement of :class:`likely.LBG` is.
     cv : int or splitter, default 5
         Folds for the log-likelihood; a number stands for as many folds of rows in the order of a fixed lot.
     sample_weight : array of shape (n,), optional
@@ -83,28 +83,35 @@ def choose_mixture(
     """
     check_option("criterion", criterion, CRITERIA)
     template = GaussianMixture() if mixture is None else mixture
-    rows, _, weight, _ = check_training(clone(template), "choose_mixture", X, None, sample_weight, True, False)
-    splits = _splits(rows, cv) if criterion == "log_likelihood" else []
+    checked = clone(template)
+    rows, _, weight, kept = check_training(checked, "choose_mixture", X, None, sample_weight, True, False)
+    splits = (
+        _splits(rows, cv, kept, len(X) if hasattr(X, "__len__") else X.shape[0])
+        if criterion == "log_likelihood"
+        else []
+    )
     least = min([rows.shape[0], *(len(train) for train, _ in splits)])
-    n_components = list(n_components)
+    n_components = list(n_components) if np.iterable(n_components) else [n_components]
     wrong = [size for size in n_components if not is_count(size, 1, 2**20)]
     if wrong:
         raise InvalidParameterError(
             f"n_components of choose_mixture must be whole numbers >= 1, but {wrong[0]!r} is among them."
         )
     sizes = sorted({int(size) for size in n_components if size <= least})
-    shapes = [(shape, bool(shared)) for shape in covariances for shared in tied]
+    covariances = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
+    shapes = [(shape, bool(shared)) for shape in covariances for shared in (tied if np.iterable(tied) else [tied])]
     if not sizes or not shapes:
         raise InvalidParameterError(
             f"choose_mixture needs at least one size of at most {least}, the rows to learn from, and one shape."
         )
     with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
         models, found = _compared(template, shapes, sizes, criterion, rows, weight, splits)
-    # What is at the floor owes its likelihood to it.
     floored = np.array([len(model._degenerate()) > 0 for model in models])
     order = np.lexsort((-found if criterion == "log_likelihood" else found, floored))
     table = [{**_described(models[i]), criterion: float(found[i]), "at_floor": bool(floored[i])} for i in order]
     best = models[order[0]]
+    if hasattr(checked, "feature_names_in_"):
+        best.feature_names_in_ = checked.feature_names_in_
     best._tell()
     return MixtureChoice(best, table)
 
@@ -131,7 +138,8 @@ def _compared(
     return models, np.array(found)
 
 
-def _splits(rows: Any, cv: Any) -> list[tuple[Integers, Integers]]:
+def _splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Integers, Integers]]:
+    """Rows to learn from and rows held out, as positions among those that weigh something."""
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
             raise InvalidParameterError(
@@ -140,7 +148,10 @@ def _splits(rows: Any, cv: Any) -> list[tuple[Integers, Integers]]:
             )
         codes = np.random.RandomState(0).permutation(rows.shape[0]) % int(cv)
         return [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(int(cv))]
-    return [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(rows)]
+    places = np.full(n, -1)
+    places[np.arange(n) if kept is None else kept] = np.arange(rows.shape[0])
+    found = [(places[train], places[test]) for train, test in check_cv(cv).split(np.empty((n, 1)))]
+    return [(train[train >= 0], test[test >= 0]) for train, test in found]
 
 
 def _held_out(

@@ -61,6 +61,10 @@ class DiagonalFamily(GaussianFamily):
         return cls(whole.mean, least, tied, scale, variances, spherical)
 
     @property
+    def shape(self) -> str:
+        return "spherical" if self.spherical else "diagonal"
+
+    @property
     def least_rows(self) -> float:
         return 1.0 if self.tied else 2.0
 

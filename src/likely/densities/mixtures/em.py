@@ -20,8 +20,11 @@ __all__ = ["MOST_PASSES", "Climb", "Expectation", "Family", "Sums", "climb", "on
 MOST_PASSES = 1000
 """Passes over the rows after which learning stops wherever it is."""
 
-FALL = 1e-9
-"""A fall of the likelihood, relative to it, that is not rounding."""
+PATIENCE = 200
+"""Passes that may go by with next to nothing gained."""
+
+FALL, ROUNDING = 1e-9, 1e-13
+"""A fall of the likelihood, relative to it, that is not rounding; and a rise that may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,8 @@ def climb(
     source: Source,
     family: Family,
     start: Mixed,
-    hard: bool = False,
-    tolerance: float = 1e-6,
+    hard: bool,
+    tolerance: float,
     most_passes: int = MOST_PASSES,
 ) -> Climb:
     """Repeat passes until the mean log-likelihood has come to rest within the tolerance."""
@@ -183,14 +186,19 @@ def _is_settled(history: list[float], tolerance: float) -> bool:
 
     Rises that shrink by a steady factor r sum up to r / (1 − r) times the last (Aitken). Right after a split the halves
     are almost alike: the likelihood rises by little, for long, and by ever more once they move apart. There the factor
-    is not steady, or not below 1. Where it is close to 1 at the maximum too, a tenth of the tolerance ends it.
+    is not steady, or not below 1. Where it is close to 1 at the maximum too, a tenth of the tolerance ends it; and so
+    does a rise by no more than that in all of 200 passes.
     """
     rises = np.diff(history[-5:])
     if not len(rises) or rises[-1] > tolerance:
         return False
     last = float(rises[-1])
-    if last <= 1e-3 * tolerance or len(rises) < 4:
-        return last <= 1e-3 * tolerance
+    if last <= ROUNDING * (1 + abs(history[-1])):
+        return True
+    if len(history) > PATIENCE and history[-1] - history[-1 - PATIENCE] <= 0.1 * tolerance:
+        return True
+    if len(rises) < 4:
+        return False
     factors = rises[1:] / rises[:-1]
     slowest = float(factors.max())
     if slowest >= 1 or np.ptp(factors) > 0.1:

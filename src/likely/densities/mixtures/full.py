@@ -63,6 +63,10 @@ class FullFamily(GaussianFamily):
         return cls(whole.mean, least, tied, L / scale[:, None])
 
     @property
+    def shape(self) -> str:
+        return "full"
+
+    @property
     def least_rows(self) -> float:
         return 1.0 if self.tied else len(self.origin) + 1.0
 

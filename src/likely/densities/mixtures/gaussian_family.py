@@ -49,6 +49,11 @@ class GaussianFamily(Family):
     least: Floats
     tied: bool
 
+    @property
+    @abstractmethod
+    def shape(self) -> str:
+        """The name of the covariances' shape."""
+
     @abstractmethod
     def finished(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
         """The mixture of these parameters in the data's units, floored; one covariance, or one for each component.

@@ -13,13 +13,10 @@ from likely._typing import Floats, Integers
 from likely._validation import check_count, check_option, check_penalty
 from likely._words import counted
 from likely.blocks import Source, all_or_nothing
-from likely.densities.covariance import Full
 from likely.densities.mixtures.adaptation import adapted
 from likely.densities.mixtures.base import MixtureBase
-from likely.densities.mixtures.diagonal import DiagonalFamily
 from likely.densities.mixtures.em import Climb, climb
 from likely.densities.mixtures.floors import FLOOR, AbsoluteFloor
-from likely.densities.mixtures.full import FullFamily
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.growth import grown
 from likely.densities.mixtures.mixed import Mixed
@@ -176,9 +173,12 @@ class GaussianMixture(MixtureBase):
 
     def _check_goes_on(self, learned: Stepwise) -> None:
         """Refuse to add to sums that are not of the kind that is now needed."""
-        kind = FullFamily if isinstance(mixture_shape(self.covariance), Full) else DiagonalFamily
-        alike = isinstance(learned.family, kind) and learned.family.tied == self.tied
-        if not alike or self.mixed_.n_components != self.n_components:
+        name = mixture_shape(self.covariance).name
+        if (
+            learned.family.shape != name
+            or learned.family.tied != self.tied
+            or self.mixed_.n_components != self.n_components
+        ):
             raise IncompatiblePartsError(
                 f"Options of {self._name()} were changed after it learned; it must be fitted anew."
             )

@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from likely._numerics import dense
-from likely._typing import Floats, Integers
-from likely._validation import as_floats, check_count, check_penalty, check_rows
-from likely.blocks import ArraySource, Block, Source, SourceLearner, over_rows
-from likely.blocks.sample import sampled
+from likely._typing import Floats, Integers, Rows
+from likely._validation import as_floats, check_count, check_penalty, check_rows, check_weight
+from likely.blocks import ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows
+from likely.blocks.sample import SAMPLE_ROWS, sampled
 from likely.densities.distances import DistancesByVariances
 from likely.densities.gathering import moments
 from likely.densities.mixtures.centroids import CentroidFamily, spread_out
@@ -45,6 +45,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     Parameters
     ----------
     n_clusters : int, default 8
+        At most 16 384.
     init : {"k-means++"} or array of shape (n_clusters, n_features), default "k-means++"
         Where centres begin: at rows of a sample of at most 16 384, drawn far from each other, or at given places.
     n_starts : int, default 1
@@ -60,7 +61,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     inertia_ : float
         Sum of squared distances of rows to the nearest centre.
     labels_ : array of int of shape (n,)
-        Cluster of each row that was fitted; rows of a source have none.
+        Cluster of each row that was fitted, −1 for one that is not finite, as may be where it has no weight; rows of a
+        source have none.
     n_iter_ : int
     n_features_in_ : int
 
@@ -101,23 +103,33 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         -------
         self
         """
-        super().fit(X, None, sample_weight)
-        self.labels_, nearest = self._nearest(X)
-        # From distances themselves: of tight clusters the difference of sums has lost digits.
-        self.inertia_ = float(nearest.sum() if sample_weight is None else nearest @ np.asarray(sample_weight))
+        with all_or_nothing(self):
+            super().fit(X, None, sample_weight)
+            rows = check_rows(self, X)
+            weight = check_weight(sample_weight, rows.shape[0])
+            usable = slice(None) if weight is None else np.flatnonzero((weight > 0) | _are_finite(rows))
+            self.labels_ = np.full(rows.shape[0], -1, dtype=np.intp)
+            self.labels_[usable], nearest = self._nearest(rows[usable])
+            # From distances themselves: of tight clusters the difference of sums has lost digits.
+            self.inertia_ = float(nearest.sum() if weight is None else nearest @ weight[usable])
         return self
 
     def predict(self, X: Any) -> Integers:
         """The cluster of each row, the nearest; the first of equals."""
-        return self._nearest(X)[0]
+        self._centres()
+        return self._nearest(check_rows(self, X))[0]
 
     def transform(self, X: Any) -> Floats:
         """Distances of rows to all centres, of shape (n, n_clusters)."""
-        return np.sqrt(self._by_rows(X, lambda squares: squares, len(self._centres())))
+        centres = self._centres()
+        return np.sqrt(self._by_rows(check_rows(self, X), lambda squares: squares, len(centres)))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centres."""
-        return -float(self._nearest(X)[1].sum())
+        self._centres()
+        nearest = self._nearest(check_rows(self, X))[1]
+        weight = check_weight(sample_weight, len(nearest))
+        return -float(nearest.sum() if weight is None else nearest @ weight)
 
     @property
     def _n_features_out(self) -> int:
@@ -127,25 +139,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         check_is_fitted(self)
         return self.cluster_centers_
 
-    def _nearest(self, X: Any) -> tuple[Integers, Floats]:
+    def _nearest(self, X: Rows) -> tuple[Integers, Floats]:
         """The nearest centre of each row, the first of equals, and its squared distance."""
 
         def nearest(squares: Floats) -> Floats:
             at = squares.argmin(axis=1)
             return np.column_stack([at, squares[np.arange(len(at)), at]])
 
-        self._centres()
         found = self._by_rows(X, nearest, 2)
         return found[:, 0].astype(np.intp), found[:, 1]
 
-    def _by_rows(self, X: Any, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
+    def _by_rows(self, X: Rows, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
         """A function of squared distances to all centres, some rows at a time."""
-        rows, centres = check_rows(self, X), self._centres()
+        centres = self._centres()
         distances = DistancesByVariances(centres, np.ones_like(centres))
         with np.errstate(all="ignore"):
-            found = over_rows(lambda some: of(np.maximum(distances(some), 0.0)), rows, n_outputs)
+            found = over_rows(lambda some: of(np.maximum(distances(some), 0.0)), X, n_outputs)
         if not np.isfinite(found).all():
-            raise Block(rows).non_finite()
+            raise Block(X).non_finite()
         return found
 
     def _learn(self, source: Source) -> None:
@@ -193,8 +204,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         return centres
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_starts"):
-            check_count(name, getattr(self, name), "KMeans")
+        check_count("n_clusters", self.n_clusters, "KMeans", SAMPLE_ROWS)
+        check_count("n_starts", self.n_starts, "KMeans")
         check_penalty("tolerance", self.tolerance, "KMeans")
         if isinstance(self.init, str) and self.init != "k-means++":
             raise InvalidParameterError(f"init of KMeans must be 'k-means++' or an array, but is {self.init!r}.")
@@ -225,6 +236,14 @@ def _by_passes(source: Source, family: CentroidFamily, start: Floats, limit: flo
         elif np.square(mixed.components.means - before.components.means).sum() <= limit:
             break
     return mixed, passes
+
+
+def _are_finite(X: Rows) -> Any:
+    """Which rows are."""
+    if issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        return ~np.isin(np.arange(X.shape[0]), np.searchsorted(X.indptr, bad, side="right") - 1)
+    return np.isfinite(X).all(axis=1)
 
 
 def _finite_moments(block: Block) -> DiagonalMoments:
