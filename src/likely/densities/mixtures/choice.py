@@ -85,21 +85,11 @@ def choose_mixture(
     template = GaussianMixture() if mixture is None else mixture
     checked = clone(template)
     rows, _, weight, kept = check_training(checked, "choose_mixture", X, None, sample_weight, True, False)
-    splits = (
-        _splits(rows, cv, kept, len(X) if hasattr(X, "__len__") else X.shape[0])
-        if criterion == "log_likelihood"
-        else []
-    )
+    # Rows are dropped only where weights came one a row.
+    n = rows.shape[0] if kept is None else np.size(sample_weight)
+    splits = _splits(rows, cv, kept, n) if criterion == "log_likelihood" else []
     least = min([rows.shape[0], *(len(train) for train, _ in splits)])
-    n_components = list(n_components) if np.iterable(n_components) else [n_components]
-    wrong = [size for size in n_components if not is_count(size, 1, 2**20)]
-    if wrong:
-        raise InvalidParameterError(
-            f"n_components of choose_mixture must be whole numbers >= 1, but {wrong[0]!r} is among them."
-        )
-    sizes = sorted({int(size) for size in n_components if size <= least})
-    covariances = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
-    shapes = [(shape, bool(shared)) for shape in covariances for shared in (tied if np.iterable(tied) else [tied])]
+    sizes, shapes = _sizes(n_components, least), _shapes(covariances, tied)
     if not sizes or not shapes:
         raise InvalidParameterError(
             f"choose_mixture needs at least one size of at most {least}, the rows to learn from, and one shape."
@@ -114,6 +104,23 @@ def choose_mixture(
         best.feature_names_in_ = checked.feature_names_in_
     best._tell()
     return MixtureChoice(best, table)
+
+
+def _sizes(n_components: Any, most: int) -> list[int]:
+    """The sizes that there are rows for."""
+    asked = list(n_components) if np.iterable(n_components) else [n_components]
+    for size in asked:
+        if not is_count(size, 1, 2**20):
+            raise InvalidParameterError(
+                f"n_components of choose_mixture must be whole numbers >= 1, but {size!r} is among them."
+            )
+    return sorted({int(size) for size in asked if size <= most})
+
+
+def _shapes(covariances: Any, tied: Any) -> list[tuple[Any, bool]]:
+    """Every shape, by component or shared."""
+    several = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
+    return [(shape, bool(shared)) for shape in several for shared in (tied if np.iterable(tied) else [tied])]
 
 
 def _compared(

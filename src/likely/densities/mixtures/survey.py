@@ -25,7 +25,7 @@ __all__ = ["cut_short", "mixture_shape", "surveyed_family"]
 def mixture_shape(covariance: Any) -> Covariance:
     """The shape that is meant; options with which an estimate would not be the likeliest are refused."""
     shape = shape_of(covariance)
-    if shape != type(shape)() and shape.get_params() != type(shape)().get_params():
+    if shape.get_params() != type(shape)().get_params():
         raise InvalidParameterError(
             f"A mixture takes shapes without options of their own, since EM would not climb with {shape!r}. Give its "
             f"name, {shape.name!r}, and the floor as the mixture's floor."
