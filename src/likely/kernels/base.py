@@ -1,0 +1,186 @@
+"""What every kernel can do, and how kernels are added and multiplied."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from likely._typing import Floats, Integers, Rows
+from likely._validation import check_rows
+from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.kernels.columns import Columns, matrix_of
+
+__all__ = ["ConstantKernel", "Kernel", "KernelProduct", "KernelSum"]
+
+
+class Kernel(ABC):
+    """A symmetric function of two rows that is their dot product in some space: k(x, y) = φ(x)'φ(y).
+
+    Kernels are added and multiplied, with each other and with numbers > 0, by ``+`` and ``*``; the result is a kernel.
+    """
+
+    is_sure: bool = True
+    """Whether it is known to be positive semi-definite, so that nobody need look."""
+
+    is_precomputed: bool = False
+    """Whether rows are themselves rows of the kernel's matrix."""
+
+    def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
+        """The kernel with what it takes from the data, such as the width of bumps."""
+        return self
+
+    @abstractmethod
+    def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
+        """Rows made ready to be columns; ``positions`` are their places among the training rows."""
+
+    def __call__(self, A: Any, B: Any = None) -> Floats:
+        """The kernel of all rows of A with all rows of B (by default with those of A), of shape (n_A, n_B)."""
+        names = BaseEstimator()
+        left = check_rows(names, A, reset=True)
+        right = left if B is None else check_rows(names, B)
+        return matrix_of(self.columns(right), left)
+
+    def __add__(self, other: Any) -> Kernel:
+        return KernelSum((self, _as_kernel(other)))
+
+    def __mul__(self, other: Any) -> Kernel:
+        return KernelProduct((self, _as_kernel(other)))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+@dataclass(frozen=True)
+class ConstantKernel(Kernel):
+    """The same number for all pairs of rows: a feature that is constant, or a factor.
+
+    Examples
+    --------
+    >>> import likely
+    >>> kernel = 2.0 * likely.LinearKernel() + 1.0
+    >>> kernel([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[23.]])
+    """
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.value, (int, float, np.number)) and 0 < self.value < np.inf):
+            raise InvalidParameterError(f"value of ConstantKernel must be a finite number > 0, but is {self.value!r}.")
+
+    def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
+        return _ConstantColumns(float(self.value), X.shape[0])
+
+
+class _ConstantColumns(Columns):
+    def __init__(self, value: float, n: int) -> None:
+        self.value, self.n = value, n
+
+    def facing(self, A: Rows) -> None:
+        return None
+
+    def fill(self, rows: None, part: slice, columns: slice, out: Floats) -> None:
+        out[...] = self.value
+
+
+class _Combined(Kernel):
+    """Kernels taken together."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def is_sure(self) -> bool:  # type: ignore[override]
+        return all(part.is_sure for part in self.parts)
+
+    @property
+    def is_precomputed(self) -> bool:  # type: ignore[override]
+        return any(part.is_precomputed for part in self.parts)
+
+    def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
+        parts = tuple(part.fitted(X, weight) for part in self.parts)
+        return replace(self, parts=parts)  # type: ignore[type-var]
+
+    def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
+        others = [part for part in self.parts if not isinstance(part, ConstantKernel)]
+        if self.is_precomputed and not all(part.is_precomputed for part in others):
+            raise InvalidDataError(
+                "A precomputed kernel takes its own matrix in place of rows, so it cannot be combined with a kernel of "
+                "rows. Add or multiply the matrices, and give the result to kernel='precomputed'."
+            )
+        return _CombinedColumns([part.columns(X, positions) for part in self.parts], self._combine)
+
+    def _combine(self, out: Floats, other: Floats) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KernelSum(_Combined):
+    """The sum of kernels, which is the dot product of their features side by side.
+
+    Parameters
+    ----------
+    parts : tuple of Kernel
+
+    Examples
+    --------
+    >>> import likely
+    >>> kernel = likely.LinearKernel() + likely.PolynomialKernel(2)
+    >>> kernel([[1.0, 2.0]], [[3.0, 4.0]])  # 11 + 12²
+    array([[155.]])
+    """
+
+    parts: tuple[Kernel, ...]
+
+    def _combine(self, out: Floats, other: Floats) -> None:
+        out += other
+
+
+@dataclass(frozen=True)
+class KernelProduct(_Combined):
+    """The product of kernels, which is the dot product of all products of their features.
+
+    Parameters
+    ----------
+    parts : tuple of Kernel
+
+    Examples
+    --------
+    >>> import likely
+    >>> kernel = likely.LinearKernel() * likely.PolynomialKernel(2)
+    >>> kernel([[1.0, 2.0]], [[3.0, 4.0]])  # 11 · 12²
+    array([[1584.]])
+    """
+
+    parts: tuple[Kernel, ...]
+
+    def _combine(self, out: Floats, other: Floats) -> None:
+        out *= other
+
+
+class _CombinedColumns(Columns):
+    def __init__(self, parts: list[Columns], combine: Any) -> None:
+        self.parts, self.combine, self.n = parts, combine, parts[0].n
+
+    def facing(self, A: Rows) -> list[Any]:
+        return [part.facing(A) for part in self.parts]
+
+    def fill(self, rows: list[Any], part: slice, columns: slice, out: Floats) -> None:
+        self.parts[0].fill(rows[0], part, columns, out)
+        for each, ready in zip(self.parts[1:], rows[1:], strict=True):
+            other = np.empty(out.shape)
+            each.fill(ready, part, columns, other)
+            self.combine(out, other)
+
+
+def _as_kernel(other: Any) -> Kernel:
+    if isinstance(other, Kernel):
+        return other
+    if isinstance(other, (int, float, np.number)) and not isinstance(other, bool):
+        return ConstantKernel(float(other))
+    raise InvalidParameterError(
+        f"A kernel is added to, or multiplied by, a kernel or a number > 0, but {other!r} came. Wrap a function: "
+        "FunctionKernel(function)."
+    )

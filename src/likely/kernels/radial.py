@@ -1,0 +1,131 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
+
+from likely._numerics import dense
+from likely._typing import Floats, Integers, Rows
+from likely.exceptions import InvalidParameterError
+from likely.kernels.base import Kernel
+from likely.kernels.columns import Columns
+from likely.kernels.products import DotProducts
+from likely.statistics import DiagonalMoments
+
+__all__ = ["RBFKernel"]
+
+LOST = 2.0**20
+"""Squared lengths, times γ, from which on squared distances are not made of them: rounding would change kernels by more
+than about 1e-10."""
+
+
+@dataclass(frozen=True)
+class RBFKernel(Kernel):
+    """Nearness: k(x, y) = exp(−γ ‖x − y‖²), 1 for equal rows and 0 for distant ones.
+
+    Distances are Euclidean, so columns should be on one scale: put :class:`likely.Standardize` before it.
+
+    Parameters
+    ----------
+    gamma : float > 0, optional
+        γ = 1 / 2σ² for bumps of the width σ. By default it is taken from the training rows: one over the sum of the
+        variances of their columns, with which γ ‖x − y‖² is 2 on average.
+
+    Examples
+    --------
+    >>> RBFKernel(0.5)([[0.0], [1.0]]).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.gamma, (int, float, np.number)) and not isinstance(self.gamma, bool)
+        if self.gamma is not None and not (number and 0 < self.gamma < np.inf):
+            raise InvalidParameterError(
+                f"gamma of RBFKernel must be a finite number > 0, or None to take it from the data, but is "
+                f"{self.gamma!r}."
+            )
+
+    def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
+        if self.gamma is not None:
+            return self
+        variance = float(DiagonalMoments.of(X, weight).variances().sum())
+        return RBFKernel(1 / variance if variance > 0 else 1.0)  # equal rows have the kernel 1 with any γ
+
+    def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
+        gamma = self.gamma
+        if gamma is None:
+            gamma = self.fitted(X).gamma  # type: ignore[attr-defined]
+        return _SparseBumps(X, float(gamma)) if issparse(X) else _Bumps(dense(X), float(gamma))
+
+
+class _Bumps(Columns):
+    """Exponents by one product: −γ‖a − b‖² = (√2γ a, −γ‖a‖², 1)'(√2γ b, 1, −γ‖b‖²), about the mean of the columns.
+
+    Where that would cancel too much they are made of the differences, at several times the cost.
+    """
+
+    def __init__(self, X: Floats, gamma: float) -> None:
+        self.gamma, self.n, self.centre = gamma, len(X), X.mean(axis=0)
+        self.X = self._extended(X, -1, -2)
+        self.is_far = not bool((-self.X[:, -1] <= LOST).all())
+        self.raw = X if self.is_far else None
+
+    def facing(self, A: Rows) -> tuple[Floats, Floats | None]:
+        rows = dense(A)
+        ready = self._extended(rows, -2, -1)
+        is_far = self.is_far or not bool((-ready[:, -2] <= LOST).all())
+        return ready, rows if is_far else None
+
+    def _extended(self, X: Floats, square: int, one: int) -> Floats:
+        out = np.empty((len(X), X.shape[1] + 2))
+        np.subtract(X, self.centre, out=out[:, :-2])
+        out[:, :-2] *= np.sqrt(2 * self.gamma)
+        out[:, square] = np.einsum("ij,ij->i", out[:, :-2], out[:, :-2]) / -2
+        out[:, one] = 1.0
+        return out
+
+    def fill(self, rows: tuple[Floats, Floats | None], part: slice, columns: slice, out: Floats) -> None:
+        ready, raw = rows
+        if raw is None:
+            np.matmul(ready[part], self.X[columns].T, out=out)
+            np.minimum(out, 0.0, out=out)
+        else:
+            others = (
+                self.X[columns, :-2] / np.sqrt(2 * self.gamma) + self.centre if self.raw is None else self.raw[columns]
+            )
+            np.multiply(cdist(raw[part], others, "sqeuclidean"), -self.gamma, out=out)
+        np.exp(out, out=out)
+
+
+class _SparseBumps(DotProducts):
+    """Exponents of sparse rows, by their dot products and lengths."""
+
+    def __init__(self, X: Any, gamma: float) -> None:
+        super().__init__(X)
+        self.gamma, self.lengths = gamma, _lengths(self.X)
+
+    def facing(self, A: Rows) -> tuple[Any, Floats]:
+        ready = super().facing(A)
+        return ready, _lengths(ready)
+
+    def fill(self, rows: tuple[Any, Floats], part: slice, columns: slice, out: Floats) -> None:
+        ready, lengths = rows
+        super().fill(ready, part, columns, out)
+        out *= 2.0
+        out -= lengths[part, None]
+        out -= self.lengths[columns]
+        out *= self.gamma
+        np.minimum(out, 0.0, out=out)
+        np.exp(out, out=out)
+
+
+def _lengths(X: Any) -> Floats:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
