@@ -96,11 +96,24 @@ from .exceptions import (
     ModelFileError,
     NotConvergedWarning,
     NotEnoughDataError,
+    NotSeparableError,
     RunError,
     SourceError,
     TableError,
 )
-from .features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
+from .features import (
+    LDA,
+    PCA,
+    Center,
+    Encode,
+    Fill,
+    KernelPCA,
+    NystromFeatures,
+    QuadraticFeatures,
+    RadialFeatures,
+    Standardize,
+    Whiten,
+)
 from .kernels import (
     ConstantKernel,
     FunctionKernel,
@@ -113,11 +126,13 @@ from .kernels import (
     RBFKernel,
 )
 from .models import (
+    SVM,
     CalibratedClassifier,
     FisherClassifier,
     FusedClassifier,
     GaussianClassifier,
     GenerativeClassifier,
+    KernelLogisticRegression,
     LeastSquaresClassifier,
     LinearRegression,
     LogisticRegression,
@@ -129,7 +144,7 @@ from .models import (
     QuadraticForm,
     make_pipeline,
 )
-from .objectives import ElasticNet, GradientDescent, Separator
+from .objectives import DualSolver, ElasticNet, GradientDescent, Overlap, PrimalSolver, Separator
 from .persistence import load, save
 from .report import Report
 from .resampling import kfold_calibrate, kfold_scores
@@ -140,6 +155,7 @@ __all__ = [
     "LBG",
     "LDA",
     "PCA",
+    "SVM",
     "AbsoluteFloor",
     "AffineCalibrator",
     "Application",
@@ -167,6 +183,7 @@ __all__ = [
     "DetCurve",
     "DetDisplay",
     "Diagonal",
+    "DualSolver",
     "ElasticNet",
     "Encode",
     "Fill",
@@ -188,6 +205,8 @@ __all__ = [
     "KMeans",
     "KMeansStart",
     "Kernel",
+    "KernelLogisticRegression",
+    "KernelPCA",
     "KernelProduct",
     "KernelSum",
     "Laplace",
@@ -208,13 +227,16 @@ __all__ = [
     "NearestMeanClassifier",
     "NotConvergedWarning",
     "NotEnoughDataError",
+    "NotSeparableError",
     "OpenSetClassifier",
     "OpenSetCost",
+    "Overlap",
     "PairedDifference",
     "Perceptron",
     "Pipeline",
     "PolynomialKernel",
     "PrecomputedKernel",
+    "PrimalSolver",
     "ProductFusion",
     "QuadraticFeatures",
     "QuadraticForm",

@@ -7,7 +7,8 @@
     ├── InvalidDataError          rows, labels, weights or priors break a rule         (ValueError)
     │   └── MissingValuesError    NaN where the method takes none
     ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
-    │   └── NotEnoughDataError    instalments so far do not; more may                  (NotFittedError)
+    │   ├── NotEnoughDataError    instalments so far do not; more may                  (NotFittedError)
+    │   └── NotSeparableError     no surface keeps the classes apart; holds the proof
     ├── IncompatiblePartsError    two parts that do not go together                    (TypeError)
     ├── SourceError               rows that cannot be learned from where they are
     ├── TableError                a table's file, line or column is not as it must be  (ValueError)
@@ -39,6 +40,7 @@ __all__ = [
     "ModelFileError",
     "NotConvergedWarning",
     "NotEnoughDataError",
+    "NotSeparableError",
     "RunError",
     "SourceError",
     "TableError",
@@ -71,6 +73,23 @@ class DegenerateDataError(LikelyError, ValueError):
 
 class NotEnoughDataError(DegenerateDataError, NotFittedError):  # type: ignore[misc]
     """The instalments learned so far do not determine the parameters asked for; more may."""
+
+
+class NotSeparableError(DegenerateDataError):
+    """No surface keeps the classes apart.
+
+    Attributes
+    ----------
+    certificate : Overlap
+        The proof: rows of either class, and weights with which their mixtures are the same point.
+    """
+
+    def __init__(self, message: str, certificate: object = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.certificate)
 
 
 class IncompatiblePartsError(LikelyError, TypeError):

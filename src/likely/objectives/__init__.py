@@ -8,11 +8,16 @@ from likely.objectives.sampling import census
 from likely.objectives.separation import Separator, separator_of
 from likely.objectives.solution import Solution
 from likely.objectives.solvers import GradientDescent, Solver, solver_of
+from likely.objectives.svm.hard_margin import Overlap
+from likely.objectives.svm.options import DualSolver, PrimalSolver
 
 __all__ = [
+    "DualSolver",
     "ElasticNet",
     "GradientDescent",
     "LinearProblem",
+    "Overlap",
+    "PrimalSolver",
     "Separator",
     "Solution",
     "Solver",

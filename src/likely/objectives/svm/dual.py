@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likely._typing import Booleans, Floats, Integers
+from likely._typing import Floats, Integers
 from likely.blocks import for_each, one_blas_thread
 from likely.kernels import GramRows
 from likely.objectives.svm.faces import climb_face
@@ -105,8 +105,12 @@ def solve_dual(
     primal = min(standing.primal, primal_value(float((alpha * z) @ f), z * (f + intercept), C))
     if primal == standing.primal:
         intercept = standing.bias
-    converged = primal - standing.dual <= tolerance * abs(primal)
-    return DualSolution(alpha, f, intercept, primal, standing.dual, rounds, bool(converged))
+    converged = _is_near(primal, standing.dual, tolerance)
+    return DualSolution(alpha, f, intercept, primal, standing.dual, rounds, converged)
+
+
+def _is_near(primal: float, dual: float, tolerance: float) -> bool:
+    return bool(np.isfinite(primal)) and primal - dual <= tolerance * abs(primal)
 
 
 def _relative_gap(standing: Standing) -> float:
@@ -114,7 +118,7 @@ def _relative_gap(standing: Standing) -> float:
 
 
 def _is_done(standing: Standing, tolerance: float, f: Floats) -> bool:
-    if standing.primal - standing.dual <= tolerance * abs(standing.primal):
+    if _is_near(standing.primal, standing.dual, tolerance):
         return True
     return standing.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
 

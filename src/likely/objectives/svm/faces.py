@@ -20,8 +20,8 @@ def climb_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, has_bi
     """Maximise the dual over the free multipliers, which leave when they come to a bound; α and v change in place.
 
     Steps of pairs gain little where the matrix is nearly singular, as with columns of very different scale: thousands
-    of them do what one solution of K_FF δ = v_F − b does, with Σ δ = 0 where there is a bias. Steps are cut at the first
-    bound, so each climbs.
+    of them do what one solution of K_FF δ = v_F − b does, with Σ δ = 0 where there is a bias. Steps are cut at the
+    first bound, so each climbs.
     """
     for _ in range(MOST_STEPS):
         free = np.flatnonzero((alpha > 0) & (alpha < C))

@@ -39,10 +39,10 @@ class Overlap:
     distance: float
 
 
-def hull_distance(alpha: Floats, z: Floats, square: float) -> float:
+def hull_distance(alpha: Floats, square: float) -> float:
     """Between the mixtures of either side that multipliers are, where Σ z α = 0 and ‖Σ z α φ‖² is known."""
     total = float(alpha.sum()) / 2
-    return np.sqrt(max(square, 0.0)) / total if total > 0 else np.inf
+    return float(np.sqrt(max(square, 0.0))) / total if total > 0 else np.inf
 
 
 def as_overlap(alpha: Floats, distance: float) -> Overlap:
@@ -69,7 +69,7 @@ def overlap_of(K: Floats, z: Floats) -> Overlap | None:
     found = linprog(
         np.concatenate([np.zeros(len(z)), np.ones(2 * rank)]), A_eq=equal, b_eq=np.append(np.zeros(rank), [1.0, 1.0])
     )
-    if found.x is None or found.fun > EQUAL:
+    if found.x is None or float(found.fun or 0.0) > EQUAL:
         return None
     alpha = found.x[: len(z)]
     return as_overlap(alpha, float(np.linalg.norm((alpha * z) @ features)))

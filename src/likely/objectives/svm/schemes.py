@@ -45,6 +45,6 @@ def class_scores(scores: Floats, sides: Floats) -> Floats:
         return np.asarray(scores[:, 0])
     if (sides != 0).all():
         return scores
-    wins = (scores >= 0) @ (sides > 0) + (scores < 0) @ (sides < 0)
+    wins = np.where(scores >= 0, 1.0, 0.0) @ (sides > 0) + np.where(scores < 0, 1.0, 0.0) @ (sides < 0)
     sums = scores @ sides
     return np.asarray(wins + sums / (3 * (np.abs(sums) + 1)))

@@ -1,0 +1,323 @@
+"""Support vector machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from likely._typing import Floats, Labels, Rows
+from likely._validation import check_option, check_two
+from likely.blocks import ArraySource, Source, SourceLearner, block_rows
+from likely.decisions import training_priors
+from likely.exceptions import DegenerateDataError, InvalidParameterError, SourceError, warn_of_no_convergence
+from likely.features.expansion import finite
+from likely.kernels import Kernel, LinearKernel, check_semi_definite, kernel_of, weighted_sums
+from likely.models.base import ScoreClassifier
+from likely.models.linear_scores import finite as finite_scores
+from likely.models.linear_scores import linear_scores
+from likely.models.svm_training import Machine, Task, train
+from likely.objectives.sampling import census
+from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
+from likely.objectives.svm.schemes import class_scores, said_of, sides_of
+
+__all__ = ["SVM"]
+
+DUAL_ROWS = 2048
+"""Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
+
+_SHARED = ("n_features_in_", "feature_names_in_")
+"""What the models of a path have in common."""
+
+
+class SVM(ScoreClassifier, SourceLearner):
+    """The surface with the widest margin between the classes, rows within the margin costing in proportion.
+
+    It assumes nothing of how rows are distributed. Its score is positive on the side of the second class and ±1 on the
+    margins; it has no probabilistic meaning until :class:`likely.CalibratedClassifier` gives it one. It depends on the
+    scale of the columns: put :class:`likely.Standardize` before it, unlike which a column in small units is not seen
+    and a solver takes long. Missing values are refused.
+
+    Parameters
+    ----------
+    C : float > 0, default 1
+        What a row costs for every unit it is within the margin. ``inf`` asks for a hard margin: no row may be within,
+        and where no surface does that :class:`likely.NotSeparableError` says so, with a proof.
+    kernel : {"linear", "polynomial", "rbf", "precomputed"}, Kernel or function, default "linear"
+        Dot products of rows, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, sums and products of kernels, or a
+        function of two arrays of rows. With "precomputed" X is the kernel of all training rows.
+    bias_scale : float > 0, optional
+        By default the bias is free. A number K stands for a feature that is K for all rows and whose weight is
+        penalised like the others, as many courses teach it: the kernel is then larger by K².
+    prior : float, sequence in class order or mapping {label: prior}, optional
+        Priors to balance the classes to: rows of class k then cost C · prior / share of the class. A number is the
+        prior of the second of two classes.
+    multiclass : {"ovr", "ovo", "joint"}, default "ovr"
+        Of more than two classes, each against the rest; each pair, which vote; or all at once, with one margin.
+    regularization : float > 0, optional
+        λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² and a mean of losses.
+    solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver
+        By default the primal for linear kernels of many rows, and for sources; else the dual.
+    tolerance : float, default 1e-4
+        Gap of the primal and the dual objective, relative to the primal, at which to stop.
+
+    Attributes
+    ----------
+    classes_ : array of labels of shape (n_classes,)
+    kernel_ : Kernel
+        With what was taken from the data.
+    support_ : array of int of shape (n_support,)
+        Rows with a multiplier > 0 in any problem. From a source that is not in memory there is neither this nor the
+        next three.
+    support_vectors_ : array of shape (n_support, n_features)
+    dual_coef_ : array of shape (n_problems, n_support)
+        Multipliers times the side, +1 or −1. Two classes are one problem.
+    multipliers_ : array of shape (n_problems, n_support)
+    coef_ : array of shape (n_problems, n_features)
+        Of linear kernels.
+    intercept_ : array of shape (n_problems,)
+    margins_ : array of shape (n_problems,)
+        1 / ‖w‖: the distance of the margin from the surface, in the kernel's space.
+    primal_objective_, dual_objective_ : float
+        Summed over the problems. The best value of both lies between them.
+    gap_ : float
+        Their difference.
+    n_iter_ : array of int of shape (n_problems,)
+        Working sets solved, or passes over the rows.
+    converged_ : bool
+        Whether the gap of every problem is within the tolerance.
+
+    Notes
+    -----
+    With z = ±1 the side of a row, the primal and the dual are
+
+        min ½ ‖w‖² + Σ C_i max(0, 1 − z_i (w'φ(x_i) + b)),
+        max Σ α_i − ½ Σ α_i α_j z_i z_j k(x_i, x_j)   over 0 ≤ α_i ≤ C_i and Σ α_i z_i = 0,
+
+    with w = Σ α_i z_i φ(x_i). C_i is C times the weight of the row, so weights are frequencies, and times what
+    ``prior`` says. With ``bias_scale`` the penalty has b² / K² beside ‖w‖², and the dual no Σ α_i z_i = 0. Any value of
+    the dual is below any of the primal, so their gap bounds the distance of both from the best.
+
+    The dual is solved by working sets of 1024 rows, whose rows of the kernel's matrix are made by matrix products and
+    kept within a limit of memory; the primal by Newton's method on a smoothed loss that becomes the true one.
+
+    References
+    ----------
+    Cortes and Vapnik, Support-vector networks, Machine Learning 20 (1995). Fan, Chen and Lin, Working set selection
+    using second order information for training support vector machines, JMLR 6 (2005). Crammer and Singer, On the
+    algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001).
+
+    Examples
+    --------
+    >>> import likely
+    >>> X, y = [[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]], ["a", "a", "b", "b"]
+    >>> model = SVM(C=float("inf")).fit(X, y)
+    >>> model.coef_.round(6), model.intercept_.round(6), model.margins_.round(6)
+    (array([[1., 0.]]), array([-1.]), array([1.]))
+    >>> model.decision_function([[3.0, 0.0]]).round(6)
+    array([2.])
+    """
+
+    by_class = True
+    dual_coef_: Floats
+
+    path_parameter: ClassVar[str] = "C"
+    """What ``path`` goes along."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "linear",
+        bias_scale: float | None = None,
+        prior: Any = None,
+        multiclass: str = "ovr",
+        regularization: float | None = None,
+        solver: Any = "auto",
+        tolerance: float = 1e-4,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.bias_scale = bias_scale
+        self.prior = prior
+        self.multiclass = multiclass
+        self.regularization = regularization
+        self.solver = solver
+        self.tolerance = tolerance
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory; an error leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+            With a precomputed kernel, the kernel of all rows, (n, n).
+        y : array of labels of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Frequencies: what C is multiplied by for each row.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+    def path(self, X: Any, y: Any, values: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the model for several values of C, in the order given.
+
+        They are fitted from the smallest to the largest with one kernel, each starting where the one before it ended.
+        The model itself is not changed.
+
+        Examples
+        --------
+        >>> from likely.datasets import load_tumours
+        >>> X, y, _ = load_tumours()
+        >>> path = SVM(kernel="rbf").path(X / X.std(axis=0), y, [0.1, 1.0, 10.0])
+        >>> [len(model.support_) for model in path]
+        [229, 119, 93]
+        """
+        if not np.iterable(values) or isinstance(values, str):
+            raise InvalidParameterError(f"path takes several values of C, such as [0.1, 1, 10], but got {values!r}.")
+        if self.regularization is not None:
+            raise InvalidParameterError("path goes along C, but regularization is set, which stands in its place.")
+        models = [clone(self).set_params(C=value) for value in values]
+        for model in models:
+            model._check_options()
+        base = clone(self)
+        base._fit_all(sorted(models, key=lambda model: float(model.C)), base._source(X, y, sample_weight))
+        for model in models:
+            vars(model).update({name: value for name, value in vars(base).items() if name in _SHARED})
+        return models
+
+    def _learn(self, source: Source) -> None:
+        self._check_options()
+        self._fit_all([self], source)
+
+    def _fit_all(self, models: list[Self], source: Source) -> None:
+        """Fit models that differ by C alone, from the smallest on."""
+        assert source.classes is not None
+        check_two("SVM", source.classes)
+        kernel = kernel_of(self.kernel, "SVM")
+        solver = self._chosen(kernel, source)
+        counts = source.reduce(census, len(source.classes))
+        if not counts.rows.all():
+            absent = source.classes.tolist()[int(counts.rows.argmin())]
+            raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
+        source.reduce(finite)
+        if isinstance(source, ArraySource):
+            kernel = kernel.fitted(source.X, source.weight)
+            check_semi_definite(kernel, source.X)
+        costs = [model._costs(counts.weights, source.classes) for model in models]
+        sides = sides_of(self.multiclass, len(source.classes))
+        machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tolerance), solver)
+        for model, machine in zip(models, machines, strict=True):
+            model._keep(machine, kernel, sides, source)
+
+    def _chosen(self, kernel: Kernel, source: Source) -> DualSolver | PrimalSolver:
+        """The solver asked for, or that for the size and kind of the problem, if it can learn from the source."""
+        solver, linear = svm_solver_of(self.solver), isinstance(kernel, LinearKernel)
+        hard = self.regularization is None and np.isinf(self.C)
+        if solver is None:
+            many = not isinstance(source, ArraySource) or source.X.shape[0] > DUAL_ROWS
+            solver = PrimalSolver() if linear and many and not hard else DualSolver()
+        if isinstance(solver, PrimalSolver) and (hard or not linear):
+            raise InvalidParameterError(
+                "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "
+                "NystromFeatures before a linear SVM."
+            )
+        if isinstance(solver, DualSolver) and not isinstance(source, ArraySource):
+            raise SourceError(
+                "SVM needs all rows at once for its dual, which kernels and hard margins ask for, but the source gives "
+                "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
+            )
+        return solver
+
+    def _costs(self, weights: Floats, classes: Labels) -> Floats:
+        """What a row of each class costs."""
+        total = float(weights.sum())
+        C = float(self.C) if self.regularization is None else 1 / (float(self.regularization) * total)
+        if self.prior is None:
+            return np.full(len(classes), C)
+        return np.asarray(C * training_priors("SVM", self.prior, classes) / (weights / total))
+
+    def _keep(self, machine: Machine, kernel: Kernel, sides: Floats, source: Source) -> None:
+        assert source.classes is not None
+        self.classes_, self.kernel_, self._sides = source.classes, kernel, sides
+        self.primal_objective_, self.dual_objective_ = float(machine.primal.sum()), float(machine.dual.sum())
+        self.n_iter_, self.converged_ = machine.n_iter, machine.converged
+        with np.errstate(divide="ignore"):
+            self.margins_ = 1 / np.sqrt(machine.squares)
+        self._centre, self._centred = machine.centre, machine.intercept
+        self.intercept_ = machine.intercept
+        for name in ("coef_", "support_", "support_vectors_", "dual_coef_", "_columns"):
+            self.__dict__.pop(name, None)
+        if machine.coef is not None:
+            self.coef_ = machine.coef
+            if machine.centre is not None:
+                self.intercept_ = machine.intercept - machine.coef @ machine.centre
+        if machine.support is not None and isinstance(source, ArraySource):
+            self.support_ = machine.support if source.positions is None else source.positions[machine.support]
+            self.support_vectors_ = source.X[machine.support]
+            if machine.dual_coef is not None:
+                self.dual_coef_ = machine.dual_coef
+        if not machine.converged:
+            warn_of_no_convergence(_stopped(machine, sides, source.classes))
+
+    def _scores(self, X: Rows) -> Floats:
+        if hasattr(self, "coef_"):
+            scores = linear_scores(X, self.coef_, self._centred, self._centre)
+        else:
+            if not hasattr(self, "_columns"):
+                self._columns = self.kernel_.columns(self.support_vectors_, self.support_)
+            scores = weighted_sums(self._columns, X, self.dual_coef_.T) + self.intercept_
+            finite_scores(scores, X)
+        return class_scores(scores, self._sides)
+
+    def _block_rows(self, X: Rows) -> int:
+        return block_rows(X)
+
+    @property
+    def multipliers_(self) -> Floats:
+        return np.asarray(np.abs(self.dual_coef_))
+
+    @property
+    def gap_(self) -> float:
+        return self.primal_objective_ - self.dual_objective_
+
+    def _check_options(self) -> None:
+        kernel_of(self.kernel, "SVM")
+        svm_solver_of(self.solver)
+        check_option("multiclass", self.multiclass, ("ovr", "ovo"))
+        _check_positive("C", self.C, "inf for a hard margin", np.inf)
+        if self.regularization is not None:
+            _check_positive("regularization", self.regularization, "None to use C")
+        if self.bias_scale is not None:
+            _check_positive("bias_scale", self.bias_scale, "None for a free bias")
+        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
+            raise InvalidParameterError(
+                f"tolerance of SVM must lie between 0 and 1, both left out, but is {self.tolerance!r}."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = kernel_of(self.kernel, "SVM").is_precomputed
+        return tags
+
+
+def _check_positive(name: str, value: Any, otherwise: str, most: float = np.finfo(np.float64).max) -> None:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not (number and 0 < value <= most):
+        raise InvalidParameterError(f"{name} of SVM must be a number > 0, or {otherwise}, but is {value!r}.")
+
+
+def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:
+    """How far the problem that is furthest from its end got."""
+    gaps = (machine.primal - machine.dual) / np.abs(machine.primal)
+    worst = int(gaps.argmax())
+    return (
+        f"SVM stopped after {machine.n_iter[worst]} steps with the primal objective at {machine.primal[worst]:.6g} and "
+        f"the dual at {machine.dual[worst]:.6g} ({said_of(sides[worst], classes)}): a gap of {gaps[worst]:.1e} of the "
+        "primal. What was found so far is kept. Columns of very different scale make that so: put Standardize before "
+        "it. Else lower C, raise max_iter of the solver, or raise tolerance if that is near enough."
+    )

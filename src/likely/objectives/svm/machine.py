@@ -1,0 +1,147 @@
+"""All problems of a support vector machine in the dual, for several costs: kernels are shared, and starts handed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely._typing import Floats, Integers, Labels, Rows
+from likely.exceptions import DegenerateDataError, NotSeparableError
+from likely.kernels import ConstantKernel, GramRows, Kernel, matrix_of
+from likely.objectives.svm.dual import DualSolution, solve_dual
+from likely.objectives.svm.hard_margin import EQUAL, NEAR, Overlap, as_overlap, hull_distance, overlap_of
+from likely.objectives.svm.options import DualSolver, teller
+from likely.objectives.svm.schemes import said_of
+
+__all__ = ["DualMachine"]
+
+MOST_ROWS = 2048
+"""Rows whose whole matrix is taken apart to find a proof that classes overlap."""
+
+
+@dataclass(frozen=True, eq=False)
+class DualMachine:
+    """Rows, sides and a kernel.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    codes : array of int of shape (n,)
+        Classes of the rows.
+    weight : array of shape (n,), or None
+    kernel : Kernel
+        Fitted.
+    bias_scale : float or None
+        None for a free bias.
+    sides : array of shape (n_problems, n_classes)
+    classes : array of labels
+    positions : array of int of shape (n,), or None
+        Where the rows were before some were dropped, for messages.
+    """
+
+    X: Rows
+    codes: Integers
+    weight: Floats | None
+    kernel: Kernel
+    bias_scale: float | None
+    sides: Floats
+    classes: Labels
+    positions: Integers | None = None
+
+    def solve(self, costs: list[Floats], solver: DualSolver, tolerance: float) -> list[list[DualSolution]]:
+        """Solutions of every problem for each of the costs of the classes, which do not fall.
+
+        Solutions are of the rows that take part in a problem. A problem's costs are gone through in their order, each
+        starting from the one before, with one kernel; problems that all rows take part in share it too.
+        """
+        shared = self._rows(slice(None), solver) if (self.sides != 0).all() else None
+        by_problem = [self._along(side, costs, solver, tolerance, shared) for side in self.sides]
+        return [list(solutions) for solutions in zip(*by_problem, strict=True)]
+
+    def members(self, side: Floats) -> Integers:
+        """Rows that take part in a problem."""
+        return np.flatnonzero(side[self.codes])
+
+    def _rows(self, members: Integers | slice, solver: DualSolver) -> GramRows:
+        kernel = self.kernel if self.bias_scale is None else self.kernel + ConstantKernel(self.bias_scale**2)
+        X: Any = self.X[members]
+        if kernel.is_precomputed:
+            X = X[:, members]
+        return GramRows(kernel, X, solver.bytes_kept())
+
+    def _along(
+        self, side: Floats, costs: list[Floats], solver: DualSolver, tolerance: float, shared: GramRows | None
+    ) -> list[DualSolution]:
+        members = self.members(side)
+        rows = self._rows(members, solver) if shared is None else shared
+        weight = np.ones(len(members)) if self.weight is None else self.weight[members]
+        z, said = side[self.codes[members]], said_of(side, self.classes)
+        found: list[DualSolution] = []
+        for cost, before in zip(costs, [None, *costs], strict=False):
+            C = cost[self.codes[members]] * weight
+            start = None if before is None else found[-1].scaled_to(_ratio(before, cost))
+            look = None if np.isfinite(C).all() else _Lookout(self, rows, z, members, side)
+            tell = teller(solver.verbose, f"SVM, {said}")
+            has_bias = self.bias_scale is None
+            found.append(solve_dual(rows, z, C, has_bias, tolerance, solver.max_iter, start, tell, look))
+            if not np.isfinite(found[-1].primal):
+                raise DegenerateDataError(
+                    f"SVM with a hard margin found within {solver.max_iter} working sets neither a surface that keeps "
+                    f"{said} apart nor a proof that there is none. Set a finite C, or put Standardize before it."
+                )
+        return found
+
+
+def _ratio(before: Floats, now: Floats) -> float:
+    """How many times as large every cost has become."""
+    return float((now / before).min()) if np.isfinite(now).all() else np.inf
+
+
+class _Lookout:
+    """Looks, while a hard margin is sought, whether the classes overlap; and says so with the proof."""
+
+    def __init__(self, machine: DualMachine, rows: GramRows, z: Floats, members: Integers, side: Floats) -> None:
+        self.machine, self.rows, self.z, self.members, self.side = machine, rows, z, members, side
+        self.has_tried = False
+
+    def __call__(self, alpha: Floats, f: Floats) -> None:
+        some = np.flatnonzero(alpha)[: self.rows.capacity]
+        if not len(some):
+            return
+        longest = np.sqrt(float(self.rows.kept[self.rows.slots(some), some].max()))
+        distance = hull_distance(alpha, float((alpha * self.z) @ f)) / max(longest, np.finfo(float).tiny)
+        if distance <= NEAR and not self.has_tried and self.rows.n <= MOST_ROWS:
+            self.has_tried = True
+            overlap = overlap_of(self._matrix(), self.z)
+            if overlap is not None:
+                self._refuse(overlap)
+        if distance <= EQUAL:
+            self._refuse(as_overlap(alpha, distance))
+
+    def _matrix(self) -> Floats:
+        slots = self.rows.slots(np.arange(self.rows.n)) if self.rows.capacity == self.rows.n else None
+        if slots is not None:
+            return np.asarray(self.rows.kept[slots])
+        return matrix_of(self.machine.kernel.columns(self.rows.X), self.rows.X)
+
+    def _refuse(self, overlap: Overlap) -> None:
+        rows = self.members[overlap.rows]
+        if self.machine.positions is not None:
+            rows = self.machine.positions[rows]
+        ups = self.z[overlap.rows] > 0
+        raise NotSeparableError(
+            f"SVM with a hard margin (C=inf) needs classes that a surface keeps apart, but no surface of this kernel "
+            f"does so for {said_of(self.side, self.machine.classes)}: a mixture of {_named(rows[ups])} and one of "
+            f"{_named(rows[~ups])} are the same point, to {overlap.distance:.0e} of the length of a row (the error's "
+            "certificate holds the rows and their weights). Set a finite C, or use another kernel.",
+            Overlap(rows, overlap.weights, overlap.distance),
+        )
+
+
+def _named(rows: Integers) -> str:
+    few = ", ".join(map(str, rows[:3].tolist()))
+    if len(rows) == 1:
+        return f"row {few}"
+    return f"rows {few}" if len(rows) <= 3 else f"rows {few} and {len(rows) - 3} more"
