@@ -1,0 +1,290 @@
+"""The way to the minimum of a sum of hinge losses: the minima of smoothed ones, followed as they become sharp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from likely._typing import Floats
+from likely.blocks import Source
+from likely.objectives.svm.smoothed import Repair, Setting, Smoothed, smoothed
+from likely.objectives.svm.systems import System, system
+
+__all__ = ["MarginProblem", "Point", "follow"]
+
+NEAR, AIM, LOST = 0.3, 0.3, 1.0
+"""Newton steps in units of μ, as they move the rows at the margin: from which on the next μ may be gone to, how long
+the first one there is wished to be, and from where on the way there is taken to be lost."""
+
+FIRST_BEND = 0.5
+"""How much the path is taken to bend at first, by μ."""
+
+LEAST_RATIO, MOST_RATIO = 1e-4, 0.9
+"""Of one μ to the one before."""
+
+SMOOTH_SHARE, AIMED_SHARE = 0.8, 0.5
+"""Of the gap that is allowed, how much smoothing may make, and how much it is aimed to make."""
+
+CERTAIN, FLATTER, ROUNDING, MOST_TRIALS = 0.02, 0.7, 1e-14, 12
+"""A step so short is taken as it is; a longer one must make the objective flatter by such a factor along it, with
+some rounding of the value allowed, in so many trials."""
+
+PATIENCE = 20
+"""Passes without progress after which rounding is taken to allow none."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginProblem:
+    """Minimise ½ ‖w‖² + Σ C max(0, 1 − z f), with ½ (b − w'origin)² / K² beside it if the bias is regularised.
+
+    Parameters
+    ----------
+    source : Source
+    setting : Setting
+    bias_scale : float, optional
+        K.
+    origin : array of shape (d,)
+        The centre of the rows, in whose coordinates w is; they may be others than those of the source.
+    """
+
+    source: Source
+    setting: Setting
+    bias_scale: float | None
+    origin: Floats
+
+    @property
+    def stiff(self) -> Floats:
+        """a, where the penalty of the bias is ½ (a'θ)²; 0 for a free one."""
+        if self.bias_scale is None:
+            return np.zeros(len(self.origin) + 1)
+        return np.append(-self.origin, 1.0) / self.bias_scale
+
+    def pressed(self, theta: Floats) -> Floats:
+        """The gradient of the penalties."""
+        stiff = self.stiff
+        return np.append(theta[:-1], 0.0) + stiff * float(stiff @ theta)
+
+    def at(self, theta: Floats, mu: float) -> Point:
+        """Look at a point: one pass over the rows."""
+        sums = self.source.reduce(smoothed, theta, mu, self.setting)
+        pressed = self.pressed(theta)
+        penalty = float(theta @ pressed) / 2
+        dual, repair = self.dual(sums)
+        return Point(theta, mu, sums, pressed + sums.gradient, penalty, dual, repair)
+
+    def dual(self, sums: Smoothed) -> tuple[float, Repair]:
+        """The value of a point that keeps the constraints of the dual, and what makes α be such a one."""
+        less, more = sums.alphas
+        total, pull, repair = less + more, sums.pulls[1] - sums.pulls[0], Repair()
+        if self.bias_scale is not None:
+            pull, lean = self._extended(pull, more - less), self._extended(sums.lean[:-1], sums.spread)
+            square = float(lean @ lean)
+            repair = Repair(float(np.clip((pull @ lean - sums.tilt) / square, -1, 1)) if square > 0 else 0.0)
+            total, pull = total - repair.shift * sums.tilt, pull - repair.shift * lean
+        elif abs(more - less) <= sums.spread:
+            repair = Repair((more - less) / sums.spread if sums.spread > 0 else 0.0)
+            total, pull = total - repair.shift * sums.tilt, pull - repair.shift * sums.lean[:-1]
+        else:
+            shares = min(less, more) / less if less > 0 else 0.0, min(less, more) / more if more > 0 else 0.0
+            repair = Repair(0.0, shares)
+            total, pull = 2 * min(less, more), shares[1] * sums.pulls[1] - shares[0] * sums.pulls[0]
+        square = float(pull @ pull)
+        share = min(1.0, float(total) / square) if square > 0 else 1.0  # the best multiple that stays within bounds
+        scaled = Repair(repair.shift, (share * repair.shares[0], share * repair.shares[1]))
+        return share * float(total) - share**2 * square / 2, scaled
+
+    def _extended(self, sums: Floats, total: float) -> Floats:
+        """Sums of centred rows as sums of rows with the constant K beside them."""
+        assert self.bias_scale is not None
+        return np.append(sums + self.origin * total, self.bias_scale * total)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What a pass finds at θ and μ: bounds of the least value from both sides, and the way on.
+
+    Parameters
+    ----------
+    theta : array of shape (d + 1,)
+    mu : float
+    sums : Smoothed
+    gradient : array of shape (d + 1,)
+        Of the smoothed objective.
+    penalty, dual : float
+    repair : Repair
+        Of the multipliers that ``dual`` is the value of.
+    """
+
+    theta: Floats
+    mu: float
+    sums: Smoothed
+    gradient: Floats
+    penalty: float
+    dual: float
+    repair: Repair
+
+    @property
+    def value(self) -> float:
+        """The smoothed objective."""
+        return self.penalty + self.sums.value
+
+    @property
+    def primal(self) -> float:
+        """The objective."""
+        return self.penalty + self.sums.hinge
+
+    @property
+    def relative_gap(self) -> float:
+        gap = self.primal - self.dual
+        return gap / self.primal if self.primal > 0 else (np.inf if gap > 0 else 0.0)
+
+    @property
+    def smooth_gap(self) -> float:
+        """What of it smoothing makes, Σ C max(0, t) − α t: all, where the smoothed objective is least."""
+        sums = self.sums
+        return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
+
+
+@dataclass(eq=False)
+class _Walk:
+    """The state of a walk along the path."""
+
+    problem: MarginProblem
+    tolerance: float
+    most_passes: int
+    tell: Callable[[int, float], None] | None
+    passes: int = 0
+    idle: int = 0
+    best: Point | None = None
+    bend: float = 0.0
+    power: float = 1.0
+
+    def look(self, theta: Floats, mu: float) -> Point:
+        point = self.problem.at(theta, mu)
+        self.passes += 1
+        gap, least = point.relative_gap, np.inf if self.best is None else self.best.relative_gap
+        self.idle = 0 if gap < 0.99 * least else self.idle + 1
+        if self.best is None or gap < least:
+            self.best = point
+        if self.tell is not None:
+            self.tell(self.passes, gap)
+        return point
+
+    @property
+    def is_over(self) -> bool:
+        assert self.best is not None
+        return self.best.relative_gap <= self.tolerance or self.passes >= self.most_passes or self.idle >= PATIENCE
+
+
+def follow(
+    problem: MarginProblem,
+    theta: Floats,
+    mu: float,
+    tolerance: float,
+    most_passes: int,
+    tell: Callable[[int, float], None] | None = None,
+) -> tuple[Point, int]:
+    """The point with the least gap on the way, and the number of passes.
+
+    At every μ Newton steps lead to the minimum of the smoothed objective; when it is near, the next step goes towards
+    the minimum of a smaller μ, along the tangent of the path of minima. How much smaller μ may be is learned on the
+    way: the first Newton step at the new μ shows how much the path bends. Once what smoothing adds to the gap is small
+    enough, μ stays, and Newton steps close the gap.
+    """
+    walk = _Walk(problem, tolerance, most_passes, tell, bend=FIRST_BEND / mu)
+    point = walk.look(theta, mu)
+    newton = system(problem, point)
+    while not walk.is_over:
+        if point.smooth_gap > 1:  # more is smoothed than there is
+            point = walk.look(point.theta, point.mu * float(np.clip(point.smooth_gap**-0.5, 1e-3, 0.3)))
+            newton = system(problem, point)
+            continue
+        if newton.length < NEAR and point.smooth_gap > SMOOTH_SHARE * tolerance:
+            found = _advance(walk, point, newton)
+            if found is not None:
+                point, newton = found
+                continue
+        if walk.is_over:
+            break
+        lower = _descend(walk, point, newton)
+        if lower is None:
+            break
+        point, newton = lower, system(problem, lower)
+    assert walk.best is not None
+    return walk.best, walk.passes
+
+
+def _advance(walk: _Walk, point: Point, newton: System) -> tuple[Point, System] | None:
+    """A point near the minimum at a smaller μ; none, if the path bends so much that μ can hardly be smaller."""
+    ratio = _ratio(walk, point, newton.length)
+    for _ in range(2):
+        mu = ratio * point.mu
+        ahead = walk.look(point.theta + newton.step + (mu - point.mu) * newton.tangent, mu)
+        onward = system(walk.problem, ahead)
+        # The error of the Newton step before and that of the tangent add up, and count the more the smaller μ is.
+        bent = max(onward.length * ratio - newton.length**2, 1e-3 * onward.length * ratio)
+        walk.bend = bent / (1 - ratio) ** 2 / point.mu if np.isfinite(bent) else walk.bend
+        if onward.length < LOST or ahead.relative_gap < point.relative_gap / 2 or walk.is_over:
+            walk.idle = 0
+            gained = ahead.smooth_gap / point.smooth_gap
+            walk.power = float(np.clip(np.log(gained) / np.log(ratio), 1, 2)) if gained > 0 else 1.0
+            return ahead, onward
+        ratio = min(float(np.sqrt(ratio)), MOST_RATIO)
+    return None
+
+
+def _ratio(walk: _Walk, point: Point, length: float) -> float:
+    """How much smaller the next μ shall be: as much as the path allows, and no more than the gap needs."""
+    tried = np.geomspace(LEAST_RATIO, 1.0, 200)
+    expected = (length**2 + walk.bend * point.mu * (1 - tried) ** 2) / tried
+    allowed = float(tried[np.flatnonzero(expected <= AIM)[0]])
+    needed = float(AIMED_SHARE * walk.tolerance / point.smooth_gap) ** (1 / walk.power)
+    return float(min(max(allowed, needed), MOST_RATIO))
+
+
+def _descend(walk: _Walk, point: Point, newton: System) -> Point | None:
+    """A point further down at the same μ; none, if rounding hides where down is.
+
+    Where a step goes too far, along it the smoothed objective is nearly two straight lines with a narrow bend, at which
+    a row comes to the margin. They meet where the tangents do that are known, and there the next step sees the row.
+    """
+    start = low = _Along(0.0, point.value, float(point.gradient @ newton.step))
+    high, length, slack = None, 1.0, ROUNDING * abs(point.value)
+    for _ in range(MOST_TRIALS):
+        lower = walk.look(point.theta + length * newton.step, point.mu)
+        here = _Along(length, lower.value, float(lower.gradient @ newton.step))
+        fell = here.value <= start.value + 1e-4 * length * start.slope + slack
+        if newton.length < CERTAIN or (fell and abs(here.slope) <= -FLATTER * start.slope):
+            walk.idle = 0 if here.value < start.value - 1e3 * slack else walk.idle
+            return lower
+        if walk.is_over:
+            return None
+        if here.slope < 0 and fell:
+            if high is None:
+                return lower
+            low = here
+        else:
+            high = here
+        length = low.meets(high)
+    return lower if fell else None
+
+
+@dataclass(frozen=True)
+class _Along:
+    """The smoothed objective at a place along a step."""
+
+    length: float
+    value: float
+    slope: float
+
+    def meets(self, other: _Along | None) -> float:
+        """Where the tangents here and at a place further on meet, within what is between."""
+        assert other is not None
+        gap = other.length - self.length
+        if not np.isfinite(other.value + other.slope):
+            return self.length + gap / 10
+        steeper = other.slope - self.slope
+        share = (self.value - other.value + other.slope * gap) / (steeper * gap) if steeper > 0 else 0.5
+        return self.length + gap * min(0.95, max(0.01, share))
