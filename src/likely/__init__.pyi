@@ -228,6 +228,7 @@ __all__ = [
     "NotConvergedWarning",
     "NotEnoughDataError",
     "NotSeparableError",
+    "NystromFeatures",
     "OpenSetClassifier",
     "OpenSetCost",
     "Overlap",

@@ -13,8 +13,9 @@ from likely._numerics import dense
 from likely._typing import Floats
 from likely._validation import check_rows
 from likely.blocks import ArraySource, Block, Source, SourceLearner, for_each
+from likely.blocks.sample import Sample, sampled
 
-__all__ = ["Expansion", "finite"]
+__all__ = ["Expansion", "finite", "finite_sample"]
 
 ROWS, LEAST_ROWS, VALUES = 2**10, 2**5, 2**19
 """Rows mapped at once: so many, or fewer where their outputs are more values than these. Quadratic blocks of 1 MB took
@@ -71,3 +72,9 @@ def finite(block: Block) -> int:
     if not np.isfinite(block.X.data if issparse(block.X) else block.X).all():
         raise block.non_finite()
     return len(block)
+
+
+def finite_sample(block: Block) -> Sample:
+    """Some of a block's rows, all of which must be finite."""
+    finite(block)
+    return sampled(block)

@@ -11,17 +11,14 @@ from sklearn.utils import check_array, check_random_state
 
 from likely._typing import Floats
 from likely._validation import is_count
-from likely.blocks import Block, Source
-from likely.blocks.sample import SAMPLE_ROWS, Sample, sampled
+from likely.blocks import Source
+from likely.blocks.sample import SAMPLE_ROWS, Sample
 from likely.densities.mixtures.centroids import clustered
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
-from likely.features.expansion import Expansion, finite
+from likely.features.expansion import Expansion, finite_sample
+from likely.kernels import RBFKernel
 
 __all__ = ["RadialFeatures"]
-
-LOST = 2.0**20
-"""Squared lengths, in widths, from which on squared distances are not made of them: rounding would change the outputs
-by more than about 1e-10."""
 
 
 class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
@@ -87,7 +84,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     def _learn(self, source: Source) -> None:
         self._check_parameters()
         if self.centers is None:
-            self.centers_ = self._cluster(source.reduce(_finite_sample))
+            self.centers_ = self._cluster(source.reduce(finite_sample))
         else:
             self.centers_ = _checked_centres(self.centers, source.n_features)
         self.width_ = _spacing(self.centers_) if self.width is None else float(self.width)
@@ -118,8 +115,8 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
-            np.multiply(_squared_distances(rows, self.centers_, self.width_), -0.5, out=out)
-        np.exp(out, out=out)
+            columns = RBFKernel(_gamma(self.width_)).columns(self.centers_)
+            columns.fill(columns.facing(rows), slice(None), slice(None), out)
         return bool(np.isfinite(rows).all()) and not np.isnan(out.min(initial=0.0))
 
     @property
@@ -127,21 +124,10 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         return len(self.centers_)
 
 
-def _squared_distances(X: Floats, centres: Floats, width: float) -> Floats:
-    """Squared distances in widths: ‖z − c‖² = ‖z‖² − 2z'c + ‖c‖² about the middle of the centres.
-
-    Where that would cancel too much they are made of the differences, at several times the cost.
-    """
-    middle = centres.mean(axis=0)
-    Z, C = (X - middle) / width, (centres - middle) / width
-    lengths, squares = np.einsum("ij,ij->i", Z, Z), np.einsum("ij,ij->i", C, C)
-    distances = Z @ (-2.0 * C.T)
-    distances += lengths[:, None]
-    distances += squares
-    far = ~(lengths + squares.max() <= LOST)
-    if far.any():
-        distances[far] = cdist(X[far], centres, "sqeuclidean") / width / width
-    return np.asarray(np.maximum(distances, 0.0, out=distances))
+def _gamma(width: float) -> float:
+    """1 / 2σ², of any width a number that the kernel takes: bumps of extreme widths are points, or everywhere 1."""
+    extremes = np.finfo(np.float64)
+    return min(max(0.5 / width / width, float(extremes.tiny)), float(extremes.max) / 4)
 
 
 def _checked_centres(centres: Any, n_features: int) -> Floats:
@@ -169,9 +155,3 @@ def _spacing(centres: Floats) -> float:
             "Set width."
         )
     return spacing
-
-
-def _finite_sample(block: Block) -> Sample:
-    """Some of a block's rows, all of which must be finite."""
-    finite(block)
-    return sampled(block)

@@ -56,24 +56,30 @@ def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
 
     def score(start: int) -> None:
         part = slice(start, min(start + ROWS, len(out)))
-        ready = columns.facing(A[part])
-        for some in _cuts(columns.n, COLUMNS):
-            piece = _piece(part.stop - part.start, some)
-            columns.fill(ready, slice(None), some, piece)
-            out[part] += piece @ weights[some]
+        with np.errstate(over="ignore", invalid="ignore"):
+            ready = columns.facing(A[part])
+            for some in _cuts(columns.n, COLUMNS):
+                piece = _piece(part.stop - part.start, some)
+                columns.fill(ready, slice(None), some, piece)
+                out[part] += piece @ weights[some]
 
     for_each(score, list(range(0, len(out), ROWS)))
     return out
 
 
 def by_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], None]) -> None:
-    """The kernel of all rows with all columns, in pieces that are kept by a function."""
-    ready, n = columns.facing(A), A.shape[0]
+    """The kernel of all rows with all columns, in pieces that are kept by a function.
+
+    Values too large for doubles come out as infinities or NaN, without warnings; who asks for them looks.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        ready, n = columns.facing(A), A.shape[0]
 
     def fill(piece: tuple[slice, slice]) -> None:
         part, some = piece
         out = _piece(part.stop - part.start, some)
-        columns.fill(ready, part, some, out)
+        with np.errstate(over="ignore", invalid="ignore"):  # here too: it holds for one thread
+            columns.fill(ready, part, some, out)
         keep(part, some, out)
 
     for_each(fill, list(product(_cuts(n, ROWS), _cuts(columns.n, COLUMNS))))

@@ -27,7 +27,7 @@ from likely.objectives import LinearProblem, Solution, census, penalty_of, solve
 from likely.objectives.margins import softened_targets
 from likely.objectives.separation import Separator, separator_of
 
-__all__ = ["LogisticRegression"]
+__all__ = ["LogisticRegression", "evidence_of"]
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
@@ -234,9 +234,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         logits = linear_scores(X, self.coef_, intercept, centre)
         if not self.coef_.any():  # posteriors are the priors: not even rounding may tell rows apart
             return np.zeros((len(logits), len(self.classes_)))
-        if logits.shape[1] > 1:
-            return np.asarray(log_normalized(logits) - log(self._priors))
-        return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(self._priors))
+        return evidence_of(logits, self._priors)
 
     def _check_options(self) -> None:
         penalty_of(self.penalty, self.regularization)
@@ -249,6 +247,13 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
             raise InvalidParameterError(
                 f"max_iter of LogisticRegression must be a whole number from 1 on, but is {self.max_iter!r}."
             )
+
+
+def evidence_of(logits: Floats, priors: Floats) -> Floats:
+    """Log-posteriors under the priors of the training, less the logarithms of these; one logit is for two classes."""
+    if logits.shape[1] > 1:
+        return np.asarray(log_normalized(logits) - log(priors))
+    return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(priors))
 
 
 def _penalty(problem: LinearProblem, theta: Floats) -> float:

@@ -1,0 +1,73 @@
+"""Training rows that other rows are compared with, and what their matrix is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import issparse
+
+from likely._typing import Floats, Integers, Rows
+from likely.blocks import Block
+from likely.kernels.base import Kernel
+from likely.kernels.columns import Columns, matrix_of
+from likely.kernels.given import check_semi_definite
+
+__all__ = ["columns_of", "directions", "fitted_kernel", "gram_of", "landmarks_of"]
+
+ROUNDING = 1e-12
+"""Eigenvalues below so many parts of the largest are rounding, for few rows; for many it grows with their number."""
+
+
+def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
+    """The kernel with what it takes from the training rows, which must not show it to be none.
+
+    ``positions`` are the places of the rows before those of weight 0 were dropped; a matrix in place of rows still has
+    columns for these.
+    """
+    square = X[:, positions] if kernel.is_precomputed and positions is not None else X
+    found = kernel.fitted(square, weight)
+    check_semi_definite(found, square)
+    return found
+
+
+def landmarks_of(kernel: Kernel, X: Rows, positions: Integers | None = None) -> Rows:
+    """A copy of rows, to be kept by a model; of rows that are those of a matrix, their places alone."""
+    if kernel.is_precomputed:
+        return np.arange(X.shape[0]) if positions is None else np.array(positions, dtype=np.intp)
+    rows: Rows = X.astype(np.float64, copy=True) if issparse(X) else np.array(X, dtype=np.float64)
+    return rows
+
+
+def columns_of(kernel: Kernel, landmarks: Rows) -> Columns:
+    """Landmarks made ready to be compared with."""
+    return kernel.columns(landmarks, landmarks if kernel.is_precomputed else None)  # type: ignore[arg-type]
+
+
+def gram_of(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
+    """The kernel's matrix of the landmarks, which are the rows X; values that are not finite are refused."""
+    K = matrix_of(columns_of(kernel, landmarks), X)
+    if not (np.isfinite(K.min()) and np.isfinite(K.max())):  # no array of flags: the matrix may be large
+        raise Block(X).non_finite()
+    return K
+
+
+def directions(A: Floats, most: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:
+    """Eigenvalues of a symmetric matrix from the largest on, and eigenvectors as columns, all but rounding.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        Overwritten.
+    most : int, optional
+        How many are wanted.
+    scale : float
+        What else rounding is relative to: the size of what A was computed from.
+    """
+    n = len(A)
+    subset = None if most is None or most >= n else (n - most, n - 1)
+    # The transpose of a symmetric matrix in C order is the matrix in LAPACK's: no copy is made.
+    values, vectors = eigh(A.T, subset_by_index=subset, overwrite_a=True, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    least = max(ROUNDING, n * np.finfo(np.float64).eps) * max(float(values[0]), scale)
+    kept = int((values > max(least, 0.0)).sum())
+    return values[:kept].copy(), np.ascontiguousarray(vectors[:, :kept])

@@ -1,0 +1,292 @@
+"""Logistic regression in the space of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from likely._typing import Floats, Rows
+from likely._validation import check_count, check_two
+from likely.blocks import ArraySource, Block, MappedSource, Source, SourceLearner, block_rows
+from likely.blocks.sample import SAMPLE_ROWS
+from likely.decisions import training_priors
+from likely.exceptions import (
+    InvalidDataError,
+    InvalidParameterError,
+    NotConvergedWarning,
+    SourceError,
+    quietly,
+    warn_of_no_convergence,
+)
+from likely.features import NystromFeatures
+from likely.features.expansion import finite as finite_rows
+from likely.features.nystrom import root_of
+from likely.kernels import Kernel, kernel_of, weighted_sums
+from likely.kernels.landmarks import columns_of, fitted_kernel, gram_of, landmarks_of
+from likely.models.base import EvidenceClassifier
+from likely.models.linear_scores import finite
+from likely.models.logistic import LogisticRegression, evidence_of
+
+__all__ = ["KernelLogisticRegression"]
+
+MOST_ROWS = 10_000
+"""Rows whose matrix is taken apart: minutes of work, and memory of a few times 800 MB."""
+
+MOST_VALUES = 2**27
+"""Of features by landmarks that are held for all rows; more are made anew in every pass."""
+
+MOST_STEPS = 10_000
+
+
+class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
+    """Log odds of the classes that are linear in the space of a kernel, fitted to their labels.
+
+    Like :class:`likely.LogisticRegression` it returns the log-posteriors under the priors of its training, less the
+    logarithms of those priors: log-likelihoods up to a constant of the row, so that it decides under any application.
+    Every training row, or every one of some landmarks, takes part in every score. Missing values are refused.
+
+    Parameters
+    ----------
+    regularization : float > 0, default 1e-2
+        λ: what the penalty is multiplied by, beside a mean of losses. Without a penalty there would be no minimum.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"}, Kernel or function, default "rbf"
+        With "precomputed", X is the kernel of all training rows with each other, and afterwards that of new rows with
+        the training rows.
+    prior : float, sequence in class order or mapping {label: prior}, optional
+        Priors that the objective is weighted to, as for :class:`likely.LogisticRegression`.
+    n_landmarks : int, optional
+        How many training rows the log odds are made of, drawn as :class:`likely.NystromFeatures` draws them. By
+        default all are, and the minimum is that of the whole space; for more than 10 000 rows it must be set.
+    tolerance : float, default 1e-8
+        Distance of the objective to its minimum, relative, at which to stop.
+    priors : sequence in class order or mapping {label: prior}, optional
+        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given.
+    random_state : int, RandomState or None
+        For the draw of landmarks.
+
+    Attributes
+    ----------
+    classes_ : array of labels of shape (n_classes,)
+    kernel_ : Kernel
+        With what it took from the data.
+    landmarks_ : array or CSR array of shape (n_landmarks, n_features)
+        For a precomputed kernel their positions among the training rows, of shape (n_landmarks,).
+    dual_coef_ : array of shape (1, n_landmarks) for two classes, else (n_classes, n_landmarks)
+    intercept_ : array of shape (1,) or (n_classes,)
+    training_priors_ : array of shape (n_classes,)
+    objective_ : float
+        Its least value, penalty included.
+    gap_ : float
+        Estimated distance of the objective to its minimum.
+    n_iter_ : int
+    converged_ : bool
+
+    Notes
+    -----
+    Logits are f_k(x) = Σ_j β_kj k(x, z_j) + b_k, of the second class alone where there are two, and the objective is
+
+        Σ_i a_i [−log P(y_i given x_i)] + λ/2 Σ_k β_k'Kβ_k
+
+    with a_i as for :class:`likely.LogisticRegression`. With K = UΛU' and β = U Λ^−½ w the penalty is λ/2 ‖w‖² and the
+    logits are linear in features k(x, Z) U Λ^−½, so it is logistic regression on those; that the minimum over all
+    functions of the kernel's space is of this form is the representer theorem.
+
+    References
+    ----------
+    J. Zhu and T. Hastie, "Kernel logistic regression and the import vector machine", Journal of Computational and
+    Graphical Statistics 14, 2005.
+
+    Examples
+    --------
+    >>> import likely
+    >>> X, y = [[-2.0], [-1.0], [0.0], [1.0], [2.0]], [1, 0, 0, 0, 1]
+    >>> model = KernelLogisticRegression(1e-3, likely.PolynomialKernel(2)).fit(X, y)
+    >>> model.llr([[-2.0], [0.0], [2.0]]).round(2)
+    array([ 6.15, -9.19,  6.15])
+    """
+
+    by_class = True
+
+    path_parameter: ClassVar[str] = "regularization"
+    """What ``path`` goes along."""
+
+    def __init__(
+        self,
+        regularization: float = 1e-2,
+        kernel: Any = "rbf",
+        prior: Any = None,
+        n_landmarks: int | None = None,
+        tolerance: float = 1e-8,
+        priors: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.regularization = regularization
+        self.kernel = kernel
+        self.prior = prior
+        self.n_landmarks = n_landmarks
+        self.tolerance = tolerance
+        self.priors = priors
+        self.random_state = random_state
+
+    def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fitted copies of the model for several strengths of the penalty, in the order given.
+
+        They share the kernel's matrix, which is taken apart once. The model itself is not changed.
+
+        Examples
+        --------
+        >>> from likely.datasets import load_tumours
+        >>> X, y, _ = load_tumours()
+        >>> path = KernelLogisticRegression().path(X / X.std(axis=0), y, [1e-1, 1e-2, 1e-3])
+        >>> [round(model.objective_, 3) for model in path]
+        [0.577, 0.361, 0.17]
+        """
+        if not np.iterable(regularizations) or isinstance(regularizations, str):
+            raise InvalidParameterError(
+                f"path takes several values of regularization, such as [1e-3, 1e-2], but got {regularizations!r}."
+            )
+        models = [clone(self).set_params(regularization=strength) for strength in regularizations]
+        if models:
+            base = models[0]
+            source = base._source(X, y, sample_weight)
+            seen = {name: value for name, value in vars(base).items() if name.endswith("_in_")}
+            for model in models:
+                model.__dict__.update(seen)
+            _fit_all(models, source)
+        return models
+
+    def _learn(self, source: Source) -> None:
+        _fit_all([self], source)
+
+    def _check_options(self, source: Source) -> None:
+        assert source.classes is not None
+        check_two("KernelLogisticRegression", source.classes)
+        self._check_numbers()
+        self._check_kernel()
+        self.classes_ = source.classes
+        if self.prior is not None:
+            training_priors("KernelLogisticRegression", self.prior, source.classes)
+        if self.priors is not None:
+            self._application()  # refuses priors that do not fit the classes
+
+    def _check_numbers(self) -> None:
+        if not (_is_number(self.regularization) and 0 < self.regularization < np.inf):
+            raise InvalidParameterError(
+                "regularization of KernelLogisticRegression must be a finite number > 0, or nothing would keep the log "
+                f"odds from growing, but is {self.regularization!r}."
+            )
+        if not (_is_number(self.tolerance) and 0 < self.tolerance < 1):
+            raise InvalidParameterError(
+                "tolerance of KernelLogisticRegression must lie between 0 and 1, both left out, but is "
+                f"{self.tolerance!r}."
+            )
+
+    def _check_kernel(self) -> None:
+        kernel = kernel_of(self.kernel, "KernelLogisticRegression")
+        if self.n_landmarks is None:
+            return
+        check_count("n_landmarks", self.n_landmarks, "KernelLogisticRegression", SAMPLE_ROWS)
+        if kernel.is_precomputed:
+            raise InvalidParameterError(
+                "n_landmarks of KernelLogisticRegression is for kernels of rows; with kernel='precomputed' all rows of "
+                "the matrix are landmarks. Leave it out, or give a smaller matrix."
+            )
+
+    def _linear(self) -> LogisticRegression:
+        return LogisticRegression(prior=self.prior, tolerance=self.tolerance, max_iter=MOST_STEPS)
+
+    def _keep(self, space: _Space, linear: LogisticRegression) -> None:
+        self.kernel_, self.landmarks_ = space.kernel, space.landmarks
+        self.dual_coef_, self.intercept_ = linear.coef_ @ space.projection.T, linear.intercept_
+        self._priors = linear.training_priors_
+        self.objective_, self.gap_ = linear.objective_, linear.gap_
+        self.n_iter_, self.converged_ = linear.n_iter_, linear.converged_
+        if not self.converged_:
+            warn_of_no_convergence(
+                f"KernelLogisticRegression stopped after {self.n_iter_} steps with the objective at "
+                f"{self.objective_:.6g}, by its gradient about {self.gap_ / self.objective_:.1e} of that above its "
+                "minimum. What was found so far is kept. Raise tolerance if that is near enough, or regularization."
+            )
+
+    @property
+    def training_priors_(self) -> Floats:
+        check_is_fitted(self)
+        priors: Floats = self._priors
+        return priors
+
+    def _evidence(self, X: Rows) -> Floats:
+        finite_rows(Block(X))
+        logits = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T) + self.intercept_
+        return evidence_of(finite(logits, X), self._priors)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed" or getattr(self.kernel, "is_precomputed", False)
+        return tags
+
+
+class _Space(NamedTuple):
+    """Landmarks, what makes features of a row's kernel with them, and the features of all rows."""
+
+    kernel: Kernel
+    landmarks: Rows
+    projection: Floats
+    source: Source
+
+
+def _fit_all(models: list[Any], source: Source) -> None:
+    """Fit models that differ by the strength of the penalty alone."""
+    for model in models:
+        model._check_options(source)
+    first = models[0]
+    space = _of_all_rows(first, source) if first.n_landmarks is None else _of_some_rows(first, source)
+    with quietly(NotConvergedWarning):
+        linear = first._linear().path_source(space.source, [float(model.regularization) for model in models])
+    for model, found in zip(models, linear, strict=True):
+        model._keep(space, found)
+
+
+def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
+    if not isinstance(source, ArraySource):
+        raise SourceError(
+            "KernelLogisticRegression compares all rows with each other, so it needs them all at once, in memory, but "
+            f"got a {type(source).__name__}. Set n_landmarks to learn from it."
+        )
+    rows = source.all_rows()
+    if len(rows) > MOST_ROWS:
+        raise InvalidDataError(
+            f"KernelLogisticRegression compares all rows with each other, at most {MOST_ROWS} of them, but X has "
+            f"{len(rows)}, whose matrix would take {8 * len(rows) ** 2 / 1e9:.1f} GB. Set n_landmarks, such as "
+            "n_landmarks=1000."
+        )
+    source.reduce(finite_rows)
+    kernel = fitted_kernel(kernel_of(model.kernel, ""), source.X, source.weight, source.positions)
+    landmarks = landmarks_of(kernel, source.X, source.positions)
+    U, roots = root_of(gram_of(kernel, landmarks, source.X))
+    return _Space(kernel, landmarks, U / roots, _over(source, U * roots))
+
+
+def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
+    features = NystromFeatures(model.n_landmarks or 1, model.kernel, random_state=model.random_state)
+    features.set_output(transform="default").fit_source(source)
+    rank = int(features.projection_.any(axis=0).sum())
+    features.projection_ = features.projection_[:, :rank].copy()
+    learned = (features.kernel_, features.landmarks_, features.projection_)
+    if isinstance(source, ArraySource) and source.X.shape[0] * rank <= MOST_VALUES:
+        return _Space(*learned, _over(source, features.transform(source.X)))
+    return _Space(*learned, MappedSource(source, features.transform, rank))
+
+
+def _over(source: ArraySource, X: Floats) -> ArraySource:
+    """Features of a source's rows, with what belongs to the rows."""
+    return ArraySource(
+        X, source.codes, source.weight, source.classes, block_rows=block_rows(X), positions=source.positions
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
