@@ -11,7 +11,9 @@ from sklearn.preprocessing import QuantileTransformer
 
 from likely.exceptions import InvalidParameterError
 from likely.features import LDA, PCA, Fill, QuadraticFeatures, RadialFeatures, Standardize
+from likely.kernels import PolynomialKernel, RBFKernel
 from likely.models import (
+    SVM,
     FisherClassifier,
     GaussianClassifier,
     LeastSquaresClassifier,
@@ -33,6 +35,9 @@ MOST_QUADRATIC, MOST_FULL = 60, 2000
 
 MIXED, LEAST_ROWS, MOST_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
 """Components of a mixture, rows of the smallest class for each of them, and products that a pass may take."""
+
+MOST_KERNEL_ROWS = 20_000
+"""Rows that kernels are still tried on: their work grows with the square."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +210,36 @@ def _radial_logistics(shape: Shape) -> list[Candidate]:
     ]
 
 
+def _svms(shape: Shape) -> list[Candidate]:
+    said, steps = _standardised()
+    return [_candidate("SVM", [*steps, SVM(C)], shape, features=said, C=C) for C in (0.01, 0.1, 1.0, 10.0)]
+
+
+def _polynomial_svms(shape: Shape) -> list[Candidate]:
+    """Products of two and three columns, whose kernels grow with the degree, so that the same fit takes a smaller C."""
+    said, steps = _standardised()
+    grids = {2: (1e-4, 1e-3, 1e-2, 1e-1), 3: (1e-5, 1e-4, 1e-3, 1e-2)}
+    return [
+        _candidate(
+            "polynomial SVM", [*steps, SVM(C, PolynomialKernel(degree))], shape, features=said, degree=degree, C=C
+        )
+        for degree, grid in grids.items()
+        for C in grid
+        if shape.n_rows <= MOST_KERNEL_ROWS
+    ]
+
+
+def _rbf_svms(shape: Shape) -> list[Candidate]:
+    """Bumps of a width that standardised rows are apart, and half and twice as wide."""
+    said, steps = _standardised()
+    return [
+        _candidate("RBF SVM", [*steps, SVM(C, RBFKernel(gamma))], shape, features=said, γ=gamma, C=C)
+        for gamma in (float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0))
+        for C in (0.1, 1.0, 10.0, 100.0)
+        if shape.n_rows <= MOST_KERNEL_ROWS
+    ]
+
+
 def _least_squares(shape: Shape) -> list[Candidate]:
     said, steps = _standardised()
     return [
@@ -230,6 +265,9 @@ FAMILIES: dict[str, Callable[[Shape], list[Candidate]]] = {
     "logistic": _logistics,
     "quadratic-logistic": _quadratic_logistics,
     "radial-logistic": _radial_logistics,
+    "svm": _svms,
+    "polynomial-svm": _polynomial_svms,
+    "rbf-svm": _rbf_svms,
     "fisher": _fishers,
     "least-squares": _least_squares,
     "perceptron": _perceptrons,
@@ -259,7 +297,7 @@ def family(name: str, shape: Shape) -> list[Candidate]:
 
 def _folded(name: str) -> str:
     """A name as it may be typed: in any case, and without a Greek letter."""
-    return " ".join(name.lower().replace("lambda", "λ").replace("=", " ").split())
+    return " ".join(name.lower().replace("lambda", "λ").replace("gamma", "γ").replace("=", " ").split())
 
 
 def _candidate(of: str, steps: list[Any], shape: Shape, **settings: Any) -> Candidate:

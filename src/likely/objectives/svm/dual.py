@@ -88,13 +88,16 @@ def solve_dual(
     """
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
-    chosen, rounds = np.empty(0, dtype=np.intp), 0
+    chosen, K, rounds = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0
     standing = Standing.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
         while not _is_done(standing, tolerance, f) and rounds < most_rounds:
             is_free = (alpha > 0) & (alpha < C)
-            chosen = fresh_and_old(standing, chosen, min(WORKING_SET, rows.capacity), is_free)
-            _improve(rows, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
+            last, chosen = chosen, fresh_and_old(standing, chosen, min(WORKING_SET, rows.capacity), is_free)
+            slots = rows.slots(chosen)
+            K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen)
+            steps = _improve(K, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
+            _add(rows, slots, steps, f)
             rounds += 1
             standing = Standing.of(alpha, f, z, C, has_bias)
             if tell is not None:
@@ -123,29 +126,35 @@ def _is_done(standing: Standing, tolerance: float, f: Floats) -> bool:
     return standing.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
 
 
-def _improve(
-    rows: GramRows,
-    chosen: Integers,
-    alpha: Floats,
-    f: Floats,
-    z: Floats,
-    C: Floats,
-    has_bias: bool,
-    tolerance: float,
-) -> None:
-    """Maximise over the multipliers of a working set, and bring the scores of all rows up to date."""
+def _square(rows: GramRows, slots: Integers, chosen: Integers) -> Floats:
+    """The kernel's matrix of the rows chosen."""
     from likely.objectives import _kernels as compiled  # Numba takes a while to import
 
-    slots, m = rows.slots(chosen), len(chosen)
-    K = np.empty((m, m))
-    for_each(lambda part: compiled.gather(rows.kept, slots, chosen, K, *part), _parts(m, 256))
+    K = np.empty((len(chosen), len(chosen)))
+    for_each(lambda part: compiled.gather(rows.kept, slots, chosen, K, *part), _parts(len(chosen), 256))
+    return K
+
+
+def _improve(
+    K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tolerance: float
+) -> Floats:
+    """Maximise over the multipliers chosen; gives the steps of z α."""
+    from likely.objectives import _kernels as compiled
+
     z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
-    v = z_in - f[chosen]
+    v, most = z_in - f[chosen], CHANGES * len(chosen)
     ascend = compiled.by_pairs if has_bias else compiled.by_ones
-    if ascend(K, z_in, C_in, changed, v, tolerance, CHANGES * m) == CHANGES * m:
+    if ascend(K, z_in, C_in, changed, v, tolerance, most) == most:
         climb_face(K, z_in, C_in, changed, v, has_bias)
     steps = (changed - alpha[chosen]) * z_in
     alpha[chosen] = changed
+    return np.asarray(steps)
+
+
+def _add(rows: GramRows, slots: Integers, steps: Floats, f: Floats) -> None:
+    """Bring the scores of all rows up to date."""
+    from likely.objectives import _kernels as compiled
+
     moved = np.flatnonzero(steps)
     for_each(lambda part: compiled.add_rows(f, rows.kept, slots[moved], steps[moved], *part), _parts(rows.n, 4096))
 

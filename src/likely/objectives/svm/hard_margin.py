@@ -69,7 +69,10 @@ def overlap_of(K: Floats, z: Floats) -> Overlap | None:
     found = linprog(
         np.concatenate([np.zeros(len(z)), np.ones(2 * rank)]), A_eq=equal, b_eq=np.append(np.zeros(rank), [1.0, 1.0])
     )
-    if found.x is None or float(found.fun or 0.0) > EQUAL:
+    if found.x is None:
         return None
-    alpha = found.x[: len(z)]
-    return as_overlap(alpha, float(np.linalg.norm((alpha * z) @ features)))
+    alpha = np.where(found.x[: len(z)] > EQUAL, found.x[: len(z)], 0.0)  # what is below is the program's own tolerance
+    for side in (z > 0, z < 0):
+        alpha[side] /= alpha[side].sum()
+    distance = float(np.linalg.norm((alpha * z) @ features))
+    return as_overlap(alpha, distance) if distance <= 10 * EQUAL else None

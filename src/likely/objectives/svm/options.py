@@ -47,7 +47,9 @@ class DualSolver:
         check_count("max_iter", self.max_iter, "DualSolver")
         number = isinstance(self.cache_mb, (int, float, np.number)) and not isinstance(self.cache_mb, bool)
         if not (number and 0 < self.cache_mb < np.inf):
-            raise InvalidParameterError(f"cache_mb of DualSolver must be a finite number > 0, but is {self.cache_mb!r}.")
+            raise InvalidParameterError(
+                f"cache_mb of DualSolver must be a finite number > 0, but is {self.cache_mb!r}."
+            )
 
     def bytes_kept(self) -> int:
         """The limit of the cache, which the machine must be able to keep."""
