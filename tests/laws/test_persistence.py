@@ -61,6 +61,12 @@ EXAMPLES = {
         likely.Independent([(likely.Categorical(), "rest"), (likely.Multinomial(pseudo_count=1), np.array([0, 2]))]),
         likely.Independent([(likely.Independent([(likely.Laplace(), 0), (likely.Laplace(0.1), [1, 2, 3])]), "rest")]),
     ],
+    "KernelLogisticRegression": [
+        likely.KernelLogisticRegression(),
+        likely.KernelLogisticRegression(0.1, "linear", prior=(0.2, 0.8), priors=BY_LABEL),
+        likely.KernelLogisticRegression(0.1, likely.RBFKernel(0.1) + 1.0, n_landmarks=7, random_state=0),
+    ],
+    "KernelPCA": [likely.KernelPCA(), likely.KernelPCA(3, 2.0 * likely.PolynomialKernel(3) + likely.LinearKernel())],
     "LDA": [likely.LDA(), likely.LDA(1)],
     "LinearRegression": [likely.LinearRegression(), likely.LinearRegression(regularization=0.1)],
     "LogisticRegression": [
@@ -77,6 +83,10 @@ EXAMPLES = {
         likely.MixtureClassifier("bic", "diagonal", floor=likely.AbsoluteFloor(0.1), init=likely.LBG(0.2)),
         likely.MixtureClassifier(2, "diagonal", relevance=4.0, init="kmeans", random_state=1, priors=BY_LABEL),
         likely.MixtureClassifier({"a": 1, "b": 3}, floor=0.01),
+    ],
+    "NystromFeatures": [
+        likely.NystromFeatures(5, random_state=0),
+        likely.NystromFeatures(kernel="linear", landmarks=[[0.0, 1, 2, 3], [1, 1, 1, 1]]),
     ],
     "OpenSetClassifier": [
         likely.OpenSetClassifier(background=likely.GaussianMixture(2, "diagonal")),
@@ -389,6 +399,13 @@ def test_several_targets_and_a_table_of_one_stay_apart(rng, tmp_path):
         likely.Application.binary(0.01, cost_fn=10, positive="spam"),
         likely.ElasticNet(0.2),
         likely.GradientDescent(batch=3, learning_rate=0.5),
+        likely.LinearKernel(),
+        likely.PolynomialKernel(3, offset=0.5),
+        likely.RBFKernel(),
+        likely.RBFKernel(np.float64(0.25)),
+        likely.PrecomputedKernel(),
+        likely.ConstantKernel(2),
+        (likely.RBFKernel(0.1) + 2.0) * (likely.LinearKernel() * 0.5 + likely.PolynomialKernel()),
         likely.QuadraticForm(None, np.arange(3.0), 1.0),
         likely.QuadraticForm(np.eye(2), np.arange(2.0), -np.inf if False else 0.5),
     ],

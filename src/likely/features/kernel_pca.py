@@ -15,7 +15,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.features.base import with_signs
 from likely.features.expansion import finite
 from likely.kernels import kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, directions, fitted_kernel, gram_of, landmarks_of
+from likely.kernels.landmarks import columns_of, directions, fitted_kernel, gram_of, is_precomputed, landmarks_of
 
 __all__ = ["KernelPCA"]
 
@@ -90,7 +90,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         check_is_fitted(self)
         rows = check_rows(self, X)
         finite(Block(rows))
-        scores: Floats = weighted_sums(columns_of(self.kernel_, self.landmarks_), rows, self.dual_coef_) - self.offset_
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), rows, self.dual_coef_)
+            scores = np.asarray(sums - self.offset_)
         if not np.isfinite(scores).all():
             raise Block(rows).non_finite()
         return scores
@@ -133,7 +135,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed" or getattr(self.kernel, "is_precomputed", False)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 

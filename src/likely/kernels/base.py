@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows
+from likely.blocks import Block
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.kernels.columns import Columns, matrix_of
 
@@ -29,6 +31,8 @@ class Kernel(ABC):
     is_precomputed: bool = False
     """Whether rows are themselves rows of the kernel's matrix."""
 
+    __array_ufunc__ = None  # numbers of NumPy's leave sums and products to the kernel
+
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         """The kernel with what it takes from the data, such as the width of bumps."""
         return self
@@ -42,7 +46,11 @@ class Kernel(ABC):
         names = BaseEstimator()
         left = check_rows(names, A, reset=True)
         right = left if B is None else check_rows(names, B)
-        return matrix_of(self.columns(right), left)
+        with np.errstate(over="ignore", invalid="ignore"):  # told below, with the column
+            K = matrix_of(self.columns(right), left)
+        if not np.isfinite(K).all():
+            raise Block(right if np.isfinite(dense(left)).all() else left).non_finite()
+        return K
 
     def __add__(self, other: Any) -> Kernel:
         return KernelSum((self, _as_kernel(other)))
@@ -68,7 +76,8 @@ class ConstantKernel(Kernel):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.value, (int, float, np.number)) and 0 < self.value < np.inf):
+        number = isinstance(self.value, (int, float, np.number)) and not isinstance(self.value, bool)
+        if not (number and 0 < self.value < np.inf):
             raise InvalidParameterError(f"value of ConstantKernel must be a finite number > 0, but is {self.value!r}.")
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
@@ -90,6 +99,14 @@ class _Combined(Kernel):
     """Kernels taken together."""
 
     parts: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        kernels = isinstance(self.parts, tuple) and all(isinstance(part, Kernel) for part in self.parts)
+        if not (kernels and self.parts):
+            raise InvalidParameterError(
+                f"parts of {type(self).__name__} must be a tuple of kernels, but are {self.parts!r}. Write a + b or "
+                "a * b of kernels."
+            )
 
     @property
     def is_sure(self) -> bool:  # type: ignore[override]

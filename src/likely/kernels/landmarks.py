@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import issparse
@@ -12,7 +14,7 @@ from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns, matrix_of
 from likely.kernels.given import check_semi_definite
 
-__all__ = ["columns_of", "directions", "fitted_kernel", "gram_of", "landmarks_of"]
+__all__ = ["columns_of", "directions", "fitted_kernel", "gram_of", "is_precomputed", "landmarks_of"]
 
 ROUNDING = 1e-12
 """Eigenvalues below so many parts of the largest are rounding, for few rows; for many it grows with their number."""
@@ -40,7 +42,13 @@ def landmarks_of(kernel: Kernel, X: Rows, positions: Integers | None = None) -> 
 
 def columns_of(kernel: Kernel, landmarks: Rows) -> Columns:
     """Landmarks made ready to be compared with."""
-    return kernel.columns(landmarks, landmarks if kernel.is_precomputed else None)  # type: ignore[arg-type]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return kernel.columns(landmarks, landmarks if kernel.is_precomputed else None)  # type: ignore[arg-type]
+
+
+def is_precomputed(value: Any) -> bool:
+    """Whether a parameter asks for rows of a matrix in place of rows, whatever else may be wrong with it."""
+    return (isinstance(value, str) and value == "precomputed") or bool(getattr(value, "is_precomputed", False))
 
 
 def gram_of(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:

@@ -26,7 +26,7 @@ from likely.features import NystromFeatures
 from likely.features.expansion import finite as finite_rows
 from likely.features.nystrom import root_of
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, fitted_kernel, gram_of, landmarks_of
+from likely.kernels.landmarks import columns_of, fitted_kernel, gram_of, is_precomputed, landmarks_of
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import finite
 from likely.models.logistic import LogisticRegression, evidence_of
@@ -220,12 +220,14 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
 
     def _evidence(self, X: Rows) -> Floats:
         finite_rows(Block(X))
-        logits = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T) + self.intercept_
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T)
+            logits = np.asarray(sums + self.intercept_)
         return evidence_of(finite(logits, X), self._priors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed" or getattr(self.kernel, "is_precomputed", False)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 

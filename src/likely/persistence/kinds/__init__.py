@@ -18,6 +18,7 @@ from likely.persistence.kinds import (
     features,
     foreign,
     generative,
+    kernels,
     mixtures,
     models,
 )
@@ -29,6 +30,7 @@ __all__ = ["KINDS", "Kind", "TreeReader", "tree_of"]
 KINDS = [
     *densities.KINDS,
     *columns.KINDS,
+    *kernels.KINDS,
     *features.KINDS,
     *calibration.KINDS,
     *models.KINDS,

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from likely.blocks.sample import SAMPLE_ROWS
-from likely.features import LDA, PCA, Center, Encode, Fill, QuadraticFeatures, RadialFeatures, Standardize, Whiten
+from likely.features import (
+    LDA,
+    PCA,
+    Center,
+    Encode,
+    Fill,
+    KernelPCA,
+    NystromFeatures,
+    QuadraticFeatures,
+    RadialFeatures,
+    Standardize,
+    Whiten,
+)
 from likely.features.lda import _Discriminants
 from likely.persistence.checks import (
     Check,
@@ -29,6 +41,7 @@ from likely.persistence.checks import (
 )
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds.densities import OPTIONAL, additive, check_sums, fraction
+from likely.persistence.kinds.kernels import KernelledKind, check_landmarks, fitted_kernel, kernel, landmarks
 from likely.persistence.kinds.kind import Kind
 
 __all__ = ["KINDS"]
@@ -173,5 +186,38 @@ KINDS = [
             "width_": number(above=0),
         },
         mark="centers_",
+    ),
+    KernelledKind(
+        KernelPCA,
+        {"n_components": none_or(count(1)), "kernel": kernel},
+        {
+            "n_features_in_": size("d"),
+            "feature_names_in_": names("d"),
+            "kernel_": fitted_kernel,
+            "landmarks_": landmarks("n"),
+            "eigenvalues_": floats("out", above=0),
+            "dual_coef_": floats("n", "out"),
+            "offset_": floats("out"),
+        },
+        mark="dual_coef_",
+        rule=check_landmarks,
+    ),
+    KernelledKind(
+        NystromFeatures,
+        {
+            "n_landmarks": count(1, SAMPLE_ROWS),
+            "kernel": kernel,
+            "landmarks": none_or(numbers(2)),
+            "random_state": seed,
+        },
+        {
+            "n_features_in_": size("d"),
+            "feature_names_in_": names("d"),
+            "kernel_": fitted_kernel,
+            "landmarks_": floats("n", "d"),
+            "projection_": floats("n", "out"),
+        },
+        mark="projection_",
+        rule=check_landmarks,
     ),
 ]

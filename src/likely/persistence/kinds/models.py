@@ -8,6 +8,7 @@ from likely.features import LDA
 from likely.models import (
     FisherClassifier,
     GaussianClassifier,
+    KernelLogisticRegression,
     LeastSquaresClassifier,
     LinearRegression,
     LogisticRegression,
@@ -40,6 +41,7 @@ from likely.persistence.checks import (
 )
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds.densities import OPTIONAL, additive, check_sums, fraction, shape
+from likely.persistence.kinds.kernels import KernelledKind, check_landmarks, fitted_kernel, kernel, landmarks
 from likely.persistence.kinds.kind import Kind
 
 __all__ = ["KINDS"]
@@ -207,6 +209,32 @@ KINDS = [
             "gap_": number(finite=False),
         },
         mark="coef_",
+    ),
+    KernelledKind(
+        KernelLogisticRegression,
+        {
+            "regularization": number(above=0),
+            "kernel": kernel,
+            "prior": priors(alone=True),
+            "n_landmarks": none_or(count(1)),
+            "tolerance": number(above=0),
+            "priors": priors(),
+            "random_state": seed,
+        },
+        {
+            **_rows,
+            "kernel_": fitted_kernel,
+            "landmarks_": landmarks("n"),
+            "dual_coef_": floats("r", "n"),
+            "intercept_": floats("r"),
+            "_priors": weights_of("k"),
+            "objective_": number(finite=False),
+            "n_iter_": count(),
+            "converged_": flag,
+            "gap_": number(finite=False),
+        },
+        mark="dual_coef_",
+        rule=check_landmarks,
     ),
     Kind(
         Perceptron,

@@ -1,0 +1,116 @@
+"""Kinds of kernels, and what the models share that have one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from likely.kernels import (
+    ConstantKernel,
+    FunctionKernel,
+    Kernel,
+    KernelProduct,
+    KernelSum,
+    LinearKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+)
+from likely.kernels.named import KERNELS
+from likely.persistence.checks import Check, Scope, count, either, floats, listed, none_or, number, option, part
+from likely.persistence.container import RefusedError
+from likely.persistence.kinds.kind import Kind
+from likely.persistence.values import said
+
+__all__ = ["KINDS", "KernelledKind", "check_landmarks", "fitted_kernel", "kernel", "landmarks"]
+
+NAMES = (
+    "ConstantKernel",
+    "KernelProduct",
+    "KernelSum",
+    "LinearKernel",
+    "PolynomialKernel",
+    "PrecomputedKernel",
+    "RBFKernel",
+)
+
+fitted_kernel: Check = part(*NAMES)
+"""A kernel as a model has it after learning."""
+
+kernel: Check = either(option(*KERNELS), fitted_kernel)
+"""A kernel as a caller may give it."""
+
+
+class KernelledKind(Kind):
+    """A model that has a parameter ``kernel``, which may be a function; it is told what to do about that."""
+
+    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+        given = getattr(value, "kernel", None)
+        if callable(given) and not isinstance(given, Kernel):
+            raise _is_code(f"{where}.kernel")
+        return super().taken_apart(value, where)
+
+
+class _CodeKind(Kind):
+    """A kernel that is a function, which no file holds."""
+
+    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+        raise _is_code(where)
+
+    def put_together(self, parameters: dict[str, Any], state: dict[str, Any], output: Any, scope: Scope) -> Any:
+        raise RefusedError("is a function, and no model file holds one")
+
+
+def _is_code(where: str) -> RefusedError:
+    return RefusedError(
+        f"{where} is a function, whose code model files do not hold: loading one must run nothing. Use a kernel of the "
+        "library, such as RBFKernel or sums and products of kernels, or compute the matrix by the function yourself, "
+        "fit with kernel='precomputed', and save that model"
+    )
+
+
+def landmarks(letter: str) -> Check:
+    """Rows that others are compared with, dense or sparse, or positions of such rows, as many as the letter says."""
+
+    def check(value: Any, scope: Scope) -> None:
+        if type(value) is np.ndarray and value.dtype == np.float64:
+            floats(letter, "d")(value, scope)
+        elif type(value) is csr_array:
+            part("SparseRows", d="d")(value, scope)
+            floats("_", finite=True)(np.append(value.data, 0.0), scope)
+            _settle(letter, value.shape[0], scope)
+        elif type(value) is np.ndarray and value.dtype == np.intp and value.ndim == 1:
+            if not ((value >= 0) & (value < scope.sizes["d"])).all():
+                raise RefusedError(f"must be positions among {scope.sizes['d']} rows, but are not")
+            _settle(letter, len(value), scope)
+        else:
+            raise RefusedError(f"must be rows of float64, or positions of rows, but is {said(value)}")
+
+    return check
+
+
+def _settle(letter: str, n: int, scope: Scope) -> None:
+    if n < 1 or scope.sizes.setdefault(letter, n) != n:
+        raise RefusedError(f"must be {scope.sizes.get(letter, 'some')} in number, but are {n}")
+
+
+def check_landmarks(model: Any, scope: Scope) -> None:
+    """Positions go with a precomputed kernel, rows with any other."""
+    if scope.fitted and model.kernel_.is_precomputed != (model.landmarks_.ndim == 1):
+        raise RefusedError("landmarks_ must be positions for a precomputed kernel and rows for others, but are not")
+
+
+_parts: dict[str, Check] = {"parts": listed(fitted_kernel, 1, (tuple,))}
+
+KINDS = [
+    Kind(ConstantKernel, {"value": number(above=0)}),
+    Kind(LinearKernel),
+    Kind(PolynomialKernel, {"degree": count(1, 100), "offset": number(0)}),
+    Kind(RBFKernel, {"gamma": none_or(number(above=0))}),
+    Kind(PrecomputedKernel),
+    Kind(KernelSum, _parts),
+    Kind(KernelProduct, _parts),
+    _CodeKind(FunctionKernel, {"function": option(None)}),
+]
