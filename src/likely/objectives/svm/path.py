@@ -31,6 +31,9 @@ CERTAIN, FLATTER, ROUNDING, MOST_TRIALS = 0.02, 0.7, 1e-14, 12
 """A step so short is taken as it is; a longer one must make the objective flatter by such a factor along it, with
 some rounding of the value allowed, in so many trials."""
 
+SURE = 1e-8
+"""Relative gap that doubles allow for but the worst of rows; smaller ones are gone to in stages, as far as they do."""
+
 PATIENCE = 20
 """Passes without progress after which rounding is taken to allow none."""
 
@@ -173,6 +176,12 @@ class _Walk:
         return point
 
     @property
+    def goal(self) -> float:
+        """The gap to reach next."""
+        assert self.best is not None
+        return max(self.tolerance, min(SURE, self.best.relative_gap / 10))
+
+    @property
     def is_over(self) -> bool:
         assert self.best is not None
         return self.best.relative_gap <= self.tolerance or self.passes >= self.most_passes or self.idle >= PATIENCE
@@ -201,7 +210,7 @@ def follow(
             point = walk.look(point.theta, point.mu * float(np.clip(point.smooth_gap**-0.5, 1e-3, 0.3)))
             newton = system(problem, point)
             continue
-        if newton.length < NEAR and point.smooth_gap > SMOOTH_SHARE * tolerance:
+        if newton.length < NEAR and point.smooth_gap > SMOOTH_SHARE * walk.goal:
             found = _advance(walk, point, newton)
             if found is not None:
                 point, newton = found
@@ -240,7 +249,7 @@ def _ratio(walk: _Walk, point: Point, length: float) -> float:
     tried = np.geomspace(LEAST_RATIO, 1.0, 200)
     expected = (length**2 + walk.bend * point.mu * (1 - tried) ** 2) / tried
     allowed = float(tried[np.flatnonzero(expected <= AIM)[0]])
-    needed = float(AIMED_SHARE * walk.tolerance / point.smooth_gap) ** (1 / walk.power)
+    needed = float(AIMED_SHARE * walk.goal / point.smooth_gap) ** (1 / walk.power)
     return float(min(max(allowed, needed), MOST_RATIO))
 
 

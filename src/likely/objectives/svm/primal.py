@@ -23,7 +23,7 @@ __all__ = ["LinearSolution", "multipliers", "solve_primal"]
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from nowhere and from a start: the margin is 1."""
 
-FEW_PARAMETERS = 1000
+FEW_PARAMETERS = 2000
 """Most columns for Hessians to be formed."""
 
 SAMPLE_TOLERANCE, SAMPLE_PASSES = 1e-3, 100
