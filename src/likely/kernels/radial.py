@@ -106,24 +106,32 @@ class _Bumps(Columns):
 
 
 class _SparseBumps(DotProducts):
-    """Exponents of sparse rows, by their dot products and lengths."""
+    """Exponents of sparse rows, by their dot products and lengths; where these would cancel too much, as above."""
 
     def __init__(self, X: Any, gamma: float) -> None:
         super().__init__(X)
         self.gamma, self.lengths = gamma, _lengths(self.X)
+        self.is_far = self._are_far(self.lengths)
 
-    def facing(self, A: Rows) -> tuple[Any, Floats]:
+    def _are_far(self, lengths: Floats) -> bool:
+        return not bool((self.gamma * lengths <= LOST).all())
+
+    def facing(self, A: Rows) -> tuple[Any, Floats, bool]:
         ready = super().facing(A)
-        return ready, _lengths(ready)
+        lengths = _lengths(ready)
+        return ready, lengths, self.is_far or self._are_far(lengths)
 
-    def fill(self, rows: tuple[Any, Floats], part: slice, columns: slice, out: Floats) -> None:
-        ready, lengths = rows
-        super().fill(ready, part, columns, out)
-        out *= 2.0
-        out -= lengths[part, None]
-        out -= self.lengths[columns]
-        out *= self.gamma
-        np.minimum(out, 0.0, out=out)
+    def fill(self, rows: tuple[Any, Floats, bool], part: slice, columns: slice, out: Floats) -> None:
+        ready, lengths, is_far = rows
+        if is_far:
+            np.multiply(cdist(dense(ready[part]), dense(self.X[columns]), "sqeuclidean"), -self.gamma, out=out)
+        else:
+            super().fill(ready, part, columns, out)
+            out *= 2.0
+            out -= lengths[part, None]
+            out -= self.lengths[columns]
+            out *= self.gamma
+            np.minimum(out, 0.0, out=out)
         np.exp(out, out=out)
 
 

@@ -1,0 +1,285 @@
+"""Numbers and messages of kernels, and of their sums and products."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from likely import (
+    ConstantKernel,
+    FunctionKernel,
+    IncompatiblePartsError,
+    InvalidDataError,
+    InvalidParameterError,
+    KernelProduct,
+    KernelSum,
+    LinearKernel,
+    MissingValuesError,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+)
+from likely.kernels import check_semi_definite, kernel_of, matrix_of
+from likely.kernels.landmarks import columns_of, directions, fitted_kernel, landmarks_of
+
+A, B = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([[3.0, 4.0], [1.0, 1.0], [0.0, 2.0]])
+PRODUCTS = np.array([[11.0, 3.0, 4.0], [-4.0, -1.0, -2.0]])
+
+
+def test_dot_products_and_their_powers_worked_by_hand():
+    assert_allclose(LinearKernel()(A, B), PRODUCTS)
+    assert_allclose(PolynomialKernel(2)(A, B), [[144, 16, 25], [9, 0, 1]])
+    assert_allclose(PolynomialKernel(3, offset=0)(A, B), PRODUCTS**3)
+    for degree in range(1, 14):
+        assert_allclose(PolynomialKernel(degree, 0.5)(A, B), (PRODUCTS + 0.5) ** degree)
+
+
+def test_the_quadratic_kernel_is_the_dot_product_of_all_products_the_scaled_row_and_one():
+    def phi(x):
+        return np.concatenate([np.outer(x, x).ravel(), np.sqrt(2) * x, [1.0]])
+
+    found = PolynomialKernel(2)(A, B)
+
+    assert_allclose(found, [[phi(a) @ phi(b) for b in B] for a in A], atol=1e-12)
+
+
+def test_the_radial_kernel_worked_by_hand():
+    squares = np.array([[8.0, 1.0, 1.0], [34.0, 5.0, 9.0]])
+
+    assert_allclose(RBFKernel(0.25)(A, B), np.exp(-squares / 4))
+    assert_allclose(RBFKernel(0.25)(A).diagonal(), 1)
+
+
+def test_sums_and_products_are_those_of_the_matrices():
+    linear, squared, bumps = LinearKernel(), PolynomialKernel(2), RBFKernel(0.25)
+    K, Q, R = (kernel(A, B) for kernel in (linear, squared, bumps))
+
+    assert_allclose((linear + squared)(A, B), K + Q)
+    assert_allclose((linear * squared)(A, B), K * Q)
+    assert_allclose((2 * linear + 3)(A, B), 2 * K + 3)
+    assert_allclose((3.0 + linear * 2)(A, B), 2 * K + 3)
+    assert_allclose(((linear + bumps) * (squared + 0.5) * np.float64(2))(A, B), 2 * (K + R) * (Q + 0.5))
+    assert_allclose(KernelSum((linear,))(A, B), K)
+    assert isinstance(np.float64(2) * linear, KernelProduct)
+    assert isinstance(np.int64(2) + linear, KernelSum)
+
+
+def test_kernels_are_values():
+    kernel = 2.0 * RBFKernel(0.5) + LinearKernel()
+
+    assert kernel == 2.0 * RBFKernel(0.5) + LinearKernel()
+    assert kernel != 2.0 * RBFKernel(0.4) + LinearKernel()
+    assert hash(kernel) == hash(pickle.loads(pickle.dumps(kernel)))
+    assert repr(RBFKernel(0.5)) == "RBFKernel(gamma=0.5)"
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.inf, np.nan, "one", True, None])
+def test_constants_that_make_no_kernel_are_refused(value):
+    with pytest.raises(InvalidParameterError, match="value of ConstantKernel must be a finite number > 0, but is"):
+        ConstantKernel(value)
+
+
+@pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, "scale", True])
+def test_gammas_that_are_none_are_refused(gamma):
+    with pytest.raises(InvalidParameterError, match="gamma of RBFKernel must be a finite number > 0, or None to take"):
+        RBFKernel(gamma)
+
+
+def test_degrees_and_offsets_that_are_none_are_refused():
+    for degree in (0, -1, 2.5, 101, True, "two"):
+        with pytest.raises(
+            InvalidParameterError, match="degree of PolynomialKernel must be a whole number from 1 to 10"
+        ):
+            PolynomialKernel(degree)
+    for offset in (-1, np.inf, np.nan, True, "one"):
+        with pytest.raises(InvalidParameterError, match="offset of PolynomialKernel must be a finite number >= 0, or"):
+            PolynomialKernel(2, offset)
+
+
+def test_what_is_no_kernel_is_not_added():
+    for other in ("rbf", None, True, np.minimum, [1.0]):
+        with pytest.raises(
+            InvalidParameterError, match=r"A kernel is added to, or multiplied by, a kernel or a number"
+        ):
+            LinearKernel() + other
+        with pytest.raises(InvalidParameterError, match=r"Wrap a function: FunctionKernel\(function\)"):
+            other * LinearKernel()
+    with pytest.raises(InvalidParameterError, match="value of ConstantKernel must be a finite number > 0"):
+        LinearKernel() + -1
+    for parts in ((), [LinearKernel()], (LinearKernel(), "rbf"), None):
+        with pytest.raises(InvalidParameterError, match="parts of KernelSum must be a tuple of kernels, but are"):
+            KernelSum(parts)
+    with pytest.raises(InvalidParameterError, match="parts of KernelProduct must be a tuple of kernels"):
+        KernelProduct(())
+
+
+def test_names_stand_for_kernels_and_functions_become_them():
+    assert kernel_of("linear", "SVM") == LinearKernel()
+    assert kernel_of("polynomial", "SVM") == PolynomialKernel(2)
+    assert kernel_of("rbf", "SVM") == RBFKernel()
+    assert kernel_of("precomputed", "SVM") == PrecomputedKernel()
+    assert kernel_of(RBFKernel(2), "SVM") == RBFKernel(2)
+    assert kernel_of(np.dot, "SVM") == FunctionKernel(np.dot)
+    for value in ("gaussian", None, 3, ["rbf"]):
+        with pytest.raises(InvalidParameterError, match="kernel of SVM must be one of 'linear', 'polynomial', 'rbf', "):
+            kernel_of(value, "SVM")
+
+
+def test_a_function_is_called_with_rows_and_gives_all_pairs():
+    kernel = FunctionKernel(lambda A, B: np.minimum(A[:, None], B).sum(axis=2))
+
+    assert_allclose(kernel(A, B), [[3, 2, 2], [-1, -1, -1]])
+    assert_allclose(kernel(csr_array(A), csr_array(B)), kernel(A, B))
+    assert not kernel.is_sure
+    assert not (kernel + 1.0).is_sure
+    assert not (2 * kernel).is_precomputed
+    with pytest.raises(
+        IncompatiblePartsError, match="FunctionKernel takes a function of two arrays of rows, but 'rbf'"
+    ):
+        FunctionKernel("rbf")
+
+
+def test_a_function_of_another_shape_or_of_values_that_are_not_finite_is_refused_by_name():
+    def pairwise(A, B):
+        return A @ A.T
+
+    def divided(A, B):
+        return A @ B.T / 0.0
+
+    with pytest.raises(
+        InvalidDataError, match=r"of 2 and 3 rows must be an array of shape \(2, 3\), but the function p"
+    ):
+        FunctionKernel(pairwise)(A, B)
+    with pytest.raises(InvalidDataError, match=r"function pairwise gave \(2, 2\). It takes two arrays of rows"):
+        FunctionKernel(pairwise)(A, B)
+    with pytest.raises(InvalidDataError, match="The kernel function divided gave values that are not finite"), \
+            np.errstate(all="ignore"):  # fmt: skip
+        FunctionKernel(divided)(A, B)
+
+
+def test_kernels_that_are_not_symmetric_or_no_dot_product_are_refused_with_what_shows_it():
+    X = np.arange(6.0)[:, None]
+
+    with pytest.raises(
+        InvalidDataError, match=r"must be symmetric, but that of rows \d and \d is \S+ one way and \S+ th"
+    ):
+        check_semi_definite(FunctionKernel(lambda A, B: A - B.T), X)
+    with pytest.raises(
+        InvalidDataError, match=r"must be positive semi-definite, but its matrix of 6 training rows has"
+    ):
+        check_semi_definite(FunctionKernel(lambda A, B: -A @ B.T), X)
+    with pytest.raises(InvalidDataError, match=r"has the eigenvalue -1 beside 1, so it is no dot product"):
+        check_semi_definite(PrecomputedKernel(), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    with pytest.raises(
+        InvalidDataError, match="must be symmetric, but that of rows 0 and 1 is 1 one way and 0 the oth"
+    ):
+        check_semi_definite(PrecomputedKernel() * 1.0, np.array([[1.0, 1.0], [0.0, 1.0]]))
+    check_semi_definite(FunctionKernel(lambda A, B: A @ B.T), X)
+    check_semi_definite(PrecomputedKernel(), np.zeros((3, 3)))
+    check_semi_definite(LinearKernel(), X)
+
+
+def test_a_matrix_in_place_of_rows_must_be_square_and_finite():
+    with pytest.raises(
+        InvalidDataError, match=r"kernel of all training rows with each other, a square matrix, but came"
+    ):
+        PrecomputedKernel().fitted(np.ones((3, 2)))
+    with pytest.raises(InvalidDataError, match=r"with shape \(3, 2\)"):
+        (PrecomputedKernel() + 1.0).fitted(np.ones((3, 2)))
+    with pytest.raises(InvalidDataError, match="A kernel's values must be finite, but row 1 has some that are not"):
+        PrecomputedKernel()([[1.0, 0.0], [np.nan, 1.0]])
+
+
+def test_a_matrix_in_place_of_rows_is_itself():
+    K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    places = np.array([2, 0])
+
+    assert_array_equal(PrecomputedKernel()(K), K)
+    assert_array_equal((PrecomputedKernel() * 2.0 + 1.0)(K), 2 * K + 1)
+    assert_array_equal(matrix_of(PrecomputedKernel().columns(K[places], places), K), K[:, places])
+    assert (PrecomputedKernel() + 1.0).is_precomputed
+
+
+def test_a_matrix_is_not_combined_with_a_kernel_of_rows():
+    with pytest.raises(InvalidDataError, match="takes its own matrix in place of rows, so it cannot be combined"):
+        (PrecomputedKernel() + RBFKernel(1.0))(np.eye(2))
+
+
+def test_rows_of_weight_0_are_left_out_of_the_rows_of_a_matrix_and_found_in_its_columns():
+    K = np.array([[2.0, 1.0, 7.0], [1.0, 2.0, 7.0], [7.0, 7.0, -7.0]])
+    kept = np.array([0, 1])
+
+    kernel = fitted_kernel(PrecomputedKernel(), K[kept], None, kept)
+    landmarks = landmarks_of(kernel, K[kept], kept)
+
+    assert_array_equal(matrix_of(columns_of(kernel, landmarks), K[kept]), K[:2, :2])
+
+
+def test_gamma_is_one_over_the_sum_of_the_variances(rng):
+    X = rng.normal(size=(50, 3)) * [1.0, 2.0, 3.0]
+    gamma = 1 / X.var(axis=0).sum()
+
+    assert RBFKernel().fitted(X).gamma == pytest.approx(gamma)
+    assert_allclose(RBFKernel()(X), RBFKernel(gamma)(X))
+    nested = (2.0 * RBFKernel() + LinearKernel()).fitted(X)
+    assert nested.parts[0].parts[0].gamma == pytest.approx(gamma)
+    squares = -np.log(RBFKernel()(X))
+    assert squares.mean() == pytest.approx(2)
+
+
+def test_gamma_of_the_data_does_not_depend_on_the_origin_and_weights_are_repetition(rng):
+    X, repeats = np.round(rng.normal(size=(60, 3)), 2), rng.integers(1, 4, 60)
+    weighted = RBFKernel().fitted(X, repeats.astype(float)).gamma
+
+    assert weighted == pytest.approx(RBFKernel().fitted(np.repeat(X, repeats, axis=0)).gamma)
+    assert RBFKernel().fitted(X + 1e8).gamma == pytest.approx(RBFKernel().fitted(X).gamma, rel=1e-6)
+    assert RBFKernel().fitted(csr_array(X)).gamma == pytest.approx(RBFKernel().fitted(X).gamma)
+
+
+def test_gamma_of_equal_rows_is_one_and_one_that_is_given_stays():
+    assert RBFKernel().fitted(np.full((5, 2), 3.0)).gamma == 1.0
+    assert RBFKernel(0.3).fitted(np.eye(4)) == RBFKernel(0.3)
+    assert LinearKernel().fitted(np.eye(4)) == LinearKernel()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_far_from_the_origin_or_from_each_other_keep_their_nearness(sparse, rng):
+    near = np.round(rng.normal(size=(40, 2)), 3)
+    expected = RBFKernel(0.5)(near)
+    far, apart = near + 2.0**30, np.vstack([near - 2.0**30, near + 2.0**30])
+    wrap = csr_array if sparse else np.asarray
+
+    assert_allclose(RBFKernel(0.5)(wrap(far)), expected, atol=1e-6)
+    found = RBFKernel(0.5)(wrap(apart), wrap(near))
+    assert_array_equal(found, 0)
+    assert_allclose(RBFKernel(0.5)(wrap(apart))[:40, :40], expected, atol=1e-6)
+
+
+def test_values_that_are_not_finite_or_too_large_are_refused_with_their_place():
+    with pytest.raises(MissingValuesError, match="NaN in row 1, column 0"):
+        LinearKernel()([[0.0, 1.0], [np.nan, 1.0]])
+    with pytest.raises(MissingValuesError, match="NaN in row 0, column 1"):
+        RBFKernel(1.0)(A, [[0.0, np.nan]])
+    with pytest.raises(InvalidDataError, match=r"Values of column 1 reach 1e\+200, too large to be squared"):
+        PolynomialKernel(2)([[0.0, 1e200]])
+    with pytest.raises(ValueError, match="2 features"):
+        LinearKernel()(A, np.ones((2, 3)))
+    assert_array_equal(RBFKernel(1.0)([[0.0], [1e200]]), np.eye(2))
+
+
+def test_eigenvalues_that_are_rounding_are_left_out_of_directions(rng):
+    F = rng.normal(size=(30, 4))
+    K = F @ F.T
+
+    values, vectors = directions(K.copy())
+    few, _ = directions(K.copy(), most=2)
+    none, _ = directions(K.copy(), scale=1e15)
+
+    assert len(values) == 4
+    assert (np.diff(values) <= 0).all()
+    assert_allclose((vectors * values) @ vectors.T, K, atol=1e-12)
+    assert_allclose(few, values[:2])
+    assert len(none) == 0
+    assert len(directions(np.zeros((3, 3)))[0]) == 0
