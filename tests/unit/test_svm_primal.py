@@ -9,7 +9,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from likely import InvalidDataError, MissingValuesError
 from likely.blocks import ArraySource
-from likely.objectives.svm import primal
+from likely.objectives.svm import primal, smoothed
 from likely.objectives.svm.primal import multipliers, solve_primal
 
 SIGNS = np.array([-1.0, 1.0])
@@ -180,7 +180,7 @@ def test_costs_are_those_of_classes():
     X, y = rows_of(80, 3, 0.5)
     costs = np.array([0.3, 2.0])
     found = solve_primal(source_of(X, y), SIGNS, costs, None, 1e-8, 1000)
-    peer = SVC(kernel="linear", C=1.0, class_weight={0: 0.3, 1: 2.0}, tol=1e-8).fit(X, y)
+    peer = SVC(kernel="linear", C=1.0, class_weight={0: 0.3, 1: 2.0}, tol=1e-6).fit(X, y)
     assert_allclose(found.primal, objective(X, y, costs[y], peer.coef_[0], peer.intercept_[0]), rtol=1e-6)
 
 
@@ -297,3 +297,14 @@ def test_rows_that_are_not_finite_are_refused(form, value, error, said):
     X[33, 1] = value
     with pytest.raises(error, match=said):
         solved(form(X), y, block_rows=20)
+
+
+def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
+    X, y = rows_of(150, 20, 0.5)
+    monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
+    kept = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
+    monkeypatch.setattr(smoothed, "MOST_VALUES", 100)
+    passed = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
+    assert kept.converged
+    assert passed.converged
+    assert_allclose(kept.primal, passed.primal, rtol=2e-5)

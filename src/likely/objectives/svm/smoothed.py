@@ -16,13 +16,17 @@ import numpy as np
 from scipy.sparse import issparse
 
 from likely._numerics import dense, scratch
-from likely._typing import Floats, Rows
-from likely.blocks import Block
+from likely._typing import Floats, Integers, Rows
+from likely.blocks import Block, for_each
 
-__all__ = ["Repair", "Setting", "Smoothed", "multipliers", "product", "smoothed"]
+__all__ = ["Margin", "Repair", "Setting", "Smoothed", "margin", "multipliers", "product", "smoothed"]
 
-SLIGHT = 1e-4
-"""Of many rows, those whose curvature is so small beside the mean are left out of Hessians."""
+SLIGHT, MANY = 1e-4, 2000
+"""Of so many rows, most are far from the margin: those whose curvature is so small beside the mean are left out of
+Hessians."""
+
+MOST_VALUES = 2**25
+"""Numbers of the rows at the margin that are kept for products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +136,45 @@ def product(block: Block, theta: Floats, mu: float, direction: Floats, setting: 
     """The Hessian of the smoothed losses times a direction."""
     with np.errstate(all="ignore"):
         rows = _Rows.of(block, setting)
-        _, slope, _ = _smoothing((1 - rows.z * rows.scores(theta)) / mu)
-        change = rows.scores(direction) * rows.C * slope / mu
-        return np.asarray(rows.sums(change[None])[0])
+        return rows.times(rows.curvatures(theta, mu), direction)
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Copies of the rows that make the Hessian at a point, as long as they take little memory.
+
+    Parameters
+    ----------
+    parts : list of (rows, curvatures), or None
+        None if they take too much.
+    values : int
+        Numbers that they hold.
+    """
+
+    parts: list[tuple[_Rows, Floats]] | None
+    values: int
+
+    def __add__(self, other: Margin) -> Margin:
+        values = self.values + other.values
+        if self.parts is None or other.parts is None or values > MOST_VALUES:
+            return Margin(None, values)
+        return Margin(self.parts + other.parts, values)
+
+    def product(self, direction: Floats) -> Floats:
+        """The Hessian times a direction."""
+        assert self.parts is not None
+        products = for_each(lambda part: part[0].times(part[1], direction), self.parts)
+        return np.asarray(sum(products[1:], products[0]))
+
+
+def margin(block: Block, theta: Floats, mu: float, setting: Setting) -> Margin:
+    """The rows of a block that make the Hessian."""
+    with np.errstate(all="ignore"):
+        rows = _Rows.of(block, setting)
+        D = rows.curvatures(theta, mu)
+        kept = _weighty(D)
+    X = rows.X[kept]
+    return Margin([(_Rows(X, rows.z[kept], rows.C[kept], rows.centre), D[kept])], X.nnz if issparse(X) else X.size)
 
 
 def multipliers(
@@ -211,6 +251,15 @@ class _Rows:
         offset = theta[-1] if self.centre is None else theta[-1] - theta[:-1] @ self.centre
         return np.asarray(self.X @ theta[:-1] + offset)
 
+    def curvatures(self, theta: Floats, mu: float) -> Floats:
+        """Second derivatives of the smoothed losses by the scores."""
+        _, slope, _ = _smoothing((1 - self.z * self.scores(theta)) / mu)
+        return np.asarray(self.C * slope / mu)
+
+    def times(self, D: Floats, direction: Floats) -> Floats:
+        """Σ D (x − centre, 1) (x − centre, 1)' direction."""
+        return np.asarray(self.sums((D * self.scores(direction))[None])[0])
+
     def sums(self, factors: Floats) -> Floats:
         """Σ factor · (x − centre, 1) for each line of factors."""
         totals = factors.sum(axis=1)
@@ -221,9 +270,9 @@ class _Rows:
 
     def squares(self, D: Floats) -> Floats:
         """Σ D (x − centre, 1) (x − centre, 1)'."""
-        X, (n, d) = self.X, self.X.shape
-        if n > 10 * d and n > 2000:  # most of many rows are far from the margin
-            kept = np.flatnonzero(SLIGHT * D.mean() < D)
+        X, d = self.X, self.X.shape[1]
+        if len(D) > MANY:
+            kept = _weighty(D)
             X, D = X[kept], D[kept]
         rows = scratch((len(D), d + 1), slot=3)
         np.subtract(dense(X), 0.0 if self.centre is None else self.centre, out=rows[:, :d])
@@ -247,6 +296,12 @@ def _smoothing(u: Floats) -> tuple[Floats, Floats, Floats]:
     height = 2 / (root + size)
     small = height / root
     return np.where(u > 0, 1 - small, small), 2 / (root * root * root), height
+
+
+def _weighty(D: Floats) -> Integers:
+    """Which rows matter to a Hessian: of few all."""
+    least = SLIGHT * D.mean() if len(D) > MANY else -1.0
+    return np.flatnonzero(least < D)
 
 
 def _refuse_non_finite(block: Block) -> None:

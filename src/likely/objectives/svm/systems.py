@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
 from likely._typing import Floats
-from likely.objectives.svm.smoothed import product
+from likely.objectives.svm.smoothed import margin, product
 
 if TYPE_CHECKING:
     from likely.objectives.svm.path import MarginProblem, Point
@@ -90,13 +90,22 @@ def _by_eigenvectors(hessian: Floats, scale: Floats) -> Callable[[Floats], Float
 
 
 def _by_products(problem: MarginProblem, point: Point) -> Callable[[Floats], Floats]:
-    """By conjugate gradients, in units in which the Hessian has a unit diagonal."""
+    """By conjugate gradients, in units in which the Hessian has a unit diagonal.
+
+    Rows far from the margin matter little to it; the others are kept for the products, unless they are too many.
+    """
     size = len(point.theta)
     scale = _inverse_root(point.sums.curvature + np.append(np.ones(size - 1), 0.0) + np.square(problem.stiff))
 
+    place = point.theta, point.mu
+    rows = problem.source.reduce(margin, *place, problem.setting)
+
     def times(direction: Floats) -> Floats:
         direction = scale * direction
-        sums = problem.source.reduce(product, point.theta, point.mu, direction, problem.setting)
+        if rows.parts is None:
+            sums = problem.source.reduce(product, *place, direction, problem.setting)
+        else:
+            sums = rows.product(direction)
         return np.asarray(scale * (problem.pressed(direction) + sums))
 
     def solve(right: Floats) -> Floats:
