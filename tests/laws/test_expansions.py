@@ -17,6 +17,7 @@ from likely import (
     LinearRegression,
     MappedSource,
     NearestMeanClassifier,
+    NystromFeatures,
     QuadraticFeatures,
     RadialFeatures,
     Standardize,
@@ -32,6 +33,8 @@ EXPANSIONS = [
     QuadraticFeatures(kernel=True),
     RadialFeatures(n_centers=4, random_state=0),
     RadialFeatures(n_centers=5, width=2.0, random_state=1),
+    NystromFeatures(4, random_state=0),
+    NystromFeatures(3, "linear", random_state=1),
 ]
 everyone = pytest.mark.parametrize("expansion_", EXPANSIONS, ids=str)
 
@@ -40,6 +43,7 @@ CHAINS = [
     make_pipeline(Standardize(), QuadraticFeatures(), LDA(), GaussianClassifier(tied=True)),
     make_pipeline(Standardize(), PCA(2), QuadraticFeatures(kernel=True), NearestMeanClassifier()),
     make_pipeline(RadialFeatures(5, random_state=0), Standardize(), GaussianClassifier()),
+    make_pipeline(Standardize(), NystromFeatures(5, random_state=0), GaussianClassifier()),
     make_pipeline(
         Standardize(), RadialFeatures(4, random_state=0), QuadraticFeatures(), GaussianClassifier("diagonal")
     ),
