@@ -138,6 +138,6 @@ def check_semi_definite(kernel: Kernel, X: Rows) -> None:
     if values[0] < -ROUNDING * max(abs(values[-1]), np.finfo(np.float64).tiny):
         raise InvalidDataError(
             f"A kernel must be positive semi-definite, but its matrix of {len(some)} training rows has the eigenvalue "
-            f"{values[0]:.3g} beside {values[-1]:.3g}, so it is no dot product and the dual has no maximum. Use a "
-            "kernel that is one, such as RBFKernel or PolynomialKernel."
+            f"{values[0]:.3g} beside {values[-1]:.3g}, so it is no dot product. Use a kernel that is one, such as "
+            "RBFKernel or PolynomialKernel."
         )

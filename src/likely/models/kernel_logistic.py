@@ -206,10 +206,11 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         self.objective_, self.gap_ = linear.objective_, linear.gap_
         self.n_iter_, self.converged_ = linear.n_iter_, linear.converged_
         if not self.converged_:
+            steps, value = self.n_iter_, self.objective_
             warn_of_no_convergence(
-                f"KernelLogisticRegression stopped after {self.n_iter_} steps with the objective at "
-                f"{self.objective_:.6g}, by its gradient about {self.gap_ / self.objective_:.1e} of that above its "
-                "minimum. What was found so far is kept. Raise tolerance if that is near enough, or regularization."
+                f"KernelLogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at "
+                f"{value:.6g}, by its gradient about {self.gap_ / value:.1e} of that above its minimum. What was found "
+                "so far is kept. Raise tolerance if that is near enough, or regularization."
             )
 
     @property

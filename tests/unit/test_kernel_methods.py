@@ -1,0 +1,388 @@
+"""Numbers, names and messages of kernel PCA, Nyström features and kernel logistic regression."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+
+import likely
+from likely import (
+    ArraySource,
+    DegenerateDataError,
+    InvalidDataError,
+    InvalidParameterError,
+    KernelLogisticRegression,
+    KernelPCA,
+    LinearKernel,
+    MappedSource,
+    MissingValuesError,
+    ModelFileError,
+    NystromFeatures,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    SourceError,
+    Standardize,
+    kfold_scores,
+    make_pipeline,
+)
+from likely.features import kernel_pca
+from likely.models import kernel_logistic
+
+METHODS = [KernelPCA(2), NystromFeatures(3, random_state=0), KernelLogisticRegression(0.1)]
+everyone = pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+
+
+@pytest.fixture
+def data(rng):
+    y = rng.integers(2, size=60)
+    return rng.normal(size=(60, 3)) + y[:, None], y
+
+
+def used(method, X):
+    return method.transform(X) if hasattr(method, "transform") else method.log_likelihood(X)
+
+
+# What all share
+
+
+@everyone
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused_with_their_place(method, value, data):
+    X, y = data
+    fitted = clone(method).fit(X, y)
+    X[41, 2] = value
+
+    error = MissingValuesError if np.isnan(value) else InvalidDataError
+    with pytest.raises(error, match="in row 41, column 2"):
+        used(fitted, X)
+    with pytest.raises(error, match="in row 41, column 2"):
+        clone(method).fit(X, y)
+    with pytest.raises(error, match="in row 41, column 2"):
+        clone(method).fit(X, y, sample_weight=(np.arange(60) > 30).astype(float))
+    weight = (np.arange(60) != 41).astype(float)
+    assert np.isfinite(used(clone(method).fit(X, y, sample_weight=weight), X[:41])).all()
+
+
+@everyone
+def test_values_whose_kernel_overflows_are_refused_by_column(method, data):
+    X, y = data
+    method = clone(method).set_params(kernel=PolynomialKernel(3))
+    fitted = clone(method).fit(X, y)
+    X[3, 1] = 1e150
+
+    if isinstance(method, NystromFeatures):
+        method.set_params(landmarks=X[:5])
+    with pytest.raises(InvalidDataError, match=r"Values of column 1 reach 1e\+150, too large"):
+        clone(method).fit(X, y)
+    with pytest.raises(InvalidDataError, match=r"Values of column 1 reach 1e\+150, too large"):
+        used(fitted, X)
+
+
+@everyone
+def test_kernels_that_are_none_are_refused(method, data):
+    for kernel in ("gaussian", None, 3):
+        name = type(method).__name__
+        with pytest.raises(
+            InvalidParameterError, match=f"kernel of {name} must be one of 'linear', 'polynomial', 'rbf"
+        ):
+            clone(method).set_params(kernel=kernel).fit(*data)
+    with pytest.raises(InvalidDataError, match="A kernel must be symmetric"):
+        clone(method).set_params(kernel=lambda A, B: A[:, :1] - B[:, :1].T).fit(*data)
+    with pytest.raises(InvalidDataError, match="A kernel must be positive semi-definite"):
+        clone(method).set_params(kernel=lambda A, B: -A @ B.T).fit(*data)
+    with pytest.raises(InvalidDataError, match="must be an array of shape"):
+        clone(method).set_params(kernel=lambda A, B: np.ones(3)).fit(*data)
+
+
+@everyone
+def test_a_failed_fit_leaves_the_model_as_it_was(method, data):
+    X, y = data
+    fitted = clone(method).fit(X, y)
+    before = used(fitted, X)
+
+    with pytest.raises(MissingValuesError):
+        fitted.fit(np.full((9, 5), np.nan), np.arange(9) % 2)
+
+    assert_array_equal(used(fitted, X), before)
+
+
+@everyone
+def test_what_was_learned_does_not_follow_the_rows_when_they_change(method, data):
+    X, y = data
+    rows = X.copy()
+    fitted = clone(method).fit(rows, y)
+    before = used(fitted, X)
+
+    rows[:] = 0.0
+
+    assert_array_equal(used(fitted, X), before)
+
+
+@everyone
+def test_fitted_ones_can_be_pickled_and_unfitted_ones_say_so(method, data):
+    X, y = data
+    fitted = clone(method).fit(X, y)
+
+    assert_array_equal(used(pickle.loads(pickle.dumps(fitted)), X), used(fitted, X))
+    with pytest.raises(NotFittedError):
+        used(clone(method), X)
+
+
+@everyone
+def test_functions_are_not_saved_and_what_to_do_is_said(method, data, tmp_path):
+    X, y = data
+
+    def product(A, B):
+        return A @ B.T
+
+    for kernel in (product, likely.FunctionKernel(product), 1.0 + likely.FunctionKernel(product), np.inner):
+        fitted = clone(method).set_params(kernel=kernel).fit(X, y)
+        with pytest.raises(ModelFileError, match="is a function, whose code model files do not hold"):
+            likely.save(fitted, tmp_path / "model")
+        with pytest.raises(ModelFileError, match="fit with kernel='precomputed', and save that model"):
+            likely.save(clone(method).set_params(kernel=kernel), tmp_path / "model")
+    with pytest.raises(ModelFileError, match="is a function, whose code model files do not hold"):
+        likely.save(likely.FunctionKernel(product), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("method", [METHODS[0], METHODS[2]], ids=["KernelPCA", "KernelLogisticRegression"])
+def test_sparse_rows_and_places_in_a_matrix_are_saved(method, data, tmp_path):
+    X, y = data
+    K = RBFKernel(0.3)(X)
+    sparse = clone(method).fit(csr_array(X), y)
+    given = clone(method).set_params(kernel="precomputed").fit(K, y, sample_weight=np.arange(60) % 3)
+
+    for fitted, rows in ((sparse, X), (given, K)):
+        likely.save(fitted, tmp_path / "model")
+        assert_array_equal(used(likely.load(tmp_path / "model"), rows), used(fitted, rows))
+
+
+# Kernel PCA
+
+
+def test_components_of_squares_worked_by_hand():
+    fitted = KernelPCA(kernel=PolynomialKernel(2, offset=0)).fit([[-2.0], [-1.0], [0.0], [2.0]])
+
+    assert fitted.n_components_ == 1
+    assert_allclose(fitted.eigenvalues_, [np.square([1.75, 1.25, 2.25, 1.75]).sum()])
+    assert_allclose(fitted.transform([[3.0], [-2.0]]), [[-6.75], [-1.75]])
+    assert fitted.get_feature_names_out().tolist() == ["kernelpca0"]
+
+
+def test_components_that_are_rounding_are_left_out_even_if_they_are_asked_for(data):
+    X, _ = data
+
+    assert KernelPCA(10, "linear").fit(X).n_components_ == 3
+    assert KernelPCA(10, "polynomial").fit(X).n_components_ == 9
+    assert KernelPCA(1000, "rbf").fit(X).n_components_ <= 59
+    with pytest.raises(
+        DegenerateDataError, match=r"needs rows that vary, but in the space of RBFKernel\(gamma=1.0\) t"
+    ):
+        KernelPCA().fit(np.ones((5, 2)))
+    with pytest.raises(DegenerateDataError, match="n_samples=1"):
+        KernelPCA(1).fit([[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("n_components", [0, -1, 2.5, True, "all"])
+def test_numbers_of_components_that_are_none_are_refused(n_components, data):
+    with pytest.raises(InvalidParameterError, match="n_components of KernelPCA must be a whole number >= 1"):
+        KernelPCA(n_components).fit(data[0])
+
+
+def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypatch):
+    X, _ = data
+    mapped = MappedSource(ArraySource(X), np.square)
+
+    with pytest.raises(
+        SourceError, match=r"needs them all at once, in memory, but got a MappedSource.* NystromFeatures"
+    ):
+        KernelPCA().fit_source(mapped)
+    assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
+    monkeypatch.setattr(kernel_pca, "MOST_ROWS", 59)
+    with pytest.raises(InvalidDataError, match=r"matrix of 60 rows would take 0\.0 GB; at most 59 .* NystromFeatures"):
+        KernelPCA().fit(X)
+
+
+def test_a_matrix_that_is_not_square_is_refused_and_new_rows_must_be_as_wide(data):
+    X, _ = data
+    with pytest.raises(InvalidDataError, match=r"a square matrix, but came with shape \(60, 3\)"):
+        KernelPCA(kernel="precomputed").fit(X)
+    fitted = KernelPCA(1, PrecomputedKernel() * 2.0).fit(RBFKernel(1.0)(X))
+    with pytest.raises(ValueError, match="X has 3 features, but KernelPCA is expecting 60 features"):
+        fitted.transform(X)
+
+
+# Nyström features
+
+
+@pytest.mark.parametrize("n_landmarks", [0, -1, 2.5, True, "many", None, 2**15])
+def test_numbers_of_landmarks_that_are_none_are_refused(n_landmarks, data):
+    X, y = data
+
+    with pytest.raises(
+        InvalidParameterError, match="n_landmarks of NystromFeatures must be a whole number from 1 to 16"
+    ):
+        NystromFeatures(n_landmarks).fit(X)
+    if n_landmarks is not None:
+        with pytest.raises(
+            InvalidParameterError, match="n_landmarks of KernelLogisticRegression must be a whole number"
+        ):
+            KernelLogisticRegression(n_landmarks=n_landmarks).fit(X, y)
+
+
+def test_landmarks_that_do_not_fit_are_refused(data):
+    X, _ = data
+    with pytest.raises(
+        InvalidDataError, match="landmarks of NystromFeatures must have one column for each of the 3 fea"
+    ):
+        NystromFeatures(landmarks=[[0.0, 0.0]]).fit(X)
+    with pytest.raises(ValueError, match="landmarks contains NaN"):
+        NystromFeatures(landmarks=[[0.0, np.nan, 0.0]]).fit(X)
+    with pytest.raises(DegenerateDataError, match=r"the kernel LinearKernel\(\) of all of them is 0 \(n_samples=1\)"):
+        NystromFeatures(kernel="linear").fit(np.zeros((4, 2)))
+    with pytest.raises(InvalidParameterError, match=r"must be one of rows, .* but is precomputed.* Use KernelPCA"):
+        NystromFeatures(kernel="precomputed").fit(X @ X.T)
+
+
+def test_directions_that_are_rounding_are_columns_of_zeros(data):
+    X, _ = data
+    phi = NystromFeatures(10, "linear", random_state=0).fit_transform(X)
+
+    assert phi.shape == (60, 10)
+    assert_array_equal(phi[:, 3:], 0)
+    assert (np.abs(phi[:, :3]).max(axis=0) > 0).all()
+    assert_allclose(phi @ phi.T, X @ X.T, atol=1e-10)
+
+
+def test_landmarks_that_are_given_are_used_and_gamma_is_still_that_of_the_rows(data):
+    X, _ = data
+    fitted = NystromFeatures(landmarks=X[:4].tolist()).fit(X)
+
+    assert_array_equal(fitted.landmarks_, X[:4])
+    assert fitted.kernel_.gamma == pytest.approx(1 / X.var(axis=0).sum())
+    assert fitted.expands_to(3) == 4
+    assert fitted.get_feature_names_out().tolist() == [f"nystromfeatures{i}" for i in range(4)]
+
+
+def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
+    X, _ = data
+    first, again, other = (NystromFeatures(5, random_state=seed).fit(X).landmarks_ for seed in (1, 1, 2))
+
+    assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+# Kernel logistic regression
+
+
+@pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None])
+def test_a_penalty_that_is_none_is_refused(strength, data):
+    message = (
+        "regularization of KernelLogisticRegression must be a finite number > 0, or nothing would keep the log odds"
+    )
+
+    with pytest.raises(InvalidParameterError, match=message):
+        KernelLogisticRegression(strength).fit(*data)
+    with pytest.raises(InvalidParameterError, match=message):
+        KernelLogisticRegression().path(*data, [0.1, strength])
+
+
+def test_options_that_do_not_fit_are_refused(data):
+    X, y = data
+    for tolerance in (0, 1, -1.0, "tight", np.nan):
+        with pytest.raises(
+            InvalidParameterError, match="tolerance of KernelLogisticRegression must lie between 0 and 1"
+        ):
+            KernelLogisticRegression(tolerance=tolerance).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must lie between 0 and 1"):
+        KernelLogisticRegression(prior=2.0).fit(X, y)
+    with pytest.raises(
+        InvalidParameterError, match=r"n_landmarks .* is for kernels of rows; with kernel='precomputed' all"
+    ):
+        KernelLogisticRegression(kernel="precomputed", n_landmarks=3).fit(X @ X.T, y)
+    with pytest.raises(
+        DegenerateDataError, match="KernelLogisticRegression needs at least two classes, but y has only"
+    ):
+        KernelLogisticRegression().fit(X, np.zeros(60))
+    with pytest.raises(InvalidParameterError, match=r"path takes several values of regularization.* but got 0\.1"):
+        KernelLogisticRegression().path(X, y, 0.1)
+    with pytest.raises(likely.LikelyError, match="priors"):
+        KernelLogisticRegression(priors=[0.2, 0.3, 0.5]).fit(X, y)
+    assert KernelLogisticRegression().path(X, y, []) == []
+
+
+def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
+    X, y = data
+    source = MappedSource(ArraySource(X, y, classes=np.arange(2)), np.square)
+
+    with pytest.raises(
+        SourceError, match=r"needs them all at once, in memory, but got a MappedSource. Set n_landmarks"
+    ):
+        KernelLogisticRegression().fit_source(source)
+    by_landmarks = KernelLogisticRegression(n_landmarks=9, random_state=0)
+    expected = clone(by_landmarks).fit(np.square(X), y)
+    assert_allclose(clone(by_landmarks).fit_source(source).llr(X), expected.llr(X), atol=1e-4)
+    monkeypatch.setattr(kernel_logistic, "MOST_ROWS", 59)
+    with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* Set n_landmarks"):
+        KernelLogisticRegression().fit(X, y)
+    assert clone(by_landmarks).fit(X, y).landmarks_.shape == (9, 3)
+
+
+def test_shapes_and_types_of_what_is_learned(data):
+    X, y = data
+    two = KernelLogisticRegression(prior=0.3).fit(X, np.array(["no", "yes"])[y])
+    three = KernelLogisticRegression(n_landmarks=7).fit(X, np.arange(60) % 3)
+
+    assert two.dual_coef_.shape == (1, 60)
+    assert two.intercept_.shape == (1,)
+    assert two.classes_.tolist() == ["no", "yes"]
+    assert_allclose(two.training_priors_, [0.7, 0.3])
+    assert two.kernel_ == RBFKernel().fitted(X)
+    assert two.converged_
+    assert 0 <= two.gap_ < 1e-7
+    assert three.dual_coef_.shape == (3, 7)
+    assert three.intercept_.shape == (3,)
+    assert_allclose(three.dual_coef_.sum(axis=0), 0, atol=1e-9)
+
+
+def test_a_strong_penalty_leaves_no_evidence_and_a_weak_one_gives_every_row_its_class(data):
+    X, _ = data
+    y = np.arange(60) % 2
+    strong = KernelLogisticRegression(1e9).fit(X, y)
+    weak = KernelLogisticRegression(1e-7, RBFKernel(50.0)).fit(X, y)
+
+    assert_allclose(strong.llr(X), 0, atol=1e-6)
+    assert_array_equal(weak.predict(X), y)
+    assert_allclose(weak.llr([[100.0, 100.0, 100.0]]), weak.intercept_, atol=1e-6)
+
+
+def test_a_minimum_that_was_not_reached_is_told(data, monkeypatch):
+    monkeypatch.setattr(kernel_logistic, "MOST_STEPS", 1)
+
+    with pytest.warns(
+        likely.NotConvergedWarning, match=r"KernelLogisticRegression stopped after 1 step .* Raise toler"
+    ):
+        model = KernelLogisticRegression(1e-6).fit(*data)
+
+    assert not model.converged_
+    assert model.gap_ > 0
+
+
+def test_a_pipeline_and_a_cross_validation_take_kernels_and_matrices(data):
+    X, y = data
+    chain = make_pipeline(Standardize(), KernelPCA(3), KernelLogisticRegression(0.1, "linear"))
+    K = (LinearKernel() + 1.0)(X)
+
+    assert chain.fit(X, y).score(X, y) > 0.7
+    by_rows = cross_val_score(KernelLogisticRegression(0.1, LinearKernel() + 1.0), X, y, cv=3)
+    assert_allclose(cross_val_score(KernelLogisticRegression(0.1, "precomputed"), K, y, cv=3), by_rows)
+    functions = [KernelLogisticRegression(lam, lambda A, B: A @ B.T) for lam in (0.1, 1.0)]
+    for scores, model in zip(kfold_scores(functions, X, y, 3), functions, strict=True):
+        assert_allclose(scores, kfold_scores(model.set_params(kernel="linear"), X, y, 3), atol=1e-3)
