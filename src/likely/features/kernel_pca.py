@@ -26,10 +26,11 @@ MOST_ROWS = 30_000
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
     """Project onto the directions of largest variance in the space whose dot products a kernel gives.
 
-    Curves along which the rows vary become straight lines there. All training rows are kept and compared with each
-    other, so it is for some thousands of rows; put :class:`likely.NystromFeatures` before :class:`likely.PCA` for more.
-    Components whose variance is rounding are left out. The signs make the largest score among the training rows
-    positive. Missing values are refused.
+    Curves along which the rows vary become straight lines there. Kernels depend on the scale of the columns, and those
+    of dot products on the origin: put :class:`likely.Standardize` before it. All training rows are kept and compared
+    with each other, so it is for some thousands of rows; put :class:`likely.NystromFeatures` before :class:`likely.PCA`
+    for more. Components whose variance is rounding are left out. The signs make the largest score among the training
+    rows positive. Missing values are refused.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         values, U = directions(K, self.n_components, abs(middle) * total)
         if not len(values):
             raise DegenerateDataError(
-                f"KernelPCA needs rows that vary, but in the space of {self.kernel_} they do not (n_samples="
-                f"{len(weight)}). Give it other rows, or another kernel."
+                f"KernelPCA needs rows that vary, but in the space of {self.kernel_} they do not, beyond rounding "
+                f"(n_samples={len(weight)}). Put Standardize before it if they are far from 0, or use another kernel."
             )
         scores = with_signs(U / root[:, None])
         self.eigenvalues_ = values

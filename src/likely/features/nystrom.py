@@ -26,8 +26,9 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
 
     Linear models of the outputs are kernel machines of as many terms as there are landmarks, learned from any number
     of rows, in memory or not. The approximation is exact for rows that are landmarks, and the better elsewhere the
-    nearer landmarks are. Outputs come in the order of their size; those that would be rounding are 0. Missing values
-    are refused.
+    nearer landmarks are. Kernels depend on the scale of the columns, and those of dot products on the origin: put
+    :class:`likely.Standardize` before it. Outputs come in the order of their size; those that would be rounding are 0.
+    Missing values are refused.
 
     Parameters
     ----------

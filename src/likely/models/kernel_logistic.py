@@ -47,7 +47,9 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
 
     Like :class:`likely.LogisticRegression` it returns the log-posteriors under the priors of its training, less the
     logarithms of those priors: log-likelihoods up to a constant of the row, so that it decides under any application.
-    Every training row, or every one of some landmarks, takes part in every score. Missing values are refused.
+    Every training row, or every one of some landmarks, takes part in every score. Kernels depend on the scale of the
+    columns, and those of dot products on the origin, far from which digits are lost: put :class:`likely.Standardize`
+    before it. Missing values are refused.
 
     Parameters
     ----------
