@@ -169,12 +169,12 @@ def _hand_shared(X, y, folds):
     return right / len(y)
 
 
-def mnist():
+def mnist(part="train"):
     path = DATA / "mnist.npz"
     if not path.exists():
         sys.exit(f"mnist.npz is not in {DATA}; set LIKELY_DATA to a folder that has it, or name other rows.")
     with np.load(path) as arrays:
-        return arrays["x_train"].astype(np.float64), arrays["y_train"].astype(int)
+        return arrays[f"x_{part}"].astype(np.float64), arrays[f"y_{part}"].astype(int)
 
 
 ROWS = [full_tall, full_wide, diagonal, tied, moments, principal, leave_one_out, cross_validation]

@@ -15,8 +15,9 @@ from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_va
 
 __all__ = ["DualSolution", "solve_dual"]
 
-WORKING_SET = 1024
-"""Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer."""
+WORKING_SET, LARGEST_SET = 1024, 3072
+"""Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But where more are free at once
+the set must hold them all, or it goes round for long."""
 
 PRECISION, CHANGES = 0.1, 20
 """A working set is left when its worst violation is that part of the worst of all, or after so many changes a row."""
@@ -89,13 +90,14 @@ def solve_dual(
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     chosen, K, rounds = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0
+    space = np.empty(min(LARGEST_SET, rows.capacity) ** 2)
     standing = Standing.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
         while not _is_done(standing, tolerance, f) and rounds < most_rounds:
             is_free = (alpha > 0) & (alpha < C)
-            last, chosen = chosen, fresh_and_old(standing, chosen, min(WORKING_SET, rows.capacity), is_free)
+            last, chosen = chosen, fresh_and_old(standing, chosen, _room(rows, int(is_free.sum())), is_free)
             slots = rows.slots(chosen)
-            K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen)
+            K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen, space)
             steps = _improve(K, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
             _add(rows, slots, steps, f)
             rounds += 1
@@ -116,6 +118,11 @@ def _is_near(primal: float, dual: float, tolerance: float) -> bool:
     return bool(np.isfinite(primal)) and primal - dual <= tolerance * abs(primal)
 
 
+def _room(rows: GramRows, n_free: int) -> int:
+    """Rows of a working set: half as many again as are free, within the limits."""
+    return min(max(WORKING_SET, min(3 * n_free // 2, LARGEST_SET)), rows.capacity)
+
+
 def _relative_gap(standing: Standing) -> float:
     return (standing.primal - standing.dual) / standing.primal if np.isfinite(standing.primal) else np.inf
 
@@ -126,12 +133,13 @@ def _is_done(standing: Standing, tolerance: float, f: Floats) -> bool:
     return standing.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
 
 
-def _square(rows: GramRows, slots: Integers, chosen: Integers) -> Floats:
-    """The kernel's matrix of the rows chosen."""
+def _square(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> Floats:
+    """The kernel's matrix of the rows chosen, in space that is used again: new megabytes would cost as much."""
     from likely.objectives import _kernels as compiled  # Numba takes a while to import
 
-    K = np.empty((len(chosen), len(chosen)))
-    for_each(lambda part: compiled.gather(rows.kept, slots, chosen, K, *part), _parts(len(chosen), 256))
+    m = len(chosen)
+    K = space[: m * m].reshape(m, m)
+    for_each(lambda part: compiled.gather(rows.kept, slots, chosen, K, *part), _parts(m, 256))
     return K
 
 

@@ -9,8 +9,9 @@ from likely._typing import Floats
 
 __all__ = ["climb_face"]
 
-MOST_STEPS = 30
-"""Steps, each of which solves for all free multipliers and ends at the first bound."""
+MOST_STEPS, WORK = 30, 4000
+"""Steps, each of which solves for all free multipliers and ends at the first bound; and fewer where these are many, so
+that they take about as long as the changes of pairs before them."""
 
 RIDGE = 1e-13
 """Added to the diagonal, in parts of its mean, where free rows depend on each other."""
@@ -23,9 +24,9 @@ def climb_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, has_bi
     of them do what one solution of K_FF δ = v_F − b does, with Σ δ = 0 where there is a bias. Steps are cut at the
     first bound, so each climbs.
     """
-    for _ in range(MOST_STEPS):
+    for steps in range(MOST_STEPS):
         free = np.flatnonzero((alpha > 0) & (alpha < C))
-        if len(free) < 2:
+        if len(free) < 2 or steps > WORK * len(z) ** 2 // len(free) ** 3:
             return
         step = _newton(K[np.ix_(free, free)], v[free], has_bias)
         if step is None:
