@@ -164,6 +164,17 @@ def test_sparse_rows_and_places_in_a_matrix_are_saved(method, data, tmp_path):
         assert_array_equal(used(likely.load(tmp_path / "model"), rows), used(fitted, rows))
 
 
+@everyone
+def test_rows_too_far_from_the_origin_of_a_kernel_are_told_and_standardizing_helps(method, data):
+    X, y = data
+    method = clone(method).set_params(kernel="linear")
+
+    with pytest.warns(likely.DegenerateDataWarning, match="that digits are lost. Put Standardize first"):
+        clone(method).fit(X + 2e5, y)
+    near, far = (make_pipeline(Standardize(), clone(method)).fit(X + origin, y) for origin in (0.0, 2e5))
+    assert_allclose(used(far, X + 2e5), used(near, X), atol=1e-4)
+
+
 # Kernel PCA
 
 

@@ -15,7 +15,16 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.features.base import with_signs
 from likely.features.expansion import finite
 from likely.kernels import kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, directions, fitted_kernel, gram_of, is_precomputed, landmarks_of
+from likely.kernels.landmarks import (
+    columns_of,
+    directions,
+    fitted_kernel,
+    gram_of,
+    hardly_vary,
+    is_precomputed,
+    landmarks_of,
+    warn_of_lost_digits,
+)
 
 __all__ = ["KernelPCA"]
 
@@ -107,7 +116,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         self.kernel_ = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)  # type: ignore[arg-type]
         self.landmarks_ = landmarks_of(self.kernel_, rows.X, rows.positions)  # type: ignore[arg-type]
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-        self._decompose(gram_of(self.kernel_, self.landmarks_, rows.X), weight)
+        K = gram_of(self.kernel_, self.landmarks_, rows.X)
+        doubtful = hardly_vary(K)
+        self._decompose(K, weight)
+        if doubtful:
+            warn_of_lost_digits(self.kernel_)
 
     def _decompose(self, K: Floats, weight: Floats) -> None:
         """The directions, from a matrix that is overwritten: there may be no room for another."""

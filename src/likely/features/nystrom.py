@@ -16,7 +16,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 from likely.features.base import with_signs
 from likely.features.expansion import Expansion, finite_sample
 from likely.kernels import check_semi_definite, kernel_of, matrix_of
-from likely.kernels.landmarks import columns_of, directions, gram_of
+from likely.kernels.landmarks import columns_of, directions, gram_of, hardly_vary, warn_of_lost_digits
 
 __all__ = ["NystromFeatures", "root_of"]
 
@@ -88,7 +88,10 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
         self.kernel_ = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
         check_semi_definite(self.kernel_, rows)
         self.landmarks_ = self._drawn(rows, weight) if self.landmarks is None else self._given(source.n_features)
-        U, roots = root_of(gram_of(self.kernel_, self.landmarks_, self.landmarks_))
+        K = gram_of(self.kernel_, self.landmarks_, self.landmarks_)
+        if hardly_vary(K):
+            warn_of_lost_digits(self.kernel_)
+        U, roots = root_of(K)
         if not len(roots):
             raise DegenerateDataError(
                 f"NystromFeatures needs landmarks that tell rows apart, but the kernel {self.kernel_} of all of them "

@@ -10,14 +10,27 @@ from scipy.sparse import issparse
 
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
+from likely.exceptions import warn_of_degenerate_data
 from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns, matrix_of
 from likely.kernels.given import check_semi_definite
 
-__all__ = ["columns_of", "directions", "fitted_kernel", "gram_of", "is_precomputed", "landmarks_of"]
+__all__ = [
+    "columns_of",
+    "directions",
+    "fitted_kernel",
+    "gram_of",
+    "hardly_vary",
+    "is_precomputed",
+    "landmarks_of",
+    "warn_of_lost_digits",
+]
 
 ROUNDING = 1e-12
 """Eigenvalues below so many parts of the largest are rounding, for few rows; for many it grows with their number."""
+
+LOST = 1e-10
+"""Share of the squared lengths of rows that their differences must have, or eigenvalues that matter may be rounding."""
 
 
 def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
@@ -57,6 +70,20 @@ def gram_of(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
     if not (np.isfinite(K.min()) and np.isfinite(K.max())):  # no array of flags: the matrix may be large
         raise Block(X).non_finite()
     return K
+
+
+def hardly_vary(K: Floats) -> bool:
+    """Whether rows differ so little, beside their distance from the origin of the space, that digits are lost."""
+    whole = float(K.trace())
+    return len(K) > 1 and whole - float(K.sum()) / len(K) < LOST * whole
+
+
+def warn_of_lost_digits(kernel: Kernel) -> None:
+    """Warn of rows that hardly vary."""
+    warn_of_degenerate_data(
+        f"Rows differ so little in the space of {kernel}, beside their distance from its origin, that digits are lost. "
+        "Put Standardize first, or use a kernel that tells them apart."
+    )
 
 
 def directions(A: Floats, most: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:

@@ -26,7 +26,15 @@ from likely.features import NystromFeatures
 from likely.features.expansion import finite as finite_rows
 from likely.features.nystrom import root_of
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, fitted_kernel, gram_of, is_precomputed, landmarks_of
+from likely.kernels.landmarks import (
+    columns_of,
+    fitted_kernel,
+    gram_of,
+    hardly_vary,
+    is_precomputed,
+    landmarks_of,
+    warn_of_lost_digits,
+)
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import finite
 from likely.models.logistic import LogisticRegression, evidence_of
@@ -271,7 +279,10 @@ def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     source.reduce(finite_rows)
     kernel = fitted_kernel(kernel_of(model.kernel, ""), source.X, source.weight, source.positions)
     landmarks = landmarks_of(kernel, source.X, source.positions)
-    U, roots = root_of(gram_of(kernel, landmarks, source.X))
+    K = gram_of(kernel, landmarks, source.X)
+    if hardly_vary(K):
+        warn_of_lost_digits(kernel)
+    U, roots = root_of(K)
     return _Space(kernel, landmarks, U / roots, _over(source, U * roots))
 
 
