@@ -38,9 +38,9 @@ def _against(name, X, z, C, gamma):
         "SVC": lambda: SVC(C=C, gamma=gamma).fit(X, z),
     }
     try:
-        from sklearnex.svm import SVC as IntelSVC
+        from sklearnex import svm
 
-        models["scikit-learn-intelex"] = lambda: IntelSVC(C=C, gamma=gamma).fit(X, z)
+        models["scikit-learn-intelex"] = lambda: svm.SVC(C=C, gamma=gamma).fit(X, z)
     except ImportError:
         pass
     found = {who: clock(work, 1 if who == "SVC" else 3) for who, work in models.items()}
@@ -100,7 +100,7 @@ def _linear_primal(X, z, model):
 
 
 def grid():
-    """The grid of C and gamma that compare tries, which is also calibrated and judged here; the peer counts mistakes."""
+    """The grid of C and gamma that compare tries, which ours also calibrates and judges; the peer counts mistakes."""
     X, y = make_classification(6000, 6, n_informative=5, n_redundant=0, flip_y=0.1, class_sep=0.7, random_state=0)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     ours, comparison = clock(lambda: compare(X, y, ["rbf-svm"], folds=folds), 1)

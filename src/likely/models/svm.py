@@ -10,11 +10,12 @@ from sklearn.base import clone
 
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_option, check_two
-from likely.blocks import ArraySource, Source, SourceLearner, block_rows
+from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows
 from likely.decisions import training_priors
 from likely.exceptions import DegenerateDataError, InvalidParameterError, SourceError, warn_of_no_convergence
 from likely.features.expansion import finite
-from likely.kernels import Kernel, LinearKernel, check_semi_definite, kernel_of, weighted_sums
+from likely.kernels import Kernel, LinearKernel, kernel_of, weighted_sums
+from likely.kernels.landmarks import columns_of, fitted_kernel, landmarks_of
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores
@@ -72,6 +73,7 @@ class SVM(ScoreClassifier, SourceLearner):
         Rows with a multiplier > 0 in any problem. From a source that is not in memory there is neither this nor the
         next three.
     support_vectors_ : array of shape (n_support, n_features)
+        Those rows; not with a precomputed kernel.
     dual_coef_ : array of shape (n_problems, n_support)
         Multipliers times the side, +1 or −1. Two classes are one problem.
     multipliers_ : array of shape (n_problems, n_support)
@@ -84,8 +86,8 @@ class SVM(ScoreClassifier, SourceLearner):
         Summed over the problems. The best value of both lies between them.
     gap_ : float
         Their difference.
-    n_iter_ : array of int of shape (n_problems,)
-        Working sets solved, or passes over the rows.
+    n_iter_ : int
+        Working sets solved, or passes over the rows, of the problem that took most.
     converged_ : bool
         Whether the gap of every problem is within the tolerance.
 
@@ -206,8 +208,7 @@ class SVM(ScoreClassifier, SourceLearner):
             raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
         source.reduce(finite)
         if isinstance(source, ArraySource):
-            kernel = kernel.fitted(source.X, source.weight)
-            check_semi_definite(kernel, source.X)
+            kernel = fitted_kernel(kernel, source.X, source.weight, source.positions)
         costs = [model._costs(counts.weights, source.classes) for model in models]
         sides = sides_of(self.multiclass, len(source.classes))
         machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tolerance), solver)
@@ -245,12 +246,12 @@ class SVM(ScoreClassifier, SourceLearner):
         assert source.classes is not None
         self.classes_, self.kernel_, self._sides = source.classes, kernel, sides
         self.primal_objective_, self.dual_objective_ = float(machine.primal.sum()), float(machine.dual.sum())
-        self.n_iter_, self.converged_ = machine.n_iter, machine.converged
+        self.n_iter_, self.converged_ = int(machine.n_iter.max()), machine.converged
         with np.errstate(divide="ignore"):
             self.margins_ = 1 / np.sqrt(machine.squares)
         self._centre, self._centred = machine.centre, machine.intercept
         self.intercept_ = machine.intercept
-        for name in ("coef_", "support_", "support_vectors_", "dual_coef_", "_columns"):
+        for name in ("coef_", "support_", "support_vectors_", "dual_coef_"):
             self.__dict__.pop(name, None)
         if machine.coef is not None:
             self.coef_ = machine.coef
@@ -258,7 +259,8 @@ class SVM(ScoreClassifier, SourceLearner):
                 self.intercept_ = machine.intercept - machine.coef @ machine.centre
         if machine.support is not None and isinstance(source, ArraySource):
             self.support_ = machine.support if source.positions is None else source.positions[machine.support]
-            self.support_vectors_ = source.X[machine.support]
+            if not kernel.is_precomputed:
+                self.support_vectors_ = landmarks_of(kernel, source.X[machine.support])
             if machine.dual_coef is not None:
                 self.dual_coef_ = machine.dual_coef
         if not machine.converged:
@@ -268,9 +270,10 @@ class SVM(ScoreClassifier, SourceLearner):
         if hasattr(self, "coef_"):
             scores = linear_scores(X, self.coef_, self._centred, self._centre)
         else:
-            if not hasattr(self, "_columns"):
-                self._columns = self.kernel_.columns(self.support_vectors_, self.support_)
-            scores = weighted_sums(self._columns, X, self.dual_coef_.T) + self.intercept_
+            finite(Block(X))
+            rows = self.support_ if self.kernel_.is_precomputed else self.support_vectors_
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = weighted_sums(columns_of(self.kernel_, rows), X, self.dual_coef_.T) + self.intercept_
             finite_scores(scores, X)
         return class_scores(scores, self._sides)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -93,7 +94,9 @@ def _in_dual(task: Task, source: ArraySource, solver: DualSolver) -> list[Machin
     linear = isinstance(task.kernel, LinearKernel)
     # A free bias makes linear machines indifferent to where the rows are, but not their digits.
     centre = dense(source.X).mean(axis=0) if linear and task.bias_scale is None and not issparse(source.X) else None
-    X = source.X if centre is None else source.X - centre
+    X: Any = source.X if centre is None else source.X - centre
+    if task.kernel.is_precomputed and source.positions is not None:
+        X = X[:, source.positions]
     machine = DualMachine(
         X, source.codes, source.weight, task.kernel, task.bias_scale, task.sides, source.classes, source.positions
     )

@@ -16,8 +16,8 @@ from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_va
 __all__ = ["DualSolution", "solve_dual"]
 
 WORKING_SET, LARGEST_SET = 1024, 3072
-"""Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But where more are free at once
-the set must hold them all, or it goes round for long."""
+"""Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
+where more are free at once the set must hold them all, or it goes round for long."""
 
 PRECISION, CHANGES = 0.1, 20
 """A working set is left when its worst violation is that part of the worst of all, or after so many changes a row."""

@@ -21,6 +21,7 @@ from likely.persistence.kinds import (
     kernels,
     mixtures,
     models,
+    svm,
 )
 from likely.persistence.kinds.kind import Kind
 from likely.persistence.values import Reader, Writer, said
@@ -34,6 +35,7 @@ KINDS = [
     *features.KINDS,
     *calibration.KINDS,
     *models.KINDS,
+    *svm.KINDS,
     *mixtures.KINDS,
     *generative.KINDS,
     *foreign.KINDS,
