@@ -9,10 +9,12 @@ import numpy as np
 
 from likely._typing import Floats
 from likely.blocks import Source
-from likely.objectives.svm.smoothed import Repair, Setting, Smoothed, smoothed
-from likely.objectives.svm.systems import System, system
+from likely.objectives.svm.points import Point, Problem
+from likely.objectives.svm.rows import Setting
+from likely.objectives.svm.smoothed import Repair, Smoothed, margin, product, smoothed
+from likely.objectives.svm.systems import System, by_hessian, by_products
 
-__all__ = ["MarginProblem", "Point", "follow"]
+__all__ = ["MarginProblem", "follow"]
 
 NEAR, AIM, LOST = 0.3, 0.3, 1.0
 """Newton steps in units of μ, as they move the rows at the margin: from which on the next μ may be gone to, how long
@@ -77,6 +79,23 @@ class MarginProblem:
         dual, repair = self.dual(sums)
         return Point(theta, mu, sums, pressed + sums.gradient, penalty, dual, repair)
 
+    def system(self, point: Point) -> System:
+        """The Newton step at a point: by the Hessian, or by products with it."""
+        if not np.isfinite(point.value):
+            return System(point, np.zeros_like)
+        stiff, free = self.stiff, np.append(np.ones(len(self.origin)), 0.0)
+        if self.setting.forms:
+            return System(point, by_hessian(point.sums.curvature + np.diag(free) + np.outer(stiff, stiff)))
+        place = point.theta, point.mu
+        rows = self.source.reduce(margin, *place, self.setting)
+
+        def times(direction: Floats) -> Floats:
+            if rows.parts is not None:
+                return self.pressed(direction) + rows.product(direction)
+            return np.asarray(self.pressed(direction) + self.source.reduce(product, *place, direction, self.setting))
+
+        return System(point, by_products(times, point.sums.curvature + free + np.square(stiff)))
+
     def dual(self, sums: Smoothed) -> tuple[float, Repair]:
         """The value of a point that keeps the constraints of the dual, and what makes α be such a one."""
         less, more = sums.alphas
@@ -104,57 +123,11 @@ class MarginProblem:
         return np.append(sums + self.origin * total, self.bias_scale * total)
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """What a pass finds at θ and μ: bounds of the least value from both sides, and the way on.
-
-    Parameters
-    ----------
-    theta : array of shape (d + 1,)
-    mu : float
-    sums : Smoothed
-    gradient : array of shape (d + 1,)
-        Of the smoothed objective.
-    penalty, dual : float
-    repair : Repair
-        Of the multipliers that ``dual`` is the value of.
-    """
-
-    theta: Floats
-    mu: float
-    sums: Smoothed
-    gradient: Floats
-    penalty: float
-    dual: float
-    repair: Repair
-
-    @property
-    def value(self) -> float:
-        """The smoothed objective."""
-        return self.penalty + self.sums.value
-
-    @property
-    def primal(self) -> float:
-        """The objective."""
-        return self.penalty + self.sums.hinge
-
-    @property
-    def relative_gap(self) -> float:
-        gap = self.primal - self.dual
-        return gap / self.primal if self.primal > 0 else (np.inf if gap > 0 else 0.0)
-
-    @property
-    def smooth_gap(self) -> float:
-        """What of it smoothing makes, Σ C max(0, t) − α t: all, where the smoothed objective is least."""
-        sums = self.sums
-        return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
-
-
 @dataclass(eq=False)
 class _Walk:
     """The state of a walk along the path."""
 
-    problem: MarginProblem
+    problem: Problem
     tolerance: float
     most_passes: int
     tell: Callable[[int, float], None] | None
@@ -188,7 +161,7 @@ class _Walk:
 
 
 def follow(
-    problem: MarginProblem,
+    problem: Problem,
     theta: Floats,
     mu: float,
     tolerance: float,
@@ -204,11 +177,11 @@ def follow(
     """
     walk = _Walk(problem, tolerance, most_passes, tell, bend=FIRST_BEND / mu)
     point = walk.look(theta, mu)
-    newton = system(problem, point)
+    newton = problem.system(point)
     while not walk.is_over:
         if point.smooth_gap > 1:  # more is smoothed than there is
             point = walk.look(point.theta, point.mu * float(np.clip(point.smooth_gap**-0.5, 1e-3, 0.3)))
-            newton = system(problem, point)
+            newton = problem.system(point)
             continue
         if newton.length < NEAR and point.smooth_gap > SMOOTH_SHARE * walk.goal:
             found = _advance(walk, point, newton)
@@ -220,7 +193,7 @@ def follow(
         lower = _descend(walk, point, newton)
         if lower is None:
             break
-        point, newton = lower, system(problem, lower)
+        point, newton = lower, problem.system(lower)
     assert walk.best is not None
     return walk.best, walk.passes
 
@@ -231,7 +204,7 @@ def _advance(walk: _Walk, point: Point, newton: System) -> tuple[Point, System] 
     for _ in range(2):
         mu = ratio * point.mu
         ahead = walk.look(point.theta + newton.step + (mu - point.mu) * newton.tangent, mu)
-        onward = system(walk.problem, ahead)
+        onward = walk.problem.system(ahead)
         # The error of the Newton step before and that of the tangent add up, and count the more the smaller μ is.
         bent = max(onward.length * ratio - newton.length**2, 1e-3 * onward.length * ratio)
         walk.bend = bent / (1 - ratio) ** 2 / point.mu if np.isfinite(bent) else walk.bend

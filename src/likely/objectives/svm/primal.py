@@ -14,11 +14,13 @@ from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
 from likely.objectives.problem import FAR, MOST_SAMPLE_VALUES, SAMPLE_ROWS, SAMPLE_VALUES
 from likely.objectives.sampling import Census, census, some_of_each_class
-from likely.objectives.svm.path import MarginProblem, Point, follow
-from likely.objectives.svm.smoothed import Repair, Setting, multipliers
+from likely.objectives.svm.path import MarginProblem, follow
+from likely.objectives.svm.points import Point
+from likely.objectives.svm.rows import Setting
+from likely.objectives.svm.smoothed import Repair, multipliers
 from likely.statistics import DiagonalMoments
 
-__all__ = ["LinearSolution", "multipliers", "solve_primal"]
+__all__ = ["LinearSolution", "columns_of", "multipliers", "sample_of", "solve_primal"]
 
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from nowhere and from a start: the margin is 1."""
@@ -128,7 +130,7 @@ def solve_primal(
     counts = source.reduce(census, len(signs))
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
-        sample = None if start is not None else _sample(source, counts, signs)
+        sample = None if start is not None else sample_of(source, counts, signs)
         problem = _problem(source, sample, signs, costs, bias_scale)
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
             return _one_sided(problem, np.sign(sides[1] - sides[0]))
@@ -138,7 +140,7 @@ def solve_primal(
     return _solution(problem, point, passes, tolerance, basis)
 
 
-def _sample(source: Source, counts: Census, signs: Floats) -> ArraySource | None:
+def sample_of(source: Source, counts: Census, signs: Floats) -> ArraySource | None:
     """Some rows of each class that takes part, if there are many times as many in all."""
     rows = np.where(signs == 0, 0, counts.rows)
     most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // source.n_features))
@@ -154,14 +156,15 @@ def _problem(
     source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, bias_scale: float | None
 ) -> MarginProblem:
     """The problem about the middle of the rows, or of the sample of them."""
-    columns = (source if sample is None or source.is_sparse else sample).reduce(_columns, signs)
+    columns = (source if sample is None or source.is_sparse else sample).reduce(columns_of, signs)
     deviation = np.sqrt(columns.variances())
     far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * deviation).any())
     forms = source.n_features < FEW_PARAMETERS
     return MarginProblem(source, Setting(signs, costs, columns.mean, far, forms), bias_scale, columns.mean)
 
 
-def _columns(block: Block, signs: Floats) -> DiagonalMoments:
+def columns_of(block: Block, signs: Floats) -> DiagonalMoments:
+    """Means and variances of the columns of the rows of a block that take part."""
     codes: Any = block.codes
     part = block if signs.take(codes).all() else block.take(np.flatnonzero(signs.take(codes)))
     with np.errstate(all="ignore"):

@@ -9,45 +9,23 @@ see rows before these come to the margin; with log(1 + exp u), whose tails fall 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from likely._numerics import dense, scratch
-from likely._typing import Floats, Integers, Rows
+from likely._numerics import dense
+from likely._typing import Floats
 from likely.blocks import Block, for_each
+from likely.objectives.svm.rows import SeenRows, Setting, refuse_non_finite, weighty
 
-__all__ = ["Margin", "Repair", "Setting", "Smoothed", "margin", "multipliers", "product", "smoothed"]
-
-SLIGHT, MANY = 1e-4, 2000
-"""Of so many rows, most are far from the margin: those whose curvature is so small beside the mean are left out of
-Hessians."""
+__all__ = ["Margin", "Repair", "Smoothed", "margin", "multipliers", "product", "smoothed"]
 
 MOST_VALUES = 2**25
 """Numbers of the rows at the margin that are kept for products."""
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What the sums depend on besides rows, parameters and μ.
-
-    Parameters
-    ----------
-    signs, costs : arrays of shape (n_classes,)
-    centre : array of shape (d,)
-    is_far : bool
-        Whether the centre is taken off dense rows before any product, lest digits cancel, or else off the results.
-    forms : bool
-        Whether Hessians are formed, or else only their diagonals.
-    """
-
-    signs: Floats
-    costs: Floats
-    centre: Floats
-    is_far: bool = False
-    forms: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,14 +95,14 @@ class Smoothed:
 def smoothed(block: Block, theta: Floats, mu: float, setting: Setting) -> Smoothed:
     """The sums of a block."""
     with np.errstate(all="ignore"):
-        rows = _Rows.of(block, setting)
+        rows = SeenRows.of(block, setting)
         t = 1 - rows.z * rows.scores(theta)
         u = t / mu
         sigma, slope, height = _smoothing(u)
         alpha, s, over = rows.C * sigma, rows.C * slope, np.maximum(t, 0.0)
         value = float(rows.C @ (over + mu * height))
         if not np.isfinite(value):
-            _refuse_non_finite(block)
+            refuse_non_finite(block)
         first = rows.sums(np.stack([alpha * (rows.z < 0), alpha * (rows.z > 0), rows.z * s * (u / mu), s]))
         second = rows.squares(s / mu) if setting.forms else rows.squares_of_columns(s / mu)
     pulls, alphas = first[:2, :-1], first[:2, -1]
@@ -135,8 +113,8 @@ def smoothed(block: Block, theta: Floats, mu: float, setting: Setting) -> Smooth
 def product(block: Block, theta: Floats, mu: float, direction: Floats, setting: Setting) -> Floats:
     """The Hessian of the smoothed losses times a direction."""
     with np.errstate(all="ignore"):
-        rows = _Rows.of(block, setting)
-        return rows.times(rows.curvatures(theta, mu), direction)
+        rows = SeenRows.of(block, setting)
+        return rows.times(_curvatures(rows, theta, mu), direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +123,13 @@ class Margin:
 
     Parameters
     ----------
-    parts : list of (rows, curvatures), or None
-        None if they take too much.
+    parts : list of functions of a direction, or None
+        What the copies of each block make of it; None if they take too much.
     values : int
         Numbers that they hold.
     """
 
-    parts: list[tuple[_Rows, Floats]] | None
+    parts: list[Callable[[Floats], Floats]] | None
     values: int
 
     def __add__(self, other: Margin) -> Margin:
@@ -163,18 +141,19 @@ class Margin:
     def product(self, direction: Floats) -> Floats:
         """The Hessian times a direction."""
         assert self.parts is not None
-        products = for_each(lambda part: part[0].times(part[1], direction), self.parts)
+        products = for_each(lambda part: part(direction), self.parts)
         return np.asarray(sum(products[1:], products[0]))
 
 
 def margin(block: Block, theta: Floats, mu: float, setting: Setting) -> Margin:
     """The rows of a block that make the Hessian."""
     with np.errstate(all="ignore"):
-        rows = _Rows.of(block, setting)
-        D = rows.curvatures(theta, mu)
-        kept = _weighty(D)
+        rows = SeenRows.of(block, setting)
+        D = _curvatures(rows, theta, mu)
+        kept = weighty(D)
     X = rows.X[kept]
-    return Margin([(_Rows(X, rows.z[kept], rows.C[kept], rows.centre), D[kept])], X.nnz if issparse(X) else X.size)
+    few = SeenRows(X, rows.z[kept], rows.C[kept], rows.centre)
+    return Margin([partial(few.times, D[kept])], X.nnz if issparse(X) else X.size)
 
 
 def multipliers(
@@ -222,73 +201,6 @@ def multipliers(
     return np.where(z == 0, 0.0, alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The rows of a block that take part, with their signs and costs; a far centre is off them, another is not."""
-
-    X: Rows
-    z: Floats
-    C: Floats
-    centre: Floats | None
-
-    @classmethod
-    def of(cls, block: Block, setting: Setting) -> _Rows:
-        codes: Any = block.codes
-        X, z, C = block.X, setting.signs.take(codes), setting.costs.take(codes)
-        if block.weight is not None:
-            C = C * block.weight
-        if not z.all():
-            part = np.flatnonzero(z)
-            X, z, C = X[part], z[part], C[part]
-        if issparse(X):
-            return cls(X, z, C, setting.centre)
-        X = dense(X)
-        if setting.is_far:
-            return cls(np.subtract(X, setting.centre, out=scratch(X.shape, slot=2)), z, C, None)
-        return cls(X, z, C, setting.centre)
-
-    def scores(self, theta: Floats) -> Floats:
-        offset = theta[-1] if self.centre is None else theta[-1] - theta[:-1] @ self.centre
-        return np.asarray(self.X @ theta[:-1] + offset)
-
-    def curvatures(self, theta: Floats, mu: float) -> Floats:
-        """Second derivatives of the smoothed losses by the scores."""
-        _, slope, _ = _smoothing((1 - self.z * self.scores(theta)) / mu)
-        return np.asarray(self.C * slope / mu)
-
-    def times(self, D: Floats, direction: Floats) -> Floats:
-        """Σ D (x − centre, 1) (x − centre, 1)' direction."""
-        return np.asarray(self.sums((D * self.scores(direction))[None])[0])
-
-    def sums(self, factors: Floats) -> Floats:
-        """Σ factor · (x − centre, 1) for each line of factors."""
-        totals = factors.sum(axis=1)
-        first = np.asarray((self.X.T @ factors.T).T if issparse(self.X) else factors @ self.X)
-        if self.centre is not None:
-            first = first - np.outer(totals, self.centre)
-        return np.column_stack([first, totals])
-
-    def squares(self, D: Floats) -> Floats:
-        """Σ D (x − centre, 1) (x − centre, 1)'."""
-        X, d = self.X, self.X.shape[1]
-        if len(D) > MANY:
-            kept = _weighty(D)
-            X, D = X[kept], D[kept]
-        rows = scratch((len(D), d + 1), slot=3)
-        np.subtract(dense(X), 0.0 if self.centre is None else self.centre, out=rows[:, :d])
-        rows[:, d] = 1.0
-        rows *= np.sqrt(D)[:, None]
-        return np.asarray(rows.T @ rows)
-
-    def squares_of_columns(self, D: Floats) -> Floats:
-        """The diagonal of that."""
-        squares = self.X.astype(np.float64).power(2) if issparse(self.X) else np.square(self.X)
-        second, total = np.asarray(D @ squares), D.sum()
-        if self.centre is not None:
-            second = second + self.centre * (self.centre * total - 2 * np.asarray(D @ self.X))
-        return np.append(np.maximum(second, 0.0), total)
-
-
 def _smoothing(u: Floats) -> tuple[Floats, Floats, Floats]:
     """Slope σ, curvature σ' and height above max(0, u) of the smoothed hinge (u + √(u² + 4)) / 2; nothing cancels."""
     size = np.abs(u)
@@ -298,14 +210,7 @@ def _smoothing(u: Floats) -> tuple[Floats, Floats, Floats]:
     return np.where(u > 0, 1 - small, small), 2 / (root * root * root), height
 
 
-def _weighty(D: Floats) -> Integers:
-    """Which rows matter to a Hessian: of few all."""
-    least = SLIGHT * D.mean() if len(D) > MANY else -1.0
-    return np.flatnonzero(least < D)
-
-
-def _refuse_non_finite(block: Block) -> None:
-    """Refuse rows that are NaN or infinite; parameters may make sums infinite too."""
-    X = block.X.data if issparse(block.X) else block.X
-    if not np.isfinite(X).all():
-        raise block.non_finite()
+def _curvatures(rows: SeenRows, theta: Floats, mu: float) -> Floats:
+    """Second derivatives of the smoothed losses by the scores."""
+    _, slope, _ = _smoothing((1 - rows.z * rows.scores(theta)) / mu)
+    return np.asarray(rows.C * slope / mu)

@@ -11,12 +11,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
 from likely._typing import Floats
-from likely.objectives.svm.smoothed import margin, product
 
 if TYPE_CHECKING:
-    from likely.objectives.svm.path import MarginProblem, Point
+    from likely.objectives.svm.points import Point
 
-__all__ = ["System", "system"]
+__all__ = ["System", "by_hessian", "by_products"]
 
 MOST_PRODUCTS = 300
 """Products with the Hessian that one step may take."""
@@ -31,7 +30,7 @@ class System:
     Parameters
     ----------
     point : Point
-    solve : function of an array of shape (d + 1,)
+    solve : function of an array of shape (n_parameters,)
         Divides it by the Hessian.
     """
 
@@ -58,19 +57,11 @@ class System:
         return float(np.sqrt(square / scale)) if scale > 1e-290 else (0.0 if square < 1e-290 else np.inf)
 
 
-def system(problem: MarginProblem, point: Point) -> System:
-    """The system at a point: its Hessian factored, or products with it by passes over the rows."""
-    if not np.isfinite(point.value):
-        return System(point, np.zeros_like)
-    of = _by_hessian if problem.setting.forms else _by_products
-    return System(point, of(problem, point))
+def by_hessian(hessian: Floats) -> Callable[[Floats], Floats]:
+    """Division by a Hessian, which is overwritten.
 
-
-def _by_hessian(problem: MarginProblem, point: Point) -> Callable[[Floats], Floats]:
-    """By Cholesky, scaled to a unit diagonal so that columns of any unit are treated alike."""
-    stiff = problem.stiff
-    hessian = point.sums.curvature + np.outer(stiff, stiff)
-    hessian[np.diag_indices(len(hessian) - 1)] += 1.0
+    By Cholesky, scaled to a unit diagonal so that columns of any unit are treated alike.
+    """
     scale = _inverse_root(hessian.diagonal())
     hessian *= scale[:, None] * scale
     hessian[np.diag_indices_from(hessian)] = 1.0  # also that of a bias that nothing depends on
@@ -81,39 +72,27 @@ def _by_hessian(problem: MarginProblem, point: Point) -> Callable[[Floats], Floa
     return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
 
 
+def by_products(times: Callable[[Floats], Floats], diagonal: Floats) -> Callable[[Floats], Floats]:
+    """Division by a Hessian that is known by its products with directions, and by its diagonal.
+
+    By conjugate gradients, in units in which the Hessian has a unit diagonal.
+    """
+    size, scale = len(diagonal), _inverse_root(diagonal)
+
+    def solve(right: Floats) -> Floats:
+        hessian = LinearOperator((size, size), matvec=lambda u: scale * times(scale * u), dtype=np.float64)
+        solved, _ = cg(hessian, scale * right, rtol=PRECISION, maxiter=MOST_PRODUCTS)
+        return np.asarray(scale * solved)
+
+    return solve
+
+
 def _by_eigenvectors(hessian: Floats, scale: Floats) -> Callable[[Floats], Floats]:
     """Within the directions whose curvature rounding leaves any digit."""
     values, vectors = eigh(hessian)
     curved = values > 8 * len(values) * np.finfo(np.float64).eps * values[-1]
     values, vectors = values[curved], vectors[:, curved]
     return lambda right: scale * (vectors @ ((vectors.T @ (scale * right)) / values))
-
-
-def _by_products(problem: MarginProblem, point: Point) -> Callable[[Floats], Floats]:
-    """By conjugate gradients, in units in which the Hessian has a unit diagonal.
-
-    Rows far from the margin matter little to it; the others are kept for the products, unless they are too many.
-    """
-    size = len(point.theta)
-    scale = _inverse_root(point.sums.curvature + np.append(np.ones(size - 1), 0.0) + np.square(problem.stiff))
-
-    place = point.theta, point.mu
-    rows = problem.source.reduce(margin, *place, problem.setting)
-
-    def times(direction: Floats) -> Floats:
-        direction = scale * direction
-        if rows.parts is None:
-            sums = problem.source.reduce(product, *place, direction, problem.setting)
-        else:
-            sums = rows.product(direction)
-        return np.asarray(scale * (problem.pressed(direction) + sums))
-
-    def solve(right: Floats) -> Floats:
-        hessian = LinearOperator((size, size), matvec=times, dtype=np.float64)
-        solved, _ = cg(hessian, scale * right, rtol=PRECISION, maxiter=MOST_PRODUCTS)
-        return np.asarray(scale * solved)
-
-    return solve
 
 
 def _inverse_root(diagonal: Floats) -> Floats:

@@ -1,0 +1,99 @@
+"""What is known at a point of the way to a widest margin, whichever margin problem it is of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from likely._typing import Floats
+
+if TYPE_CHECKING:
+    from likely.objectives.svm.systems import System
+
+__all__ = ["Point", "Problem", "Sums"]
+
+
+class Sums(Protocol):
+    """Sums over rows that every margin problem has; parameters are flat here.
+
+    ``value`` and ``hinge`` are the losses, smoothed and as they are; ``alphas`` sum to the linear part of the dual;
+    ``gradient`` is that of ``value``, ``drift`` its derivative by μ, and ``curvature`` the Hessian or its diagonal.
+    ``reach`` is how far a step may move rows before their curvatures are others, squared and weighted by these.
+    """
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def hinge(self) -> float: ...
+
+    @property
+    def alphas(self) -> Floats: ...
+
+    @property
+    def gradient(self) -> Floats: ...
+
+    @property
+    def drift(self) -> Floats: ...
+
+    @property
+    def reach(self) -> float: ...
+
+    @property
+    def curvature(self) -> Floats: ...
+
+
+class Problem(Protocol):
+    """What the way to a minimum is found by."""
+
+    def at(self, theta: Floats, mu: float) -> Point: ...
+
+    def system(self, point: Point) -> System: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What is found at θ and μ: bounds of the least value from both sides, and the way on.
+
+    Parameters
+    ----------
+    theta : array of shape (n_parameters,)
+    mu : float
+    sums : Sums
+    gradient : array of shape (n_parameters,)
+        Of the smoothed objective.
+    penalty, dual : float
+    repair : object
+        Of the multipliers that ``dual`` is the value of.
+    """
+
+    theta: Floats
+    mu: float
+    sums: Sums
+    gradient: Floats
+    penalty: float
+    dual: float
+    repair: Any
+
+    @property
+    def value(self) -> float:
+        """The smoothed objective."""
+        return self.penalty + self.sums.value
+
+    @property
+    def primal(self) -> float:
+        """The objective."""
+        return self.penalty + self.sums.hinge
+
+    @property
+    def relative_gap(self) -> float:
+        gap = self.primal - self.dual
+        return gap / self.primal if self.primal > 0 else (np.inf if gap > 0 else 0.0)
+
+    @property
+    def smooth_gap(self) -> float:
+        """What of it smoothing makes, Σ C max(0, t) − α t: all, where the smoothed objective is least."""
+        sums = self.sums
+        return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
