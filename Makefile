@@ -26,6 +26,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/logistic.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/mixtures.py
+	$(BIN)/python benchmarks/svm.py
 	$(BIN)/python benchmarks/report.py
 
 .venv/installed: pyproject.toml constraints.txt
