@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.preprocessing import QuantileTransformer
 
 from likely.exceptions import InvalidParameterError
-from likely.features import LDA, PCA, Fill, QuadraticFeatures, RadialFeatures, Standardize
+from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
 from likely.kernels import PolynomialKernel, RBFKernel
 from likely.models import (
     SVM,
@@ -36,8 +36,8 @@ MOST_QUADRATIC, MOST_FULL = 60, 2000
 MIXED, LEAST_ROWS, MOST_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
 """Components of a mixture, rows of the smallest class for each of them, and products that a pass may take."""
 
-MOST_KERNEL_ROWS = 20_000
-"""Rows that kernels are still tried on: their work grows with the square."""
+MOST_KERNEL_ROWS, LANDMARKS = 20_000, 300
+"""Rows that kernels are still tried on, since their work grows with the square; and landmarks in their place."""
 
 
 @dataclass(frozen=True)
@@ -235,13 +235,18 @@ def _polynomial_svms(shape: Shape) -> list[Candidate]:
 
 
 def _rbf_svms(shape: Shape) -> list[Candidate]:
-    """Bumps of a width that standardised rows are apart, and half and twice as wide."""
+    """Bumps about as wide as standardised rows are apart, and half and twice that; of many rows by way of landmarks."""
     said, steps = _standardised()
+    if shape.n_rows > MOST_KERNEL_ROWS:
+        landmarks = NystromFeatures(LANDMARKS, RBFKernel(1 / shape.n_features), random_state=0)
+        return [
+            _candidate("RBF SVM", [*steps, landmarks, _svm(C)], shape, features=said, landmarks=LANDMARKS, C=C)
+            for C in (0.1, 1.0, 10.0)
+        ]
     return [
         _candidate("RBF SVM", [*steps, _svm(C, RBFKernel(gamma))], shape, features=said, γ=gamma, C=C)
         for gamma in (float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0))
         for C in (0.1, 1.0, 10.0, 100.0)
-        if shape.n_rows <= MOST_KERNEL_ROWS
     ]
 
 
