@@ -145,16 +145,18 @@ def _in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
 
 
 def _planes(task: Task, solutions: list[LinearSolution], costs: Floats) -> Machine:
-    coef = np.array([solution.coef for solution in solutions])
+    coef, centre = np.array([solution.coef for solution in solutions]), solutions[0].centre
+    # Each problem has a centre of its own, that of the rows that take part in it.
+    moved = [float(solution.coef @ (centre - solution.centre)) for solution in solutions]
     machine = Machine(
-        np.array([solution.centred_intercept for solution in solutions]),
+        np.array([solution.centred_intercept for solution in solutions]) + moved,
         np.square(coef).sum(axis=1),
         np.array([solution.primal for solution in solutions]),
         np.array([solution.dual for solution in solutions]),
         np.array([solution.n_iter for solution in solutions]),
         all(solution.converged for solution in solutions),
         coef=coef,
-        centre=solutions[0].centre,
+        centre=centre,
     )
     source = task.source
     if not isinstance(source, ArraySource):

@@ -56,4 +56,5 @@ def _newton(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
     if has_bias:
         ones = cho_solve(factor, np.ones(len(v)))
         step -= step.sum() / ones.sum() * ones
+        step -= step.mean()  # where free rows depend on each other both are huge, and what cancels leaves no zero
     return np.asarray(step) if np.isfinite(step).all() and float(step @ v) > 0 else None
