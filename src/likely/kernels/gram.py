@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely._typing import Floats, Integers, Rows
+from likely.blocks import Block
 from likely.kernels.base import Kernel
 from likely.kernels.columns import by_pieces
 
@@ -60,4 +61,8 @@ class GramRows:
             self.kept[slots[part], columns] = piece
 
         by_pieces(self._columns, self.X[missing], keep)
+        if not np.isfinite(
+            self.kept[slots, missing]
+        ).all():  # no kernel of two rows is larger than those with themselves
+            raise Block(self.X).non_finite()
         self.n_reckoned += len(missing)

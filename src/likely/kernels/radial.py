@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
+from likely.blocks import Block
 from likely.exceptions import InvalidParameterError
 from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns
@@ -57,7 +58,10 @@ class RBFKernel(Kernel):
         if self.gamma is not None:
             return self
         variance = float(DiagonalMoments.of(X, weight).variances().sum())
-        return RBFKernel(1 / variance if variance > 0 else 1.0)  # equal rows have the kernel 1 with any γ
+        if not np.isfinite(variance):
+            raise Block(X).non_finite()
+        is_some = variance >= np.finfo(np.float64).tiny
+        return RBFKernel(1 / variance if is_some else 1.0)  # equal rows have the kernel 1 with any γ
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
         gamma = self.gamma
