@@ -57,7 +57,8 @@ class RBFKernel(Kernel):
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         if self.gamma is not None:
             return self
-        variance = float(DiagonalMoments.of(X, weight).variances().sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # told below, with the column
+            variance = float(DiagonalMoments.of(X, weight).variances().sum())
         if not np.isfinite(variance):
             raise Block(X).non_finite()
         is_some = variance >= np.finfo(np.float64).tiny
