@@ -1,0 +1,621 @@
+"""Numbers, edges and messages of support vector machines."""
+
+import pickle
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.neighbors import NearestNeighbors
+
+from likely import (
+    SVM,
+    AffineCalibrator,
+    ArraySource,
+    CalibratedClassifier,
+    DegenerateDataError,
+    DualSolver,
+    InvalidDataError,
+    InvalidParameterError,
+    MissingValuesError,
+    NotConvergedWarning,
+    NotSeparableError,
+    PolynomialKernel,
+    PrimalSolver,
+    RBFKernel,
+    Source,
+    SourceError,
+)
+from likely.kernels import GramRows
+from likely.objectives.svm import options
+
+EXCLUSIVE_OR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array(["same", "same", "other", "other"])
+
+
+class Elsewhere(Source):
+    """Rows of which only blocks are to be had."""
+
+    n_features, n_blocks, classes = 2, 2, np.array(["a", "b"])
+
+    def block(self, index):
+        return ArraySource(np.eye(2) + index, np.array([0, 1]), None, self.classes).block(0)
+
+
+def two_classes(n=100, apart=1.0, seed=0, d=2):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, d))
+    X[:, 0] += apart * y
+    return X, np.array(["a", "b"])[y]
+
+
+def assert_proof(error, y, features, label, atol=1e-6):
+    """The certificate's two mixtures are the same point of the features."""
+    proof = error.certificate
+    side = y[proof.rows] == label
+    assert (proof.weights >= 0).all()
+    assert_allclose([proof.weights[side].sum(), proof.weights[~side].sum()], 1)
+    size = np.linalg.norm(features, axis=1).max()
+    first, second = (proof.weights[some] @ features[proof.rows[some]] for some in (side, ~side))
+    assert_allclose(first, second, atol=atol * size)
+    assert proof.distance <= atol
+    assert (np.diff(proof.rows) > 0).all()
+
+
+# Hard margins
+
+
+def test_the_hard_margin_between_two_walls_is_half_their_distance(rng):
+    X = np.column_stack([np.repeat([-1.5, 2.5], 30), rng.normal(size=60)])
+    X[::4, 0] += np.repeat([-3.0, 3.0], [8, 7])  # some are further away
+    y = np.repeat(["left", "right"], 30)
+
+    for bias_scale in (None, 100.0):
+        model = SVM(np.inf, bias_scale=bias_scale, tolerance=1e-8).fit(X, y)
+        assert_allclose(model.margins_, 2.0, atol=1e-3)
+        assert_allclose(model.coef_, [[0.5, 0.0]], atol=1e-3)
+        assert_allclose(model.intercept_, -0.25, atol=1e-3)
+        assert (model.decision_function(X) * np.repeat([-1, 1], 30)).min() >= 1 - 1e-4
+        assert_allclose([model.primal_objective_, model.dual_objective_], 1 / 8, atol=1e-3)
+
+
+def test_the_hard_margin_of_two_rows_of_a_radial_kernel_is_half_their_distance_in_its_space():
+    model = SVM(np.inf, RBFKernel(0.5), tolerance=1e-10).fit([[0.0], [1.0]], [0, 1])
+
+    k = np.exp(-0.5)
+    assert_allclose(model.margins_, np.sqrt(2 - 2 * k) / 2)
+    assert_allclose(model.dual_coef_, [[-1 / (1 - k), 1 / (1 - k)]])
+    assert_allclose(model.intercept_, 0, atol=1e-12)
+    assert_allclose(model.primal_objective_, 1 / (1 - k))
+
+
+def test_a_large_cost_is_a_hard_margin_of_classes_that_are_apart():
+    X, y = two_classes(apart=8.0)
+
+    hard, soft = SVM(np.inf, tolerance=1e-9).fit(X, y), SVM(1e4, tolerance=1e-9).fit(X, y)
+
+    assert_allclose(hard.coef_, soft.coef_, atol=1e-3)
+    assert_allclose(hard.primal_objective_, soft.primal_objective_, rtol=1e-8)
+
+
+def test_weights_and_priors_do_not_move_a_hard_margin():
+    X, y = two_classes(apart=8.0)
+    plain = SVM(np.inf, tolerance=1e-9).fit(X, y)
+
+    weighted = SVM(np.inf, tolerance=1e-9).fit(X, y, sample_weight=np.arange(100) % 3 + 0.5)
+    balanced = SVM(np.inf, prior=0.9, tolerance=1e-9).fit(X, y)
+
+    for model in (weighted, balanced):
+        assert_allclose(model.primal_objective_, plain.primal_objective_, rtol=1e-8)
+
+
+def test_a_path_may_end_in_a_hard_margin():
+    X, y = two_classes(apart=8.0)
+
+    hard, soft = SVM(tolerance=1e-9).path(X, y, [np.inf, 0.01])
+
+    assert_allclose(hard.primal_objective_, SVM(np.inf, tolerance=1e-9).fit(X, y).primal_objective_, rtol=1e-8)
+    assert soft.margins_[0] > hard.margins_[0]
+
+
+def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
+    X, y = EXCLUSIVE_OR
+
+    with pytest.raises(
+        NotSeparableError, match="no surface of this kernel does so for 'same' against 'other'"
+    ) as raised:
+        SVM(np.inf).fit(X, y)
+    squares = SVM(np.inf, "polynomial", tolerance=1e-10).fit(X, y)
+
+    assert_proof(raised.value, y, X, "same")
+    assert_allclose(raised.value.certificate.weights, 0.5)
+    assert_array_equal(squares.predict(X), y)
+    assert (np.abs(squares.decision_function(X)) >= 1 - 1e-4).all()
+
+
+@pytest.mark.parametrize("n", [40, 300, 3000])
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(bias_scale, n):
+    X, y = two_classes(n, apart=2.0)
+
+    with pytest.raises(NotSeparableError, match="are the same point") as raised:
+        SVM(np.inf, bias_scale=bias_scale).fit(X, y)
+
+    assert_proof(raised.value, y, X, "b")
+    assert "Set a finite C" in str(raised.value)
+
+
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+def test_the_proof_for_squares_is_in_the_space_of_all_products(bias_scale):
+    X, y = two_classes(200, apart=0.5)
+    features = np.column_stack([(X[:, :, None] * X[:, None]).reshape(200, 4), np.sqrt(2) * X, np.ones(200)])
+
+    with pytest.raises(NotSeparableError) as raised:
+        SVM(np.inf, PolynomialKernel(2), bias_scale=bias_scale).fit(X, y)
+
+    assert_proof(raised.value, y, features, "b")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", RBFKernel(10.0), PolynomialKernel(9)], ids=str)
+def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
+    X[5] = X[1]
+
+    with pytest.raises(NotSeparableError, match=r"a mixture of row 5 and one of row 1 ") as raised:
+        SVM(np.inf, kernel).fit(X, y)
+
+    assert_array_equal(raised.value.certificate.rows, [1, 5])
+    assert_allclose(raised.value.certificate.weights, 1)
+
+
+def test_rows_of_a_proof_are_counted_with_those_of_weight_0():
+    X, y = EXCLUSIVE_OR
+    X, y = np.insert(X, 1, 7.0, axis=0), np.insert(y, 1, "same")
+
+    with pytest.raises(NotSeparableError) as raised:
+        SVM(np.inf).fit(X, y, sample_weight=[1, 0, 1, 1, 1])
+
+    assert_array_equal(raised.value.certificate.rows, [0, 2, 3, 4])
+
+
+def test_classes_in_a_row_are_apart_by_pairs_but_not_each_from_the_rest():
+    X = np.array([[0.0], [0.5], [2.0], [2.5], [4.0], [4.5]])
+    y = np.repeat(["a", "b", "c"], 2)
+
+    with pytest.raises(NotSeparableError, match="for 'b' against the rest") as raised:
+        SVM(np.inf).fit(X, y)
+    pairs = SVM(np.inf, multiclass="ovo", tolerance=1e-9).fit(X, y)
+
+    assert_proof(raised.value, y, X, "b")
+    assert_allclose(pairs.margins_, [0.75, 1.75, 0.75], rtol=1e-6)
+    assert_array_equal(pairs.predict(X), y)
+
+
+def test_the_error_goes_between_processes_with_its_proof():
+    with pytest.raises(NotSeparableError) as raised:
+        SVM(np.inf).fit(*EXCLUSIVE_OR)
+
+    again = pickle.loads(pickle.dumps(raised.value))
+
+    assert str(again) == str(raised.value)
+    assert_array_equal(again.certificate.rows, raised.value.certificate.rows)
+    assert isinstance(again, DegenerateDataError)
+
+
+def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
+
+    with pytest.raises(DegenerateDataError, match="within 1 working sets neither a surface that keeps 1 against 0"):
+        SVM(np.inf, RBFKernel(0.1), solver=DualSolver(max_iter=1)).fit(X, y)
+
+
+def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
+    X, y = two_classes()
+
+    for solver in ("primal", PrimalSolver()):
+        with pytest.raises(InvalidParameterError, match="primal is solved for linear kernels and a finite C"):
+            SVM(np.inf, solver=solver).fit(X, y)
+    soft = SVM(np.inf, regularization=0.01, solver="primal").fit(X, y)
+    assert soft.converged_
+
+
+# Messages
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, "1", None, True, [1.0]], ids=repr)
+def test_costs_that_are_none_are_refused(value):
+    with pytest.raises(InvalidParameterError, match=r"C of SVM must be a number > 0, or inf for a hard margin, but is"):
+        SVM(value).fit(*two_classes())
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", True, [1.0]], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "otherwise"), [("bias_scale", "None for a free bias"), ("regularization", "None to use C")]
+)
+def test_scales_and_penalties_that_are_none_are_refused(name, otherwise, value):
+    with pytest.raises(InvalidParameterError, match=f"{name} of SVM must be a number > 0, or {otherwise}, but is"):
+        SVM(**{name: value}).fit(*two_classes())
+
+
+@pytest.mark.parametrize("value", [0, 1, -1e-3, np.nan, np.inf, "1", None, True], ids=repr)
+def test_tolerances_outside_0_and_1_are_refused(value):
+    with pytest.raises(InvalidParameterError, match="tolerance of SVM must lie between 0 and 1, both left out, but is"):
+        SVM(tolerance=value).fit(*two_classes())
+
+
+@pytest.mark.parametrize("value", ["all", None, 1], ids=repr)
+def test_schemes_that_are_not_known_are_refused(value):
+    with pytest.raises(InvalidParameterError, match=f"multiclass must be one of 'ovr', 'ovo'.*, but is {value!r}"):
+        SVM(multiclass=value).fit(*two_classes())
+
+
+@pytest.mark.parametrize("value", ["smo", None, 1, DualSolver, {}], ids=str)
+def test_solvers_that_are_not_known_are_refused(value):
+    with pytest.raises(InvalidParameterError, match=r"solver of SVM must be 'auto', 'dual', 'primal', DualSolver\("):
+        SVM(solver=value).fit(*two_classes())
+
+
+@pytest.mark.parametrize("value", ["gaussian", None, 3, np.eye(2)], ids=str)
+def test_what_is_no_kernel_is_refused(value):
+    with pytest.raises(InvalidParameterError, match="kernel of SVM must be one of 'linear', 'polynomial', 'rbf', 'pre"):
+        SVM(kernel=value).fit(*two_classes())
+
+
+@pytest.mark.parametrize("cache_mb", [0, -1, np.nan, np.inf, "1", True], ids=repr)
+def test_limits_of_memory_that_are_none_are_refused(cache_mb):
+    with pytest.raises(InvalidParameterError, match="cache_mb of DualSolver must be a finite number > 0, but is"):
+        DualSolver(cache_mb=cache_mb)
+
+
+@pytest.mark.parametrize("solver", [DualSolver, PrimalSolver])
+@pytest.mark.parametrize("max_iter", [0, -1, 1.5, "1"], ids=repr)
+def test_numbers_of_steps_that_are_none_are_refused(solver, max_iter):
+    with pytest.raises(InvalidParameterError, match=f"max_iter of {solver.__name__} must be"):
+        solver(max_iter=max_iter)
+
+
+def test_a_cache_larger_than_the_memory_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"cache_mb of DualSolver is 1e\+12, but the machine has \d+ MB of"):
+        SVM(kernel="rbf", solver=DualSolver(cache_mb=1e12)).fit(*two_classes())
+
+
+def test_the_primal_is_not_solved_for_kernels():
+    for kernel in ("rbf", "precomputed", np.minimum.outer):
+        with pytest.raises(InvalidParameterError, match="primal is solved for linear kernels and a finite C"):
+            SVM(kernel=kernel, solver="primal").fit(np.eye(4), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "model", [SVM(kernel="rbf"), SVM(np.inf), SVM(solver="dual"), SVM(kernel="polynomial")], ids=str
+)
+def test_blocks_of_rows_do_not_do_where_all_are_needed(model):
+    with pytest.raises(SourceError, match=r"SVM needs all rows at once for its dual.*NystromFeatures"):
+        model.fit_source(Elsewhere())
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_one_class_is_refused_by_name():
+    X, _ = two_classes()
+
+    with pytest.raises(DegenerateDataError, match="SVM needs at least two classes, but y has only one class: 'a'"):
+        SVM().fit(X, np.full(100, "a"))
+    with pytest.raises(DegenerateDataError, match="only one class: 'a'"):
+        SVM().fit(X, np.repeat(["a", "b"], 50), sample_weight=np.repeat([1.0, 0.0], 50))
+
+
+def test_priors_that_do_not_fit_are_refused():
+    X, y = two_classes()
+
+    for prior in (0, 1, 1.5, np.nan):
+        with pytest.raises(InvalidParameterError, match="prior of SVM must lie between 0 and 1"):
+            SVM(prior=prior).fit(X, y)
+    with pytest.raises(InvalidParameterError, match=r"prior of SVM does not fit its classes \['a', 'b'\]"):
+        SVM(prior={"a": 0.5, "c": 0.5}).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="prior > 0 for every class"):
+        SVM(prior=[0.0, 1.0]).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="A single prior is for two classes, but there are 3"):
+        SVM(prior=0.5).fit(X, np.arange(100) % 3)
+
+
+def short(A, B):
+    return np.ones(len(A))
+
+
+def undefined(A, B):
+    return np.where(A[:, :1] > B[:, 0], np.nan, 1.0)
+
+
+def one_sided(A, B):
+    return A[:, :1] - B[:, 0]
+
+
+def sigmoid(A, B):
+    return np.tanh(A @ B.T - 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (short, r"must be an array of shape \(100, 100\), but the function short gave \(100,\)"),
+        (undefined, "kernel function undefined gave values that are not finite"),
+        (one_sided, r"must be symmetric, but that of rows \d+ and \d+ is"),
+        (sigmoid, "must be positive semi-definite, but its matrix of 100 training rows has the eigenvalue"),
+    ],
+)
+def test_functions_that_are_no_kernels_are_refused(function, said):
+    with pytest.raises(InvalidDataError, match=said):
+        SVM(kernel=function).fit(*two_classes())
+
+
+def test_matrices_that_are_no_kernels_are_refused():
+    X, y = two_classes()
+
+    with pytest.raises(InvalidDataError, match=r"must be the kernel of all training rows.*shape \(100, 2\)"):
+        SVM(kernel="precomputed").fit(X, y)
+    with pytest.raises(InvalidDataError, match="must be symmetric"):
+        SVM(kernel="precomputed").fit(np.triu(X @ X.T), y)
+    with pytest.raises(InvalidDataError, match="must be positive semi-definite"):
+        SVM(kernel="precomputed").fit(-X @ X.T, y)
+
+
+def test_rows_of_a_matrix_have_as_many_columns_as_there_were_rows():
+    X, y = two_classes()
+    model = SVM(kernel="precomputed").fit(X @ X.T, y)
+
+    with pytest.raises(ValueError, match="X has 2 features, but SVM is expecting 100 features"):
+        model.decision_function(X)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_rows_that_are_not_finite_or_too_large_are_refused_with_their_place(kernel, solver):
+    if solver == "primal" and kernel != "linear":
+        solver = "auto"
+    X, y = two_classes()
+    model = SVM(kernel=kernel, solver=solver).fit(X, y)
+
+    for value, error, said in [
+        (np.nan, MissingValuesError, "NaN in row 7, column 1"),
+        (np.inf, InvalidDataError, r"infinity \(inf\) in row 7, column 1"),
+    ]:
+        bad = X.copy()
+        bad[7, 1] = value
+        with pytest.raises(error, match=said):
+            SVM(kernel=kernel, solver=solver).fit(bad, y)
+        with pytest.raises(error, match=said):
+            model.decision_function(bad)
+    with pytest.raises(InvalidDataError, match=r"Values of column \d reach .*e\+160, too large to be squared"):
+        SVM(kernel=kernel, solver=solver).fit(X * 1e160, y)
+
+
+def test_paths_go_along_several_costs():
+    X, y = two_classes()
+
+    for values in (3.0, "ab"):
+        with pytest.raises(InvalidParameterError, match=r"path takes several values of C, such as .*, but got"):
+            SVM().path(X, y, values)
+    with pytest.raises(InvalidParameterError, match="path goes along C, but regularization is set"):
+        SVM(regularization=0.1).path(X, y, [1.0])
+    with pytest.raises(
+        InvalidParameterError, match="C of SVM must be a number > 0, or inf for a hard margin, but is -1"
+    ):
+        SVM().path(X, y, [1.0, -1])
+    assert SVM().path(X, y, []) == []
+
+
+# Work that has bounds
+
+
+def unscaled(n=200):
+    """Columns from thousandths to millions, each telling as much of the class."""
+    rng = np.random.default_rng(5)
+    y = np.arange(n) % 2
+    return (rng.normal(size=(n, 6)) + 0.4 * y[:, None]) * 10.0 ** np.linspace(-3, 6, 6), y
+
+
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_a_linear_machine_ends_on_columns_of_very_different_scale(solver, bias_scale):
+    X, y = unscaled()
+
+    model = SVM(solver=solver, bias_scale=bias_scale).fit(X, y)
+
+    assert model.converged_
+    assert model.n_iter_ <= 1000
+    assert 0 <= model.gap_ <= 1e-4 * model.primal_objective_
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", PolynomialKernel(3)], ids=str)
+def test_a_machine_of_powers_of_columns_of_very_different_scale_ends_with_a_word_about_it(kernel):
+    X, y = unscaled(60)
+
+    with pytest.warns(
+        NotConvergedWarning, match=r"gap of .* of the primal.*different scale.*put Standardize before it"
+    ):
+        model = SVM(kernel=kernel, solver=DualSolver(max_iter=20)).fit(X, y)
+
+    assert not model.converged_
+    assert model.n_iter_ <= 20
+    assert model.gap_ > 1e-4 * model.primal_objective_
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
+    X, y = two_classes(3000, d=8)
+    best = SVM(kernel="rbf", bias_scale=bias_scale).fit(X, y)
+
+    with pytest.warns(NotConvergedWarning, match=r"SVM stopped after 1 steps .*'b' against 'a'.*raise max_iter"):
+        model = SVM(kernel="rbf", bias_scale=bias_scale, solver=DualSolver(max_iter=1)).fit(X, y)
+
+    z, K = np.where(y == "b", 1.0, -1.0), model.kernel_(X, X[model.support_])
+    signed = model.dual_coef_[0]
+    square = signed @ K[model.support_] @ signed
+    penalty = square if bias_scale is None else square + signed.sum() ** 2
+    losses = np.maximum(0, 1 - z * (K @ signed + model.intercept_[0]))
+    assert model.n_iter_ == 1
+    assert not model.converged_
+    assert (model.multipliers_ <= 1).all()
+    assert bias_scale is not None or abs(signed.sum()) < 1e-9
+    assert_allclose(model.dual_objective_, np.abs(signed).sum() - penalty / 2, rtol=1e-9)
+    assert_allclose(model.primal_objective_, penalty / 2 + losses.sum(), rtol=1e-9)
+    assert model.dual_objective_ <= best.primal_objective_
+    assert model.primal_objective_ >= best.dual_objective_
+
+
+def test_a_primal_solver_that_is_stopped_says_so():
+    X, y = two_classes(500, d=5)
+
+    with pytest.warns(NotConvergedWarning, match="SVM stopped after 2 steps"):
+        model = SVM(solver=PrimalSolver(max_iter=2), tolerance=1e-8).fit(X, y)
+
+    assert model.n_iter_ == 2
+    assert model.gap_ > 1e-8 * model.primal_objective_
+
+
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+@pytest.mark.parametrize("cache_mb", [0.02, 0.1, 0.3])
+def test_a_small_cache_finds_the_same_machine(cache_mb, bias_scale):
+    X, y = two_classes(400, apart=2.0)
+    model = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tolerance=1e-6).fit(X, y)
+
+    small = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tolerance=1e-6)
+    small.set_params(solver=DualSolver(cache_mb=cache_mb, max_iter=100_000)).fit(X, y)
+
+    assert small.converged_
+    assert_allclose(small.primal_objective_, model.primal_objective_, rtol=3e-6)
+    assert_allclose(small.decision_function(X), model.decision_function(X), atol=0.02)
+
+
+@pytest.mark.parametrize("bytes_kept", [100_000, 1_000_000, 10**9])
+def test_rows_that_are_kept_stay_within_the_limit(bytes_kept):
+    X, _ = two_classes(500)
+    rows = GramRows(RBFKernel(0.5), X, bytes_kept)
+    K = RBFKernel(0.5)(X)
+
+    for start in range(0, 500, 10):
+        some = np.arange(start, start + 10)
+        assert_allclose(rows.kept[rows.slots(some)], K[some], atol=1e-12)
+
+    assert rows.kept.nbytes <= bytes_kept
+    assert rows.n_reckoned == 500
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_the_limit_of_memory_is_kept(multiclass):
+    X, y = two_classes(3000)[0], np.arange(3000) % 3
+    model = SVM(kernel=RBFKernel(0.5), multiclass=multiclass, solver=DualSolver(cache_mb=6), tolerance=0.5)
+    model.fit(X[:50], y[:50])  # what is compiled and imported once is not the cache's
+
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    whole = 8 * (3000 if multiclass == "ovr" else 2000) ** 2
+    assert peak < 16e6 < whole
+
+
+def test_progress_is_told_on_the_standard_error_stream_alone(capsys, monkeypatch):
+    X, y = two_classes(2000)
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(options, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+
+    for model, said in [
+        (SVM(kernel="rbf", solver=DualSolver(verbose=True)), "SVM, 'b' against 'a': 1 steps, relative gap "),
+        (SVM(solver=PrimalSolver(verbose=True)), "SVM, 'b' against 'a': 1 steps, relative gap "),
+    ]:
+        model.fit(X, y)
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.startswith(said)
+    SVM(kernel="rbf").fit(X, y)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_told_at_most_once_a_second(capsys, monkeypatch):
+    ticks = iter(np.arange(0, 1000, 0.3))
+    monkeypatch.setattr(options, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    tell = options.teller(True, "SVM")
+
+    for step in range(10):
+        tell(step, 0.5)
+
+    assert 0 < len(capsys.readouterr().err.splitlines()) <= 4
+    assert options.teller(False, "SVM") is None
+
+
+# Behaviour
+
+
+@pytest.mark.parametrize("bias_scale", [None, 1e-6])
+def test_bumps_that_are_very_narrow_decide_as_the_nearest_neighbour(bias_scale):
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(size=(300, 2)), np.arange(300) % 2
+    new = X[rng.integers(0, 300, 1000)] + rng.normal(scale=0.01, size=(1000, 2))
+    gamma = 2e5  # rows are about 0.03 apart
+
+    model = SVM(10.0, RBFKernel(gamma), bias_scale=bias_scale).fit(X, y)
+
+    distances, nearest = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(new)
+    clear = (gamma * (distances[:, 1] ** 2 - distances[:, 0] ** 2) > 10) & (gamma * distances[:, 0] ** 2 < 20)
+    assert clear.sum() > 300
+    decided = model.decision_function(new)
+    if bias_scale is None:
+        decided = decided - model.intercept_  # balanced classes leave next to none, and far from all rows only that
+    assert_array_equal((decided > 0)[clear], y[nearest[:, 0]][clear])
+    assert abs(model.intercept_[0]) < 1e-2
+    assert_array_equal(model.predict(X), y)
+
+
+def test_a_row_on_the_surface_belongs_to_the_last_class():
+    model = SVM(np.inf).fit([[-1.0], [1.0]], ["a", "b"])
+
+    assert model.decision_function([[0.0]]) == 0
+    assert_array_equal(model.predict([[0.0]]), ["b"])
+
+
+def test_rows_that_are_all_equal_are_decided_by_their_number():
+    y = np.repeat(["a", "b"], [7, 3])
+
+    for solver in ("dual", "primal"):
+        model = SVM(solver=solver).fit(np.ones((10, 2)), y)
+        assert_allclose([model.primal_objective_, model.dual_objective_], 6.0, rtol=1e-4)  # 2 C for each of the fewer
+        assert_allclose(model.decision_function([[1.0, 1.0]]), -1, atol=1e-3)
+        assert_array_equal(model.margins_, np.inf)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_solver_is_chosen_by_kernel_and_size(kernel):
+    X, y = two_classes(3000)
+
+    model = SVM(kernel=kernel).fit(X, y)
+
+    few = SVM(kernel=kernel).fit(X[:1000], y[:1000])
+    by_dual = SVM(kernel=kernel, solver="dual").fit(X[:1000], y[:1000])
+    assert_array_equal(few.decision_function(X), by_dual.decision_function(X))
+    expected = SVM(kernel=kernel, solver="primal" if kernel == "linear" else "dual").fit(X, y)
+    assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_it_has_no_evidence_until_it_is_calibrated():
+    X, y = two_classes(200, apart=2.0)
+    model = SVM().fit(X, y)
+
+    for name in ("log_likelihood", "llr", "decide", "predict_proba"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=rf"SVM has no {name}.*CalibratedClassifier\(SVM\(\)\)"):
+            getattr(model, name)
+    calibrated = CalibratedClassifier(SVM(), AffineCalibrator()).fit(X, y)
+    llr = calibrated.llr(X)
+    assert llr.shape == (200,)
+    assert llr[y == "b"].mean() > 1 > -1 > llr[y == "a"].mean()
+    assert calibrated.log_likelihood(X).shape == (200, 2)
+
+
+def test_it_is_not_fitted_before_it_is():
+    with pytest.raises(ValueError, match="not fitted"):
+        SVM().predict([[1.0]])
