@@ -134,7 +134,8 @@ def speaking_of(whom: str) -> Iterator[None]:
     try:
         yield
     except LikelyError as error:
-        raise type(error)(f"{whom}: {error}") from error.__cause__
+        error.args = (f"{whom}: {error}",)  # the error itself, with whatever else it holds
+        raise
     finally:
         _whom.reset(said)
 

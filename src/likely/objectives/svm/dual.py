@@ -22,6 +22,9 @@ where more are free at once the set must hold them all, or it goes round for lon
 PRECISION, CHANGES = 0.1, 20
 """A working set is left when its worst violation is that part of the worst of all, or after so many changes a row."""
 
+MOST_IDLE, LEAST_GAIN = 20, 1e-12
+"""Working sets in a row that raise the dual by no more than that part of it, after which rounding lets none gain."""
+
 LEAST_VIOLATION = 1e-14
 """Below it, beside the largest score, a violation is rounding."""
 
@@ -89,29 +92,42 @@ def solve_dual(
     """
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
-    chosen, K, rounds = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0
+    chosen, K, rounds, idle = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0, 0
     space = np.empty(min(LARGEST_SET, rows.capacity) ** 2)
     standing = Standing.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
-        while not _is_done(standing, tolerance, f) and rounds < most_rounds:
+        while not _is_done(standing, tolerance, f) and rounds < most_rounds and idle < MOST_IDLE:
             is_free = (alpha > 0) & (alpha < C)
             last, chosen = chosen, fresh_and_old(standing, chosen, _room(rows, int(is_free.sum())), is_free)
             slots = rows.slots(chosen)
             K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen, space)
             steps = _improve(K, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
             _add(rows, slots, steps, f)
-            rounds += 1
-            standing = Standing.of(alpha, f, z, C, has_bias)
+            before, standing = standing, Standing.of(alpha, f, z, C, has_bias)
+            rounds, idle = rounds + 1, idle + 1 if standing.dual <= before.dual * (1 + LEAST_GAIN) else 0
             if tell is not None:
                 tell(rounds, _relative_gap(standing))
             if look is not None:
                 look(alpha, f)
-    intercept = best_bias(z - f, z, C, standing.bias) if has_bias else 0.0
+    if np.isinf(C).any():
+        return _with_margins_of_one(alpha, f, z, standing, rounds, tolerance)
+    intercept = best_bias(z - f, z, C) if has_bias else 0.0
     primal = min(standing.primal, primal_value(float((alpha * z) @ f), z * (f + intercept), C))
     if primal == standing.primal:
         intercept = standing.bias
     converged = _is_near(primal, standing.dual, tolerance)
     return DualSolution(alpha, f, intercept, primal, standing.dual, rounds, converged)
+
+
+def _with_margins_of_one(
+    alpha: Floats, f: Floats, z: Floats, standing: Standing, rounds: int, tolerance: float
+) -> DualSolution:
+    """A hard margin, made so: weights as much longer as the worst margin is below 1."""
+    least = float((z * (f + standing.bias)).min())
+    s = 1 / least if 0 < least < 1 else 1.0
+    square = float((alpha * z) @ f)
+    primal, dual = standing.primal, s * float(alpha.sum()) - s**2 * square / 2
+    return DualSolution(s * alpha, s * f, s * standing.bias, primal, dual, rounds, _is_near(primal, dual, tolerance))
 
 
 def _is_near(primal: float, dual: float, tolerance: float) -> bool:
@@ -171,13 +187,11 @@ def _parts(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def best_bias(v: Floats, z: Floats, C: Floats, otherwise: float) -> float:
+def best_bias(v: Floats, z: Floats, C: Floats) -> float:
     """The bias that makes Σ C max(0, 1 − z (f + b)) least: the middle of where its slope changes sign.
 
     The slope at b is Σ C over the rows with z < 0 and v < b, less that over those with z > 0 and v > b.
     """
-    if not np.isfinite(C).all():
-        return otherwise
     order = np.argsort(v, kind="stable")
     slope = np.cumsum(C[order]) - C[z > 0].sum()  # just above each v
     slack = 1e-12 * float(C.sum())

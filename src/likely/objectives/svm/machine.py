@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats, Integers, Labels, Rows
-from likely.exceptions import DegenerateDataError, NotSeparableError
+from likely.exceptions import DegenerateDataError, NotSeparableError, warn_of_degenerate_data
 from likely.kernels import ConstantKernel, GramRows, Kernel, matrix_of
 from likely.objectives.svm.dual import DualSolution, solve_dual
 from likely.objectives.svm.hard_margin import EQUAL, NEAR, Overlap, as_overlap, hull_distance, overlap_of
@@ -91,7 +91,21 @@ class DualMachine:
                     f"SVM with a hard margin found within {solver.max_iter} working sets neither a surface that keeps "
                     f"{said} apart nor a proof that there is none. Set a finite C, or put Standardize before it."
                 )
+            if found[-1].converged and _lost_digits(rows, found[-1], C, tolerance):
+                warn_of_degenerate_data(
+                    f"SVM, {said}: kernels of rows are so large beside their differences that scores, and so the "
+                    "objectives, have fewer digits than the gap promises. Put Standardize before it, or lower the "
+                    "degree of the kernel."
+                )
         return found
+
+
+def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: float) -> bool:
+    """Whether rounding of the scores may change the objective by more than the tolerance."""
+    some = np.flatnonzero(solution.alpha)[: min(256, rows.capacity)]
+    largest = float(rows.kept[rows.slots(some), some].max(initial=0.0))
+    rounding = np.finfo(np.float64).eps * largest * float(np.linalg.norm(solution.alpha))
+    return bool(np.isfinite(C).all() and rounding * C.sum() > max(tolerance, 1e-7) * solution.primal)
 
 
 def _ratio(before: Floats, now: Floats) -> float:
@@ -133,9 +147,9 @@ class _Lookout:
         ups = self.z[overlap.rows] > 0
         raise NotSeparableError(
             f"SVM with a hard margin (C=inf) needs classes that a surface keeps apart, but no surface of this kernel "
-            f"does so for {said_of(self.side, self.machine.classes)}: a mixture of {_named(rows[ups])} and one of "
-            f"{_named(rows[~ups])} are the same point, to {overlap.distance:.0e} of the length of a row (the error's "
-            "certificate holds the rows and their weights). Set a finite C, or use another kernel.",
+            f"does so for {said_of(self.side, self.machine.classes)}, not by {max(overlap.distance, 1e-16):.0e} of the "
+            f"length of a row: that near are a mixture of {_named(rows[ups])} and one of {_named(rows[~ups])} (the "
+            "error's certificate has the rows and their weights). Set a finite C, or use another kernel.",
             Overlap(rows, overlap.weights, overlap.distance),
         )
 
