@@ -139,7 +139,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
 def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(bias_scale, n):
     X, y = two_classes(n, apart=2.0)
 
-    with pytest.raises(NotSeparableError, match="are the same point") as raised:
+    with pytest.raises(NotSeparableError, match="that near are a mixture of") as raised:
         SVM(np.inf, bias_scale=bias_scale).fit(X, y)
 
     assert_proof(raised.value, y, X, "b")
