@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from likely import (
     ArraySource,
     CalibratedClassifier,
     DegenerateDataError,
+    DegenerateDataWarning,
     DualSolver,
     InvalidDataError,
     InvalidParameterError,
@@ -420,8 +422,10 @@ def unscaled(n=200):
 @pytest.mark.parametrize("solver", ["dual", "primal"])
 def test_a_linear_machine_ends_on_columns_of_very_different_scale(solver, bias_scale):
     X, y = unscaled()
+    told = pytest.warns(DegenerateDataWarning, match="fewer digits than the gap promises. Put Standardize")
 
-    model = SVM(solver=solver, bias_scale=bias_scale).fit(X, y)
+    with told if solver == "dual" else nullcontext():
+        model = SVM(solver=solver, bias_scale=bias_scale).fit(X, y)
 
     assert model.converged_
     assert model.n_iter_ <= 1000
