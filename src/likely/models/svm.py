@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from likely.kernels.landmarks import columns_of, fitted_kernel, landmarks_of
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores
+from likely.models.svm_joint import joint_solver, train_joint
 from likely.models.svm_training import Machine, Task, train
 from likely.objectives.sampling import census
 from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
@@ -56,11 +58,12 @@ class SVM(ScoreClassifier, SourceLearner):
         Priors to balance the classes to: rows of class k then cost C · prior / share of the class. A number is the
         prior of the second of two classes.
     multiclass : {"ovr", "ovo", "joint"}, default "ovr"
-        Of more than two classes, each against the rest; each pair, which vote; or all at once, with one margin.
+        Of more than two classes, each against the rest; each pair, which vote; or all at once, with one margin, see
+        Notes. Two classes are the same problem in all three.
     regularization : float > 0, optional
         λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² and a mean of losses.
     solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver
-        By default the primal for linear kernels of many rows, and for sources; else the dual.
+        By default the primal for linear kernels of many rows, for sources and for a joint margin; else the dual.
     tolerance : float, default 1e-4
         Gap of the primal and the dual objective, relative to the primal, at which to stop.
 
@@ -101,6 +104,15 @@ class SVM(ScoreClassifier, SourceLearner):
     with w = Σ α_i z_i φ(x_i). C_i is C times the weight of the row, so weights are frequencies, and times what
     ``prior`` says. With ``bias_scale`` the penalty has b² / K² beside ‖w‖², and the dual no Σ α_i z_i = 0. Any value of
     the dual is below any of the primal, so their gap bounds the distance of both from the best.
+
+    A joint margin has a score f_k = w_k'φ(x) + b_k of each class, and the primal and the dual are
+
+        min ½ Σ_k ‖w_k‖² + Σ C_i max_k (1 − [k = y_i] + f_k(x_i) − f_y(x_i)),
+        max Σ β_iy − ½ Σ_k ‖Σ β_ik φ(x_i)‖²   over Σ_k β_ik = 0, β_ik ≤ 0 but 0 ≤ β_iy ≤ C_i, and Σ_i β_ik = 0,
+
+    with y = y_i, w_k = Σ β_ik φ(x_i) and ``dual_coef_`` the β, nearly. It is solved in the primal, for kernels on
+    features whose dot products they are, so at most 10 000 rows can be learned from then; C must be finite. All classes
+    are one problem: there is one value of either objective, and a weight vector, bias and margin of each class.
 
     The dual is solved by working sets of 1024 rows, whose rows of the kernel's matrix are made by matrix products and
     kept within a limit of memory; the primal by Newton's method on a smoothed loss that becomes the true one.
@@ -201,7 +213,7 @@ class SVM(ScoreClassifier, SourceLearner):
         assert source.classes is not None
         check_two("SVM", source.classes)
         kernel = kernel_of(self.kernel, "SVM")
-        solver = self._chosen(kernel, source)
+        train_all = self._trainer(kernel, source)
         counts = source.reduce(census, len(source.classes))
         if not counts.rows.all():
             absent = source.classes.tolist()[int(counts.rows.argmin())]
@@ -211,9 +223,16 @@ class SVM(ScoreClassifier, SourceLearner):
             kernel = fitted_kernel(kernel, source.X, source.weight, source.positions)
         costs = [model._costs(counts.weights, source.classes) for model in models]
         sides = sides_of(self.multiclass, len(source.classes))
-        machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tolerance), solver)
+        task = Task(source, kernel, self.bias_scale, sides, costs, self.tolerance)
+        machines = train_all(task)
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)
+
+    def _trainer(self, kernel: Kernel, source: Source) -> Callable[[Task], list[Machine]]:
+        """What trains, if it can learn from the source; two classes have one margin in any case."""
+        if self.multiclass == "joint" and source.classes is not None and len(source.classes) > 2:
+            return partial(train_joint, solver=joint_solver(svm_solver_of(self.solver), kernel, source))
+        return partial(train, solver=self._chosen(kernel, source))
 
     def _chosen(self, kernel: Kernel, source: Source) -> DualSolver | PrimalSolver:
         """The solver asked for, or that for the size and kind of the problem, if it can learn from the source."""
@@ -291,7 +310,7 @@ class SVM(ScoreClassifier, SourceLearner):
     def _check_options(self) -> None:
         kernel_of(self.kernel, "SVM")
         svm_solver_of(self.solver)
-        check_option("multiclass", self.multiclass, ("ovr", "ovo"))
+        check_option("multiclass", self.multiclass, ("ovr", "ovo", "joint"))
         _check_positive("C", self.C, "inf for a hard margin", np.inf)
         if self.regularization is not None:
             _check_positive("regularization", self.regularization, "None to use C")
@@ -318,9 +337,10 @@ def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:
     """How far the problem that is furthest from its end got."""
     gaps = (machine.primal - machine.dual) / np.abs(machine.primal)
     worst = int(gaps.argmax())
+    said = said_of(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
     return (
         f"SVM stopped after {machine.n_iter[worst]} steps with the primal objective at {machine.primal[worst]:.6g} and "
-        f"the dual at {machine.dual[worst]:.6g} ({said_of(sides[worst], classes)}): a gap of {gaps[worst]:.1e} of the "
+        f"the dual at {machine.dual[worst]:.6g} ({said}): a gap of {gaps[worst]:.1e} of the "
         "primal. What was found so far is kept. Columns of very different scale make that so: put Standardize before "
         "it. Else lower C, raise max_iter of the solver, or raise tolerance if that is near enough."
     )

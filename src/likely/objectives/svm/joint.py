@@ -6,149 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve
 
 from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
 from likely.exceptions import DegenerateDataError
 from likely.objectives.problem import FAR
 from likely.objectives.sampling import Census, census
-from likely.objectives.svm.joint_sums import (
-    DualSums,
-    JointRepair,
-    JointSums,
-    dual_sums,
-    joint_margin,
-    joint_product,
-    joint_sums,
-    pulls,
-)
+from likely.objectives.svm.joint_problem import JointProblem
+from likely.objectives.svm.joint_sums import pulls
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
 from likely.objectives.svm.primal import FIRST, SAMPLE_PASSES, SAMPLE_TOLERANCE, WARM, columns_of, sample_of
 from likely.objectives.svm.rows import Setting
-from likely.objectives.svm.systems import System, by_hessian, by_products
 
-__all__ = ["JointProblem", "JointSolution", "solve_joint"]
+__all__ = ["JointSolution", "solve_joint"]
 
-FEW_PARAMETERS = 1000
-"""Most parameters of all classes together for Hessians to be formed."""
-
-PRECISION = 0.1
-"""Relative residual of steps found by products: a joint margin needs more of these than one between two sides, and more
-steps that are less precise take fewer."""
-
-
-@dataclass(frozen=True, eq=False)
-class JointProblem:
-    """Minimise ½ Σ ‖w_k‖² + Σ C max_k t_k, with ½ Σ (b_k − w_k'origin)² / K² beside it if biases are regularised.
-
-    Parameters
-    ----------
-    source : Source
-    setting : Setting
-    bias_scale : float, optional
-        K.
-    origin : array of shape (d,)
-        The centre of the rows, in whose coordinates the w are.
-    """
-
-    source: Source
-    setting: Setting
-    bias_scale: float | None
-    origin: Floats
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Classes, and parameters of each."""
-        return len(self.setting.costs), len(self.origin) + 1
-
-    @property
-    def stiff(self) -> Floats:
-        """a, where the penalty of a class's bias is ½ (a'θ_k)²; 0 for a free one."""
-        if self.bias_scale is None:
-            return np.zeros(self.shape[1])
-        return np.append(-self.origin, 1.0) / self.bias_scale
-
-    def pressed(self, theta: Floats) -> Floats:
-        """The gradient of the penalties."""
-        lines = theta.reshape(self.shape)
-        pressed = np.outer(lines @ self.stiff, self.stiff)
-        pressed[:, :-1] += lines[:, :-1]
-        return pressed.reshape(-1)
-
-    def at(self, theta: Floats, mu: float) -> Point:
-        """Look at a point: a pass over the rows for the sums there, and one for the dual value."""
-        sums = self.source.reduce(joint_sums, theta, mu, self.setting)
-        pressed = self.pressed(theta)
-        penalty = float(theta @ pressed) / 2
-        dual, repair = -np.inf, JointRepair(np.zeros(self.shape[0]), np.zeros(self.shape[0]))
-        if np.isfinite(sums.value):
-            repair = self.repair(sums, theta)
-            dual, share = self.dual(self.source.reduce(dual_sums, theta, mu, repair, self.setting))
-            repair = replace(repair, shares=share * repair.shares)
-        return Point(theta, mu, sums, pressed + sums.gradient, penalty, dual, repair)
-
-    def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
-        """What balances multipliers: free biases want Σ η_k = 0 for each class, others −b_k / K² where all is best.
-
-        Multipliers are shifted as moved biases would do it. If that is too much, those of regularised biases go as far
-        as they may; for free ones the multipliers of each class are multiplied by the share of time that is spent in
-        the class where ``flows`` are the rates of moving from class to class: all that moves in moves out again.
-        """
-        K, still = self.shape[0], np.zeros(self.shape[0])
-        wanted = still if self.bias_scale is None else -theta.reshape(self.shape) @ self.stiff / self.bias_scale
-        rates = sums.spread + np.trace(sums.spread) / K**2
-        try:
-            shift = solve(rates, wanted - sums.flows.sum(axis=0), assume_a="sym", check_finite=False)
-        except (np.linalg.LinAlgError, ValueError):
-            shift = np.full(K, np.inf)
-        width = np.ptp(shift) if np.isfinite(shift).all() else np.inf
-        if width <= 0.5:
-            return JointRepair(shift, np.ones(K))
-        if self.bias_scale is None:
-            return JointRepair(still, _stationary(sums.flows))
-        return JointRepair(shift / (2 * width) if np.isfinite(width) else still, np.ones(K))
-
-    def dual(self, sums: DualSums) -> tuple[float, float]:
-        """The value of the best multiple, up to 1, of multipliers that keep the constraints; and which multiple."""
-        pull, total = sums.pulls[:, :-1], sums.pulls[:, -1]
-        square = float(np.square(pull).sum())
-        if self.bias_scale is not None:
-            square = float(
-                np.square(pull + np.outer(total, self.origin)).sum() + np.square(self.bias_scale * total).sum()
-            )
-        share = min(1.0, sums.total / square) if square > 0 else 1.0
-        return share * sums.total - share**2 * square / 2, share
-
-    def system(self, point: Point) -> System:
-        """The Newton step at a point: by the Hessian, or by products with it."""
-        if not np.isfinite(point.value):
-            return System(point, np.zeros_like)
-        if self.setting.forms:
-            return System(point, by_hessian(self._penalised(point.sums.curvature)))
-        place = point.theta, point.mu
-        rows = self.source.reduce(joint_margin, *place, self.setting)
-
-        def times(direction: Floats) -> Floats:
-            if rows.parts is not None:
-                return self.pressed(direction) + rows.product(direction)
-            return np.asarray(
-                self.pressed(direction) + self.source.reduce(joint_product, *place, direction, self.setting)
-            )
-
-        penalties = np.append(np.ones(len(self.origin)), 0.0) + np.square(self.stiff)
-        return System(point, by_products(times, point.sums.curvature + np.tile(penalties, self.shape[0]), PRECISION))
-
-    def _penalised(self, curvature: Floats) -> Floats:
-        """The Hessian with penalties; that of the sum of free biases, which nothing depends on, may be any."""
-        (K, q), hessian = self.shape, curvature.copy()
-        one = np.diag(np.append(np.ones(q - 1), 0.0)) + np.outer(self.stiff, self.stiff)
-        for k in range(K):
-            hessian[k * q : (k + 1) * q, k * q : (k + 1) * q] += one
-        biases = slice(q - 1, None, q)
-        hessian[biases, biases] += np.trace(hessian[biases, biases]) / K**2
-        return hessian
+FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
+"""Most parameters of all classes together for Hessians to be formed, of any rows and of no more rows than those."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,20 +139,26 @@ def solve_joint(
         raise DegenerateDataError("A joint margin needs rows of every class, of a cost and weight > 0.")
     with one_blas_thread():
         sample = None if start is not None else sample_of(source, counts, np.ones(len(costs)))
-        problem = _problem(source, sample, costs, bias_scale)
+        problem = _problem(source, sample, costs, bias_scale, int(counts.rows.sum()))
         theta, mu = _start(problem, sample, counts, start)
         point, passes = follow(problem, theta, mu, tolerance, most_passes, tell)
-    coef, biases = point.theta.reshape(problem.shape)[:, :-1], point.theta.reshape(problem.shape)[:, -1]
-    near = bool(point.relative_gap <= tolerance)
-    return JointSolution(coef, biases - coef @ problem.origin, point.primal, point.dual, passes, near, problem, point)
+    theta = point.theta.reshape(problem.shape).copy()
+    if bias_scale is None:
+        theta[:, -1] -= theta[:, -1].mean()
+    point = replace(point, theta=theta.reshape(-1))
+    intercept, near = theta[:, -1] - theta[:, :-1] @ problem.origin, bool(point.relative_gap <= tolerance)
+    return JointSolution(theta[:, :-1].copy(), intercept, point.primal, point.dual, passes, near, problem, point)
 
 
-def _problem(source: Source, sample: ArraySource | None, costs: Floats, bias_scale: float | None) -> JointProblem:
+def _problem(
+    source: Source, sample: ArraySource | None, costs: Floats, bias_scale: float | None, n_rows: int
+) -> JointProblem:
     """The problem about the middle of the rows, or of the sample of them."""
     part = np.ones(len(costs))
     columns = (source if sample is None or source.is_sparse else sample).reduce(columns_of, part)
     far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * np.sqrt(columns.variances())).any())
-    forms = len(costs) * (source.n_features + 1) <= FEW_PARAMETERS
+    size = len(costs) * (source.n_features + 1)
+    forms = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
     return JointProblem(source, Setting(part, costs, columns.mean, far, forms), bias_scale, columns.mean)
 
 
@@ -300,23 +180,3 @@ def _start(
     some = replace(problem, source=sample, setting=setting)
     point, _ = follow(some, theta, FIRST, SAMPLE_TOLERANCE, SAMPLE_PASSES)
     return point.theta, point.mu
-
-
-def _stationary(flows: Floats) -> Floats:
-    """Shares a ≥ 0, at most 1, with Σ_y a_y flows[y] = 0, for lines that sum to 0 and are < 0 on the diagonal only.
-
-    Classes are taken out one after another, what flows through them being led past, and put back in turn: sums of what
-    is not negative, so nothing cancels (Grassmann, Taksar and Heyman, 1985).
-    """
-    K, rates = len(flows), flows.copy()
-    np.fill_diagonal(rates, 0.0)
-    for k in range(K - 1, 0, -1):
-        out = rates[k, :k].sum()
-        if not out > 0:
-            return np.zeros(K)
-        rates[:k, k] /= out
-        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
-    shares = np.ones(K)
-    for k in range(1, K):
-        shares[k] = shares[:k] @ rates[:k, k]
-    return np.asarray(shares / shares.max())

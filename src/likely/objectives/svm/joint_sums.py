@@ -4,17 +4,13 @@ Conventions: parameters θ have a line (w_k, b_k) for each of K classes, scores 
 lines are one after another where parameters are flat. A row of class y has t_k = 1 + f_k − f_y for the other classes,
 t_y = 0, and the cost C; its loss is C max_k t_k. That is C max over probabilities p of Σ p_k t_k, smoothed
 C max [Σ p_k t_k + 2 μ (Σ √p_k − 1)], whose slope by t is C p: the row's multipliers in the dual.
-
-With u = t / μ the best p are (λ − u_k)⁻², λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with
-g = p^1.5. Tails fall as those of the smoothed hinge do, as |u|⁻² and their slopes as |u|⁻³, so that Newton steps see
-rows before these come to the margin; those of log Σ exp fall exponentially, and steps overshoot.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -24,14 +20,22 @@ from likely._typing import Floats, Integers
 from likely.blocks import Block
 from likely.objectives.svm.rows import SeenRows, Setting, refuse_non_finite, weighty
 from likely.objectives.svm.smoothed import Margin
+from likely.objectives.svm.smoothed_max import SmoothedMax, smoothed_max
 
-__all__ = ["DualSums", "JointRepair", "JointSums", "dual_sums", "joint_margin", "joint_product", "joint_sums", "pulls"]
+__all__ = [
+    "DualSums",
+    "JointRepair",
+    "JointSums",
+    "dual_sums",
+    "joint_loss",
+    "joint_margin",
+    "joint_product",
+    "joint_sums",
+    "pulls",
+]
 
 SPREAD_VALUES = 2**22
 """Numbers of rows times classes that are held at a time while a Hessian is formed."""
-
-MOST_ROUNDS = 20
-"""Newton steps for λ, whose error they square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,7 @@ def joint_sums(block: Block, theta: Floats, mu: float, setting: Setting) -> Join
     with np.errstate(all="ignore"):
         rows, codes, C = _seen(block, setting)
         t = _excesses(rows, theta, codes, setting)
-        top, at = t.max(axis=1), _smoothed_max(t / mu)
+        top, at = t.max(axis=1), smoothed_max(t / mu)
         value = float(C @ (top + mu * at.height))
         if not np.isfinite(value):
             refuse_non_finite(block)
@@ -129,6 +133,12 @@ def joint_sums(block: Block, theta: Floats, mu: float, setting: Setting) -> Join
     )
 
 
+def joint_loss(block: Block, theta: Floats, setting: Setting) -> float:
+    """The losses of a block, as they are."""
+    rows, codes, C = _seen(block, setting)
+    return float(C @ _excesses(rows, theta, codes, setting).max(axis=1))
+
+
 def dual_sums(block: Block, theta: Floats, mu: float, repair: JointRepair, setting: Setting) -> DualSums:
     """Those of the repaired multipliers of a block."""
     codes: Any = block.codes
@@ -142,7 +152,7 @@ def pulls(block: Block, theta: Floats, mu: float, repair: JointRepair, setting: 
     """η of the rows of a block, of shape (n, n_classes): their multipliers, less C at the class of the row."""
     with np.errstate(all="ignore"):
         rows, codes, C = _seen(block, setting)
-        at = _smoothed_max(_excesses(rows, theta, codes, setting) / mu)
+        at = smoothed_max(_excesses(rows, theta, codes, setting) / mu)
         p = at.p + at.slope(np.broadcast_to(repair.shift, at.p.shape))
         return np.asarray((C * repair.shares.take(codes))[:, None] * _less_one(np.maximum(p, 0.0), codes))
 
@@ -151,7 +161,7 @@ def joint_product(block: Block, theta: Floats, mu: float, direction: Floats, set
     """The Hessian of the smoothed losses times a direction, flat as the parameters are."""
     with np.errstate(all="ignore"):
         rows, codes, C = _seen(block, setting)
-        at = _smoothed_max(_excesses(rows, theta, codes, setting) / mu)
+        at = smoothed_max(_excesses(rows, theta, codes, setting) / mu)
         return _times(rows, C / mu, at, direction)
 
 
@@ -159,45 +169,12 @@ def joint_margin(block: Block, theta: Floats, mu: float, setting: Setting) -> Ma
     """The rows of a block that make the Hessian."""
     with np.errstate(all="ignore"):
         rows, codes, C = _seen(block, setting)
-        at = _smoothed_max(_excesses(rows, theta, codes, setting) / mu)
+        at = smoothed_max(_excesses(rows, theta, codes, setting) / mu)
         kept = weighty(C * at.bend)
     X = rows.X[kept]
     few = SeenRows(X, rows.z[kept], C[kept], rows.centre)
     size = (X.nnz if issparse(X) else X.size) + at.p.shape[1] * len(kept)
     return Margin([partial(_times, few, C[kept] / mu, at.take(kept))], size)
-
-
-class _Max(NamedTuple):
-    """Smoothed maxima of the lines of an array: the p of each, 1 − g / Σ g, and height above the maximum, by μ."""
-
-    p: Floats
-    rest: Floats
-    height: Floats
-
-    @property
-    def g(self) -> Floats:
-        return np.asarray(self.p * np.sqrt(self.p))
-
-    @property
-    def bend(self) -> Floats:
-        """Σ g (1 − g / Σ g) of each line: how much it has to do with the Hessian."""
-        return np.asarray((self.g * self.rest).sum(axis=1))
-
-    def slope(self, change: Floats) -> Floats:
-        """The change of p with u."""
-        g = self.g
-        mean = np.einsum("nk,nk->n", g, change) / g.sum(axis=1)
-        return np.asarray(2 * g * (change - mean[:, None]))
-
-    def spread(self, C: Floats) -> Floats:
-        """Σ C 2 (diag g − g g' / Σ g)."""
-        g = self.g
-        pairs = -(g * (2 * C / g.sum(axis=1))[:, None]).T @ g
-        pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.rest))
-        return np.asarray(pairs)
-
-    def take(self, kept: Integers) -> _Max:
-        return _Max(self.p[kept], self.rest[kept], self.height[kept])
 
 
 def _seen(block: Block, setting: Setting) -> tuple[SeenRows, Any, Floats]:
@@ -214,33 +191,6 @@ def _excesses(rows: SeenRows, theta: Floats, codes: Integers, setting: Setting) 
     return t
 
 
-def _smoothed_max(u: Floats) -> _Max:
-    """Of the lines of u; nothing cancels.
-
-    δ = λ − max u lies between 1 and √K. (Σ (δ + a)⁻²)^−½ is concave and grows with δ, so that Newton's steps from 1
-    come nearer from below.
-    """
-    below = u.max(axis=1, keepdims=True) - u
-    delta = np.ones((len(u), 1))
-    for _ in range(MOST_ROUNDS):
-        inverse = 1 / (delta + below)
-        squares = np.square(inverse)
-        total, third = squares.sum(axis=1, keepdims=True), (squares * inverse).sum(axis=1, keepdims=True)
-        step = (np.sqrt(total) - 1) * total / third
-        delta += step
-        if not (step > 1e-15 * delta).any():
-            break
-    root = 1 / (delta + below)
-    first = np.arange(len(u)), u.argmax(axis=1)
-    others = root.copy()
-    others[first] = 0.0
-    p, g = np.square(root), root * root * root
-    rest = 1 - g / g.sum(axis=1, keepdims=True)
-    rest[first] = (others * others * others).sum(axis=1) / g.sum(axis=1)
-    over = delta[:, 0] - 1
-    return _Max(p, rest, over * over / delta[:, 0] + others.sum(axis=1))
-
-
 def _less_one(p: Floats, codes: Integers) -> Floats:
     """The p less 1 at the class of each row, as minus the sum of the others, which does not cancel."""
     own = np.arange(len(p)), codes
@@ -250,12 +200,12 @@ def _less_one(p: Floats, codes: Integers) -> Floats:
     return p
 
 
-def _times(rows: SeenRows, weight: Floats, at: _Max, direction: Floats) -> Floats:
+def _times(rows: SeenRows, weight: Floats, at: SmoothedMax, direction: Floats) -> Floats:
     change = at.slope(rows.scores(direction.reshape(at.p.shape[1], -1)))
     return np.asarray(rows.sums((weight[:, None] * change).T)).reshape(-1)
 
 
-def _hessian(rows: SeenRows, weight: Floats, at: _Max) -> Floats:
+def _hessian(rows: SeenRows, weight: Floats, at: SmoothedMax) -> Floats:
     """Σ 2 weight (diag g − g g' / Σ g) ⊗ x x': one product for all pairs of classes, and one for the diagonal."""
     kept = weighty(weight * at.bend)
     K, q = at.p.shape[1], rows.X.shape[1] + 1
@@ -269,7 +219,7 @@ def _hessian(rows: SeenRows, weight: Floats, at: _Max) -> Floats:
     return hessian
 
 
-def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at: _Max) -> None:
+def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at: SmoothedMax) -> None:
     g = at.g
     scale = np.sqrt(2 * weight / g.sum(axis=1))
     spread = ((g * scale[:, None])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
@@ -286,5 +236,5 @@ def _extended(rows: SeenRows, kept: Integers) -> Floats:
     return np.column_stack([X if rows.centre is None else X - rows.centre, np.ones(len(kept))])
 
 
-def _diagonal(rows: SeenRows, weight: Floats, at: _Max) -> Floats:
+def _diagonal(rows: SeenRows, weight: Floats, at: SmoothedMax) -> Floats:
     return np.concatenate([rows.squares_of_columns(D) for D in (2 * weight[:, None] * at.g * at.rest).T])

@@ -15,11 +15,12 @@ def sides_of(scheme: str, n_classes: int) -> Floats:
     """The side of every class in every problem: +1, −1, or 0 for one that takes no part; (n_problems, n_classes).
 
     Two classes are one problem, the second against the first. More are a problem for each class, which stands against
-    the rest, or one for each pair, the later class against the earlier.
+    the rest, or one for each pair, the later class against the earlier. With a joint margin each class has a score of
+    its own too, as against the rest.
     """
     if n_classes == 2:
         return np.array([[-1.0, 1.0]])
-    if scheme == "ovr":
+    if scheme != "ovo":
         return 2 * np.eye(n_classes) - 1
     pairs = np.zeros((n_classes * (n_classes - 1) // 2, n_classes))
     for row, (first, second) in zip(pairs, combinations(range(n_classes), 2), strict=True):

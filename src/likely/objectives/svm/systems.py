@@ -73,17 +73,18 @@ def by_hessian(hessian: Floats) -> Callable[[Floats], Floats]:
 
 
 def by_products(
-    times: Callable[[Floats], Floats], diagonal: Floats, precision: float = PRECISION
+    times: Callable[[Floats], Floats], diagonal: Floats, precision: float = PRECISION, most: int = MOST_PRODUCTS
 ) -> Callable[[Floats], Floats]:
     """Division by a Hessian that is known by its products with directions, and by its diagonal.
 
-    By conjugate gradients, in units in which the Hessian has a unit diagonal, to a relative residual of ``precision``.
+    By conjugate gradients, in units in which the Hessian has a unit diagonal, to a relative residual of ``precision``
+    or with ``most`` products.
     """
     size, scale = len(diagonal), _inverse_root(diagonal)
 
     def solve(right: Floats) -> Floats:
         hessian = LinearOperator((size, size), matvec=lambda u: scale * times(scale * u), dtype=np.float64)
-        solved, _ = cg(hessian, scale * right, rtol=precision, maxiter=MOST_PRODUCTS)
+        solved, _ = cg(hessian, scale * right, rtol=precision, maxiter=most)
         return np.asarray(scale * solved)
 
     return solve
