@@ -43,6 +43,8 @@ class JointSolution:
         Whether the gap is within the tolerance, relative to ``primal``.
     problem : JointProblem
     point : Point
+    centred_intercept : array of shape (n_classes,)
+        Biases of rows less the centre; of rows far from zero they have digits that ``intercept`` has lost.
     """
 
     coef: Floats
@@ -53,6 +55,7 @@ class JointSolution:
     converged: bool
     problem: JointProblem
     point: Point
+    centred_intercept: Floats
 
     @property
     def gap(self) -> float:
@@ -63,11 +66,6 @@ class JointSolution:
     def centre(self) -> Floats:
         """About which the rows were seen."""
         return self.problem.origin
-
-    @property
-    def centred_intercept(self) -> Floats:
-        """Biases of rows less the centre; of rows far from zero they have digits that ``intercept`` has lost."""
-        return self.point.theta.reshape(self.problem.shape)[:, -1].copy()
 
     def multipliers(self, block: Block) -> Floats:
         """−η of the rows of a block, (n, n_classes): the dual point that ``dual`` is the value of.
@@ -142,12 +140,10 @@ def solve_joint(
         problem = _problem(source, sample, costs, bias_scale, int(counts.rows.sum()))
         theta, mu = _start(problem, sample, counts, start)
         point, passes = follow(problem, theta, mu, tolerance, most_passes, tell)
-    theta = point.theta.reshape(problem.shape).copy()
-    if bias_scale is None:
-        theta[:, -1] -= theta[:, -1].mean()
-    point = replace(point, theta=theta.reshape(-1))
-    intercept, near = theta[:, -1] - theta[:, :-1] @ problem.origin, bool(point.relative_gap <= tolerance)
-    return JointSolution(theta[:, :-1].copy(), intercept, point.primal, point.dual, passes, near, problem, point)
+    theta = point.theta.reshape(problem.shape)
+    coef, biases = theta[:, :-1].copy(), theta[:, -1] - (theta[:, -1].mean() if bias_scale is None else 0.0)
+    found = point.primal, point.dual, passes, bool(point.relative_gap <= tolerance)
+    return JointSolution(coef, biases - coef @ problem.origin, *found, problem, point, biases)
 
 
 def _problem(
