@@ -247,6 +247,11 @@ def as_floats(value: Any) -> Floats | None:
         return None
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, and no truth value; NaN and infinities are."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def is_count(value: Any, least: int, most: int) -> bool:
     """Whether a value is a whole number in a range."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(least <= value <= most)

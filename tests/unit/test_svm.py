@@ -31,6 +31,7 @@ from likely import (
 )
 from likely.kernels import GramRows
 from likely.objectives.svm import options
+from likely.objectives.svm.hard_margin import Features, overlap_of
 
 EXCLUSIVE_OR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array(["same", "same", "other", "other"])
 
@@ -141,7 +142,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
 def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(bias_scale, n):
     X, y = two_classes(n, apart=2.0)
 
-    with pytest.raises(NotSeparableError, match="that near are a mixture of") as raised:
+    with pytest.raises(NotSeparableError, match=r"are the same point but for .* of the spread of the rows") as raised:
         SVM(np.inf, bias_scale=bias_scale).fit(X, y)
 
     assert_proof(raised.value, y, X, "b")
@@ -170,6 +171,29 @@ def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])
     assert_allclose(raised.value.certificate.weights, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("between", [1e-2, 1e-7, 1e-10])
+def test_classes_are_apart_however_narrow_the_gap_between_them_is(between, scale):
+    rng = np.random.default_rng(2)
+    X, z = rng.uniform(size=(60, 2)), np.repeat([-1.0, 1.0], 30)
+    X[:, 0] = (X[:, 0] + np.repeat([-1, between], 30)) * scale
+    X[[0, 1, 30, 31]] = np.column_stack([np.array([0, 0, between, between]) * scale, [0.1, 0.9, 0.1, 0.9]])
+
+    assert overlap_of(Features.of_rows(X), z) is None
+    assert overlap_of(Features.of_rows(-X), -z) is None
+    X[0, 0] += 2 * between * scale
+    assert overlap_of(Features.of_rows(X), z) is not None
+
+
+def test_classes_that_overlap_by_little_are_refused():
+    X, y = np.array([[0.0, 0.0], [0.0, 1.0], [-1e-5, 0.5], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1, 1, 1])
+
+    with pytest.raises(NotSeparableError) as raised:
+        SVM(np.inf).fit(X, y)
+
+    assert_proof(raised.value, y, X, 1)
 
 
 def test_rows_of_a_proof_are_counted_with_those_of_weight_0():
@@ -210,8 +234,8 @@ def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
 
-    with pytest.raises(DegenerateDataError, match="within 1 working sets neither a surface that keeps 1 against 0"):
-        SVM(np.inf, RBFKernel(0.1), solver=DualSolver(max_iter=1)).fit(X, y)
+    with pytest.raises(DegenerateDataError, match="within 1 working set neither a surface that keeps 1 against 0"):
+        SVM(np.inf, RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
 
 def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
@@ -250,7 +274,9 @@ def test_tolerances_outside_0_and_1_are_refused(value):
 
 @pytest.mark.parametrize("value", ["all", None, 1], ids=repr)
 def test_schemes_that_are_not_known_are_refused(value):
-    with pytest.raises(InvalidParameterError, match=f"multiclass must be one of 'ovr', 'ovo'.*, but is {value!r}"):
+    with pytest.raises(
+        InvalidParameterError, match=f"multiclass of SVM must be one of 'ovr', 'ovo'.*, but is {value!r}"
+    ):
         SVM(multiclass=value).fit(*two_classes())
 
 
@@ -452,7 +478,7 @@ def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
     X, y = two_classes(3000, d=8)
     best = SVM(kernel="rbf", bias_scale=bias_scale).fit(X, y)
 
-    with pytest.warns(NotConvergedWarning, match=r"SVM stopped after 1 steps .*'b' against 'a'.*raise max_iter"):
+    with pytest.warns(NotConvergedWarning, match=r"SVM stopped after 1 step .*'b' against 'a'.*raise max_iter"):
         model = SVM(kernel="rbf", bias_scale=bias_scale, solver=DualSolver(max_iter=1)).fit(X, y)
 
     z, K = np.where(y == "b", 1.0, -1.0), model.kernel_(X, X[model.support_])

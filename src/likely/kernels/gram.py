@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
+from likely.exceptions import InvalidParameterError
 from likely.kernels.base import Kernel
 from likely.kernels.columns import by_pieces
 
 __all__ = ["GramRows"]
+
+LARGEST_SET = 3072
+"""Rows that are looked at together, at most: their square takes 75 MB."""
 
 
 class GramRows:
@@ -20,13 +26,16 @@ class GramRows:
     kernel : Kernel
     X : array or CSR array of shape (n, d)
     bytes_kept : int
-        Most memory for rows kept; those not used for the longest time make room for others.
+        Most memory, of which a quarter is for a square of rows that are looked at together, and the rest for rows kept;
+        those not used for the longest time make room for others.
 
     Attributes
     ----------
     n : int
     capacity : int
         Rows that can be kept.
+    most_together : int
+        Rows that can be looked at together.
     n_reckoned : int
         Rows reckoned so far, of which some may have been so more than once.
     """
@@ -34,7 +43,14 @@ class GramRows:
     def __init__(self, kernel: Kernel, X: Rows, bytes_kept: int) -> None:
         self.X, self.n = X, X.shape[0]
         self._columns = kernel.columns(X)
-        self.capacity = int(min(self.n, max(2, bytes_kept // (8 * self.n))))
+        together = int(min(LARGEST_SET, math.isqrt(bytes_kept // 32)))
+        self.capacity = min(self.n, (bytes_kept - 8 * min(together, self.n) ** 2) // (8 * self.n))
+        if min(self.capacity, together) < 2:
+            raise InvalidParameterError(
+                f"Two rows of the kernel of {self.n} rows must be kept, which with their square takes "
+                f"{(16 * self.n + 128) / 1e6:.2g} MB, but the cache may take {bytes_kept / 1e6:.2g} MB. Raise cache_mb."
+            )
+        self.most_together = min(together, self.capacity)
         self.kept = np.empty((self.capacity, self.n))  # memory that nobody wrote to is not taken
         self._slot = np.full(self.n, -1, dtype=np.intp)
         self._owner = np.full(self.capacity, -1, dtype=np.intp)

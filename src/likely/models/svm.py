@@ -8,15 +8,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Labels, Rows
-from likely._validation import check_option, check_two
+from likely._validation import check_option, check_two, is_number
+from likely._words import counted
 from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows
 from likely.decisions import training_priors
-from likely.exceptions import DegenerateDataError, InvalidParameterError, SourceError, warn_of_no_convergence
+from likely.exceptions import (
+    DegenerateDataError,
+    InvalidParameterError,
+    SourceError,
+    warn_of_degenerate_data,
+    warn_of_no_convergence,
+)
 from likely.features.expansion import finite
 from likely.kernels import Kernel, LinearKernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, fitted_kernel, landmarks_of
+from likely.kernels.landmarks import columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores
@@ -27,6 +35,9 @@ from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_o
 from likely.objectives.svm.schemes import class_scores, said_of, sides_of
 
 __all__ = ["SVM"]
+
+LEAST = 1e-100
+"""What a row costs, at the least; and the inverse of what it does at most."""
 
 DUAL_ROWS = 2048
 """Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
@@ -58,12 +69,14 @@ class SVM(ScoreClassifier, SourceLearner):
         Priors to balance the classes to: rows of class k then cost C · prior / share of the class. A number is the
         prior of the second of two classes.
     multiclass : {"ovr", "ovo", "joint"}, default "ovr"
-        Of more than two classes, each against the rest; each pair, which vote; or all at once, with one margin, see
-        Notes. Two classes are the same problem in all three.
+        Of more than two classes, each against the rest; each pair, which vote (pairs are in sorted order, the later
+        class the side +1; votes make poor evidence when calibrated); or all at once, with one margin, see Notes. Two
+        classes are the same problem in all three.
     regularization : float > 0, optional
         λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² and a mean of losses.
     solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver
-        By default the primal for linear kernels of many rows, for sources and for a joint margin; else the dual.
+        By default the primal for linear kernels of many rows, or where the dual does not get to its end, for sources
+        and for a joint margin; else the dual.
     tolerance : float, default 1e-4
         Gap of the primal and the dual objective, relative to the primal, at which to stop.
 
@@ -114,8 +127,9 @@ class SVM(ScoreClassifier, SourceLearner):
     features whose dot products they are, so at most 10 000 rows can be learned from then; C must be finite. All classes
     are one problem: there is one value of either objective, and a weight vector, bias and margin of each class.
 
-    The dual is solved by working sets of 1024 rows, whose rows of the kernel's matrix are made by matrix products and
-    kept within a limit of memory; the primal by Newton's method on a smoothed loss that becomes the true one.
+    The dual is solved by working sets of 1024 rows, or more where more are free, whose rows of the kernel's matrix are
+    made by matrix products and kept within a limit of memory; the primal by Newton's method on a smoothed loss that
+    becomes the true one.
 
     References
     ----------
@@ -213,7 +227,8 @@ class SVM(ScoreClassifier, SourceLearner):
         assert source.classes is not None
         check_two("SVM", source.classes)
         kernel = kernel_of(self.kernel, "SVM")
-        train_all = self._trainer(kernel, source)
+        hard = any(model.regularization is None and np.isinf(model.C) for model in models)
+        train_all = self._trainer(kernel, source, hard)
         counts = source.reduce(census, len(source.classes))
         if not counts.rows.all():
             absent = source.classes.tolist()[int(counts.rows.argmin())]
@@ -228,19 +243,22 @@ class SVM(ScoreClassifier, SourceLearner):
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)
 
-    def _trainer(self, kernel: Kernel, source: Source) -> Callable[[Task], list[Machine]]:
+    def _trainer(self, kernel: Kernel, source: Source, hard: bool) -> Callable[[Task], list[Machine]]:
         """What trains, if it can learn from the source; two classes have one margin in any case."""
         if self.multiclass == "joint" and source.classes is not None and len(source.classes) > 2:
             return partial(train_joint, solver=joint_solver(svm_solver_of(self.solver), kernel, source))
-        return partial(train, solver=self._chosen(kernel, source))
+        return partial(train, solver=self._chosen(kernel, source, hard))
 
-    def _chosen(self, kernel: Kernel, source: Source) -> DualSolver | PrimalSolver:
-        """The solver asked for, or that for the size and kind of the problem, if it can learn from the source."""
+    def _chosen(self, kernel: Kernel, source: Source, hard: bool) -> DualSolver | PrimalSolver | None:
+        """The solver asked for, or that for the size and kind of the problem, if it can learn from the source.
+
+        None for the dual, and for the primal where that does not get to its end.
+        """
         solver, linear = svm_solver_of(self.solver), isinstance(kernel, LinearKernel)
-        hard = self.regularization is None and np.isinf(self.C)
-        if solver is None:
+        if solver is None and linear and not hard:
             many = not isinstance(source, ArraySource) or source.X.shape[0] > DUAL_ROWS
-            solver = PrimalSolver() if linear and many and not hard else DualSolver()
+            return PrimalSolver() if many else None
+        solver = solver or DualSolver()
         if isinstance(solver, PrimalSolver) and (hard or not linear):
             raise InvalidParameterError(
                 "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "
@@ -257,9 +275,15 @@ class SVM(ScoreClassifier, SourceLearner):
         """What a row of each class costs."""
         total = float(weights.sum())
         C = float(self.C) if self.regularization is None else 1 / (float(self.regularization) * total)
-        if self.prior is None:
-            return np.full(len(classes), C)
-        return np.asarray(C * training_priors("SVM", self.prior, classes) / (weights / total))
+        costs = np.full(len(classes), C)
+        if self.prior is not None:
+            costs *= training_priors("SVM", self.prior, classes) / (weights / total)
+        if not (np.isinf(self.C) and self.regularization is None) and not ((costs > LEAST) & (costs < 1 / LEAST)).all():
+            raise InvalidParameterError(
+                f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {costs.tolist()} "
+                "by C, or regularization and the number of rows, and prior."
+            )
+        return costs
 
     def _keep(self, machine: Machine, kernel: Kernel, sides: Floats, source: Source) -> None:
         assert source.classes is not None
@@ -282,6 +306,11 @@ class SVM(ScoreClassifier, SourceLearner):
                 self.support_vectors_ = landmarks_of(kernel, source.X[machine.support])
             if machine.dual_coef is not None:
                 self.dual_coef_ = machine.dual_coef
+        if machine.converged and not machine.precise:
+            warn_of_degenerate_data(
+                "SVM: kernels of rows are so large beside their differences that scores, and so the objectives, have "
+                "fewer digits than the gap promises. Put Standardize before it, or lower the degree of the kernel."
+            )
         if not machine.converged:
             warn_of_no_convergence(_stopped(machine, sides, source.classes))
 
@@ -301,21 +330,25 @@ class SVM(ScoreClassifier, SourceLearner):
 
     @property
     def multipliers_(self) -> Floats:
+        """What moving a row's margin is worth, in each problem."""
+        check_is_fitted(self)
         return np.asarray(np.abs(self.dual_coef_))
 
     @property
     def gap_(self) -> float:
+        """By how much the primal objective is above the dual."""
+        check_is_fitted(self)
         return self.primal_objective_ - self.dual_objective_
 
     def _check_options(self) -> None:
         kernel_of(self.kernel, "SVM")
         svm_solver_of(self.solver)
-        check_option("multiclass", self.multiclass, ("ovr", "ovo", "joint"))
+        check_option("multiclass of SVM", self.multiclass, ("ovr", "ovo", "joint"))
         _check_positive("C", self.C, "inf for a hard margin", np.inf)
         if self.regularization is not None:
             _check_positive("regularization", self.regularization, "None to use C")
         if self.bias_scale is not None:
-            _check_positive("bias_scale", self.bias_scale, "None for a free bias")
+            _check_positive("bias_scale", self.bias_scale, "None for a free bias", 1e50)
         if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
             raise InvalidParameterError(
                 f"tolerance of SVM must lie between 0 and 1, both left out, but is {self.tolerance!r}."
@@ -323,13 +356,12 @@ class SVM(ScoreClassifier, SourceLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = kernel_of(self.kernel, "SVM").is_precomputed
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
 
 def _check_positive(name: str, value: Any, otherwise: str, most: float = np.finfo(np.float64).max) -> None:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not (number and 0 < value <= most):
+    if not (is_number(value) and 0 < value <= most):
         raise InvalidParameterError(f"{name} of SVM must be a number > 0, or {otherwise}, but is {value!r}.")
 
 
@@ -339,8 +371,9 @@ def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:
     worst = int(gaps.argmax())
     said = said_of(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
     return (
-        f"SVM stopped after {machine.n_iter[worst]} steps with the primal objective at {machine.primal[worst]:.6g} and "
-        f"the dual at {machine.dual[worst]:.6g} ({said}): a gap of {gaps[worst]:.1e} of the "
-        "primal. What was found so far is kept. Columns of very different scale make that so: put Standardize before "
-        "it. Else lower C, raise max_iter of the solver, or raise tolerance if that is near enough."
+        f"SVM stopped after {counted(int(machine.n_iter[worst]), 'step')} with the primal objective at "
+        f"{machine.primal[worst]:.6g} and the dual at {machine.dual[worst]:.6g} ({said}): a gap of "
+        f"{gaps[worst]:.1e} of the "
+        "primal. What was found so far is kept. If columns are of very different scale put Standardize before it. Else "
+        "lower C, raise max_iter or cache_mb of the solver, or raise tolerance if that is near enough."
     )

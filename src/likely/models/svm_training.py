@@ -20,8 +20,11 @@ from likely.objectives.svm.schemes import said_of
 
 __all__ = ["Machine", "Task", "train"]
 
+FEW_SETS = 50
+"""Working sets after which the primal is tried, where that can be."""
+
 SUPPORT = 1e-6
-"""Least multiplier of a support vector found in the primal, in parts of its bound."""
+"""Least multiplier of a support vector found in the primal, in parts of the largest of its side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,8 @@ class Machine:
         Of linear kernels.
     centre : array of shape (d,), or None
         What is to be taken off rows before ``coef`` and ``intercept``.
+    precise : bool
+        Whether scores have as many digits as the gap promises.
     """
 
     intercept: Floats
@@ -78,14 +83,23 @@ class Machine:
     dual_coef: Floats | None = None
     coef: Floats | None = None
     centre: Floats | None = None
+    precise: bool = True
 
 
-def train(task: Task, solver: DualSolver | PrimalSolver) -> list[Machine]:
-    """A machine for each of the costs."""
+def train(task: Task, solver: DualSolver | PrimalSolver | None) -> list[Machine]:
+    """A machine for each of the costs; without a solver by the dual, and where that ends early, by the primal."""
     if isinstance(solver, PrimalSolver):
         return _in_primal(task, solver)
     assert isinstance(task.source, ArraySource)
-    return _in_dual(task, task.source, solver)
+    machines = _in_dual(task, task.source, solver or DualSolver(max_iter=FEW_SETS))
+    if solver is not None or all(machine.converged and machine.precise for machine in machines):
+        return machines
+    others = _in_primal(task, PrimalSolver())
+    return [min(pair, key=_how_bad) for pair in zip(machines, others, strict=True)]
+
+
+def _how_bad(machine: Machine) -> tuple[bool, bool, float]:
+    return not machine.converged, not machine.precise, float((machine.primal - machine.dual).sum())
 
 
 def _in_dual(task: Task, source: ArraySource, solver: DualSolver) -> list[Machine]:
@@ -113,21 +127,23 @@ def _joined(machine: DualMachine, solutions: list[DualSolution], linear: bool, c
     support = np.flatnonzero(signed.any(axis=0))
     dual_coef = signed[:, support]
     intercept = np.array([solution.intercept for solution in solutions])
-    squares = np.array([2 * (float(solution.alpha.sum()) - solution.dual) for solution in solutions])
+    squares = np.array([solution.square for solution in solutions])
     if machine.bias_scale is not None:
         weights = machine.bias_scale * dual_coef.sum(axis=1)  # of the feature that is K in all rows
         intercept, squares = machine.bias_scale * weights, squares - np.square(weights)
+    coef = np.asarray(dual_coef @ machine.X[support]) if linear else None
     return Machine(
         intercept,
-        np.maximum(squares, 0.0),
+        np.maximum(squares, 0.0) if coef is None else np.square(coef).sum(axis=1),
         np.array([solution.primal for solution in solutions]),
         np.array([solution.dual for solution in solutions]),
         np.array([solution.n_iter for solution in solutions]),
         all(solution.converged for solution in solutions),
         support,
         dual_coef,
-        np.asarray(dual_coef @ machine.X[support]) if linear else None,
+        coef,
         centre,
+        all(solution.precise for solution in solutions),
     )
 
 
@@ -169,9 +185,10 @@ def _planes(task: Task, solutions: list[LinearSolution], costs: Floats) -> Machi
 
 
 def _signed(source: ArraySource, side: Floats, solution: LinearSolution, costs: Floats) -> Floats:
-    """Multipliers times the side; those that are next to nothing beside their bound are nothing."""
+    """Multipliers times the side; those that are next to nothing beside the largest of their side are nothing."""
     block = source.all_rows()
     assert block.codes is not None
-    alpha = solution.multipliers(block, side, costs)
-    bound = costs[block.codes] * (1.0 if block.weight is None else block.weight)
-    return np.where(alpha > SUPPORT * bound, alpha, 0.0) * side[block.codes]
+    alpha, z = solution.multipliers(block, side, costs), side[block.codes]
+    for sign in (-1, 1):
+        alpha[(z == sign) & (alpha <= SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
+    return np.asarray(alpha * z)

@@ -11,11 +11,11 @@ from likely._typing import Floats, Integers
 from likely.blocks import for_each, one_blas_thread
 from likely.kernels import GramRows
 from likely.objectives.svm.faces import climb_face
-from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_value
+from likely.objectives.svm.working_set import Standing, fresh_and_old, lengthening, primal_value
 
 __all__ = ["DualSolution", "solve_dual"]
 
-WORKING_SET, LARGEST_SET = 1024, 3072
+WORKING_SET = 1024
 """Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
 where more are free at once the set must hold them all, or it goes round for long."""
 
@@ -42,10 +42,14 @@ class DualSolution:
     intercept : float
     primal, dual : float
         Values of both problems, between which the best value of both lies.
+    square : float
+        ‖w‖².
     n_iter : int
         Working sets solved.
     converged : bool
         Whether the two differ by no more than the tolerance, relative to the primal.
+    precise : bool
+        Whether scores have as many digits as that takes.
     """
 
     alpha: Floats
@@ -53,16 +57,18 @@ class DualSolution:
     intercept: float
     primal: float
     dual: float
+    square: float
     n_iter: int
     converged: bool
+    precise: bool = True
 
     def scaled_to(self, share: float) -> tuple[Floats, Floats]:
         """Multipliers and scores to start from when every C is that many times as large.
 
         D(sα) = s Σα − s²/2 ‖w‖² is highest at s = Σα / ‖w‖², and sα keeps its bounds up to s = share.
         """
-        square = 2 * (float(self.alpha.sum()) - self.dual)
-        s = min(share, float(self.alpha.sum()) / square) if square > 0 else share
+        total = float(self.alpha.sum())
+        s = min(share, total / self.square) if self.square > 0 else 1.0
         return s * self.alpha, s * self.f
 
 
@@ -93,7 +99,7 @@ def solve_dual(
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     chosen, K, rounds, idle = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0, 0
-    space = np.empty(min(LARGEST_SET, rows.capacity) ** 2)
+    space = np.empty(rows.most_together**2)
     standing = Standing.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
         while not _is_done(standing, tolerance, f) and rounds < most_rounds and idle < MOST_IDLE:
@@ -109,34 +115,39 @@ def solve_dual(
                 tell(rounds, _relative_gap(standing))
             if look is not None:
                 look(alpha, f)
-    if np.isinf(C).any():
-        return _with_margins_of_one(alpha, f, z, standing, rounds, tolerance)
-    intercept = best_bias(z - f, z, C) if has_bias else 0.0
-    primal = min(standing.primal, primal_value(float((alpha * z) @ f), z * (f + intercept), C))
-    if primal == standing.primal:
-        intercept = standing.bias
-    converged = _is_near(primal, standing.dual, tolerance)
-    return DualSolution(alpha, f, intercept, primal, standing.dual, rounds, converged)
+    return _ended(alpha, f, z, C, has_bias, standing, rounds, tolerance)
 
 
-def _with_margins_of_one(
-    alpha: Floats, f: Floats, z: Floats, standing: Standing, rounds: int, tolerance: float
+def _ended(
+    alpha: Floats,
+    f: Floats,
+    z: Floats,
+    C: Floats,
+    has_bias: bool,
+    standing: Standing,
+    rounds: int,
+    tolerance: float,
 ) -> DualSolution:
-    """A hard margin, made so: weights as much longer as the worst margin is below 1."""
-    least = float((z * (f + standing.bias)).min())
-    s = 1 / least if 0 < least < 1 else 1.0
-    square = float((alpha * z) @ f)
-    primal, dual = standing.primal, s * float(alpha.sum()) - s**2 * square / 2
-    return DualSolution(s * alpha, s * f, s * standing.bias, primal, dual, rounds, _is_near(primal, dual, tolerance))
+    """The solution with its best bias, and as long as makes the primal least."""
+    bias, square = standing.bias, standing.square
+    if has_bias and np.isfinite(C).all():
+        best = best_bias(z - f, z, C)
+        bias = best if primal_value(square, z * (f + best), C) < standing.primal else bias
+    margins = z * (f + bias)
+    primal, dual, s = primal_value(square, margins, C), standing.dual, lengthening(margins)
+    if 1 < s < np.inf and primal == square / 2 * s**2:
+        alpha, f, bias, square = np.minimum(s * alpha, C), s * f, s * bias, s**2 * square
+        dual = float(alpha.sum()) - square / 2
+    return DualSolution(alpha, f, bias, primal, dual, square, rounds, _is_near(primal, dual, tolerance))
 
 
 def _is_near(primal: float, dual: float, tolerance: float) -> bool:
-    return bool(np.isfinite(primal)) and primal - dual <= tolerance * abs(primal)
+    return bool(np.isfinite(primal)) and abs(primal - dual) <= tolerance * abs(primal)
 
 
 def _room(rows: GramRows, n_free: int) -> int:
     """Rows of a working set: half as many again as are free, within the limits."""
-    return min(max(WORKING_SET, min(3 * n_free // 2, LARGEST_SET)), rows.capacity)
+    return int(min(max(WORKING_SET, 3 * n_free // 2), rows.most_together))
 
 
 def _relative_gap(standing: Standing) -> float:

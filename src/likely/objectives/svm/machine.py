@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels, Rows
-from likely.exceptions import DegenerateDataError, NotSeparableError, warn_of_degenerate_data
-from likely.kernels import ConstantKernel, GramRows, Kernel, matrix_of
+from likely._words import counted
+from likely.exceptions import DegenerateDataError, NotSeparableError
+from likely.kernels import ConstantKernel, GramRows, Kernel, LinearKernel
 from likely.objectives.svm.dual import DualSolution, solve_dual
-from likely.objectives.svm.hard_margin import EQUAL, NEAR, Overlap, as_overlap, hull_distance, overlap_of
+from likely.objectives.svm.hard_margin import Features, Overlap, overlap_of
 from likely.objectives.svm.options import DualSolver, teller
 from likely.objectives.svm.schemes import said_of
 
 __all__ = ["DualMachine"]
 
-MOST_ROWS = 2048
-"""Rows whose whole matrix is taken apart to find a proof that classes overlap."""
+HARD_SETS = 200
+"""Most working sets for a hard margin, which may not exist."""
+
+NEAR = 1e-2
+"""Distance of two mixtures, in parts of the length of the longest row, at which it is worth to look for a proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +90,13 @@ class DualMachine:
             look = None if np.isfinite(C).all() else _Lookout(self, rows, z, members, side)
             tell = teller(solver.verbose, f"SVM, {said}")
             has_bias = self.bias_scale is None
-            found.append(solve_dual(rows, z, C, has_bias, tolerance, solver.max_iter, start, tell, look))
+            most = solver.max_iter if look is None else min(solver.max_iter, HARD_SETS)
+            solution = solve_dual(rows, z, C, has_bias, tolerance, most, start, tell, look)
+            found.append(replace(solution, precise=not _lost_digits(rows, solution, C, tolerance)))
             if not np.isfinite(found[-1].primal):
                 raise DegenerateDataError(
-                    f"SVM with a hard margin found within {solver.max_iter} working sets neither a surface that keeps "
+                    f"SVM with a hard margin found within {counted(most, 'working set')} neither a surface that keeps "
                     f"{said} apart nor a proof that there is none. Set a finite C, or put Standardize before it."
-                )
-            if found[-1].converged and _lost_digits(rows, found[-1], C, tolerance):
-                warn_of_degenerate_data(
-                    f"SVM, {said}: kernels of rows are so large beside their differences that scores, and so the "
-                    "objectives, have fewer digits than the gap promises. Put Standardize before it, or lower the "
-                    "degree of the kernel."
                 )
         return found
 
@@ -110,46 +111,52 @@ def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: f
 
 def _ratio(before: Floats, now: Floats) -> float:
     """How many times as large every cost has become."""
-    return float((now / before).min()) if np.isfinite(now).all() else np.inf
+    return float((now / before).min()) if np.isfinite(before).all() else 1.0
 
 
 class _Lookout:
-    """Looks, while a hard margin is sought, whether the classes overlap; and says so with the proof."""
+    """Looks, while a hard margin is sought, whether there is one; if not it says so with the proof.
+
+    The two mixtures of rows that the multipliers are come near to each other where classes overlap; then the support
+    vectors, whose mixtures they are, are looked at, and again whenever there are twice as many working sets. That no
+    surface keeps these apart is proof for all.
+    """
 
     def __init__(self, machine: DualMachine, rows: GramRows, z: Floats, members: Integers, side: Floats) -> None:
         self.machine, self.rows, self.z, self.members, self.side = machine, rows, z, members, side
-        self.has_tried = False
+        self.calls, self.next = 0, 1
 
     def __call__(self, alpha: Floats, f: Floats) -> None:
-        some = np.flatnonzero(alpha)[: self.rows.capacity]
-        if not len(some):
+        self.calls += 1
+        some = np.flatnonzero(alpha)
+        if self.calls < self.next or not 1 < len(some) <= self.rows.most_together:
             return
-        longest = np.sqrt(float(self.rows.kept[self.rows.slots(some), some].max()))
-        distance = hull_distance(alpha, float((alpha * self.z) @ f)) / max(longest, np.finfo(float).tiny)
-        if distance <= NEAR and not self.has_tried and self.rows.n <= MOST_ROWS:
-            self.has_tried = True
-            overlap = overlap_of(self._matrix(), self.z)
-            if overlap is not None:
-                self._refuse(overlap)
-        if distance <= EQUAL:
-            self._refuse(as_overlap(alpha, distance))
+        length = np.sqrt(float(self.rows.kept[self.rows.slots(some), some].max()))
+        distance = np.sqrt(max(float((alpha * self.z) @ f), 0.0)) / (float(alpha.sum()) / 2)
+        if distance > NEAR * length or len(np.unique(self.z[some])) < 2:
+            return
+        self.next = 2 * self.calls
+        features = self._features(some)
+        overlap = overlap_of(features, self.z[some]) if features.is_small else None
+        if overlap is not None:
+            self._refuse(some, overlap)
 
-    def _matrix(self) -> Floats:
-        slots = self.rows.slots(np.arange(self.rows.n)) if self.rows.capacity == self.rows.n else None
-        if slots is not None:
-            return np.asarray(self.rows.kept[slots])
-        return matrix_of(self.machine.kernel.columns(self.rows.X), self.rows.X)
+    def _features(self, some: Integers) -> Features:
+        if isinstance(self.machine.kernel, LinearKernel):
+            return Features.of_rows(dense(self.rows.X[some]))
+        return Features.of_matrix(self.rows.kept[self.rows.slots(some)][:, some])
 
-    def _refuse(self, overlap: Overlap) -> None:
-        rows = self.members[overlap.rows]
+    def _refuse(self, some: Integers, overlap: Overlap) -> None:
+        rows = self.members[some[overlap.rows]]
+        ups = self.z[some[overlap.rows]] > 0
         if self.machine.positions is not None:
             rows = self.machine.positions[rows]
-        ups = self.z[overlap.rows] > 0
         raise NotSeparableError(
             f"SVM with a hard margin (C=inf) needs classes that a surface keeps apart, but no surface of this kernel "
-            f"does so for {said_of(self.side, self.machine.classes)}, not by {max(overlap.distance, 1e-16):.0e} of the "
-            f"length of a row: that near are a mixture of {_named(rows[ups])} and one of {_named(rows[~ups])} (the "
-            "error's certificate has the rows and their weights). Set a finite C, or use another kernel.",
+            f"does so for {said_of(self.side, self.machine.classes)}: a mixture of {_named(rows[ups])} and one of "
+            f"{_named(rows[~ups])} are the same point but for {max(overlap.distance, 1e-16):.0e} of the spread "
+            "of the rows (the error's certificate has the rows and their weights). Set a finite C, or use another "
+            "kernel.",
             Overlap(rows, overlap.weights, overlap.distance),
         )
 

@@ -25,11 +25,12 @@ class DualSolver:
 
     Parameters
     ----------
-    cache_mb : float, default 500
-        Most megabytes for rows of the kernel's matrix that are kept, a limit that is not passed; there are two such
-        caches where folds are fitted in two threads. Rows that do not fit are reckoned again.
+    cache_mb : float, default 1000
+        Most megabytes for rows of the kernel's matrix, a limit that is not passed, taken as they are needed; there are
+        two such caches where folds are fitted in two threads. Rows that do not fit are reckoned again, and where hardly
+        any do, working sets are small and many.
     max_iter : int, default 1000
-        Most working sets of up to 1024 rows; a solver stopped by it says how far it got.
+        Most working sets, of 1024 to 3072 rows; a solver stopped by it says how far it got.
     verbose : bool, default False
         Whether to say on the standard error stream, once a second, how far it is.
 
@@ -39,7 +40,7 @@ class DualSolver:
     >>> model = likely.SVM(kernel="rbf", solver=likely.DualSolver(cache_mb=100))
     """
 
-    cache_mb: float = 500.0
+    cache_mb: float = 1000.0
     max_iter: int = 1000
     verbose: bool = False
 

@@ -14,10 +14,11 @@ from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
 from likely.objectives.problem import FAR, MOST_SAMPLE_VALUES, SAMPLE_ROWS, SAMPLE_VALUES
 from likely.objectives.sampling import Census, census, some_of_each_class
-from likely.objectives.svm.path import MarginProblem, follow
+from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
 from likely.objectives.svm.rows import Setting
 from likely.objectives.svm.smoothed import Repair, multipliers
+from likely.objectives.svm.systems import MarginProblem
 from likely.statistics import DiagonalMoments
 
 __all__ = ["LinearSolution", "columns_of", "multipliers", "sample_of", "solve_primal"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 
-__all__ = ["Standing", "fresh_and_old"]
+__all__ = ["Standing", "fresh_and_old", "lengthening", "primal_value"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,8 @@ class Standing:
         v of the rows that are up (else −inf), and of those that are low (else inf).
     primal, dual : float
         Values of both problems: the primal's is infinite where a hard margin is not kept.
+    square : float
+        ‖w‖².
     """
 
     bias: float
@@ -33,6 +35,7 @@ class Standing:
     lower: Floats
     primal: float
     dual: float
+    square: float
 
     @classmethod
     def of(cls, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool) -> Standing:
@@ -43,18 +46,28 @@ class Standing:
         lower = np.where(np.where(z > 0, can_fall, can_rise), v, np.inf)
         highest, lowest = float(upper.max()), float(lower.min())
         bias = (highest + lowest) / 2 if has_bias else 0.0
-        square = float((alpha * z) @ f)
+        square = max(float((alpha * z) @ f), 0.0)
         dual = float(alpha.sum()) - square / 2
         violation = max(highest - bias, bias - lowest)
-        return cls(bias, violation, upper, lower, primal_value(square, z * (f + bias), C), dual)
+        return cls(bias, violation, upper, lower, primal_value(square, z * (f + bias), C), dual, square)
 
 
 def primal_value(square: float, margins: Floats, C: Floats) -> float:
-    """½‖w‖² + Σ C max(0, 1 − margin); of a hard margin that of the weights made longer until all margins are 1."""
-    if np.isfinite(C).all():
-        return square / 2 + float(C @ np.maximum(1 - margins, 0.0))
+    """½‖w‖² + Σ C max(0, 1 − margin), or that of the weights made longer until all margins are 1, if that is less.
+
+    The latter is all there is of a hard margin. With a large C it is what rounding leaves: 1 − margin is 1e-16 at best.
+    """
+    s = lengthening(margins)
+    longer = square / 2 * s**2 if s < np.inf else np.inf
+    if np.isinf(C).any():
+        return longer
+    return min(square / 2 + float(C @ np.maximum(1 - margins, 0.0)), longer)
+
+
+def lengthening(margins: Floats) -> float:
+    """How much longer weights must be for all margins to be 1; infinite if some row is on the wrong side."""
     least = float(margins.min())
-    return square / 2 / min(least, 1.0) ** 2 if least > 0 else np.inf
+    return 1 / min(least, 1.0) if least > 0 else np.inf
 
 
 def fresh_and_old(standing: Standing, old: Integers, most: int, is_free: Booleans) -> Integers:
