@@ -1,4 +1,4 @@
-"""Defects 1–17, 21, 22, 26, 28 and 29 that other tools of the field have; the truth must come out here."""
+"""Defects 1–17, 21, 22 and 26–29 that other tools of the field have; the truth must come out here."""
 
 import itertools
 import math
@@ -11,13 +11,16 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from likely import (
+    SVM,
     AffineCalibrator,
     Application,
     DegenerateDataWarning,
+    DualSolver,
     GaussianClassifier,
     GaussianMixture,
     InvalidDataError,
     LogisticRegression,
+    NotConvergedWarning,
     Trials,
     actual_dcf,
     auc,
@@ -37,6 +40,7 @@ from likely import (
     roc_hull,
     tippett,
 )
+from likely.datasets import load_tumours
 
 ORDERS = [np.array(order) for order in itertools.permutations([0, 0, 1, 1])]
 
@@ -266,6 +270,32 @@ def test_defect_26_mixtures_take_weights_and_instalments(shape, tied, rng):
     assert_allclose(weighted.means_, repeated.means_, rtol=1e-8)
     assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-7, atol=1e-9)
     assert whole.score(X) - 0.02 < model.score(X)
+
+
+@pytest.mark.parametrize("C", [1.0, 1000.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_defect_27_support_vector_machines_end_on_columns_that_nobody_scaled(kernel, C):
+    X, y, _ = load_tumours()  # columns from thousandths to thousands
+    z = np.where(y == "malignant", 1.0, -1.0)
+
+    model = SVM(C, kernel).fit(X, y)
+
+    signed = np.zeros(len(z))
+    signed[model.support_] = model.dual_coef_[0]
+    dual = (z * signed).sum() - signed @ model.kernel_(X - X.mean(axis=0)) @ signed / 2
+    assert model.converged_
+    assert model.gap_ <= 1e-4 * model.primal_objective_
+    assert_allclose(model.dual_objective_, dual, rtol=1e-4)
+
+
+def test_defect_27_work_that_is_cut_off_is_told_with_its_gap_and_what_to_do():
+    X, y, _ = load_tumours()
+
+    with pytest.warns(NotConvergedWarning, match=r"after 1 step .* a gap of \d.* put Standardize before it"):
+        model = SVM(1000.0, solver=DualSolver(max_iter=1)).fit(X, y)
+
+    assert not model.converged_
+    assert model.dual_objective_ < SVM(1000.0).fit(X, y).primal_objective_ < model.primal_objective_
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])

@@ -555,8 +555,8 @@ def test_progress_is_told_on_the_standard_error_stream_alone(capsys, monkeypatch
     monkeypatch.setattr(options, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
     for model, said in [
-        (SVM(kernel="rbf", solver=DualSolver(verbose=True)), "SVM, 'b' against 'a': 1 steps, relative gap "),
-        (SVM(solver=PrimalSolver(verbose=True)), "SVM, 'b' against 'a': 1 steps, relative gap "),
+        (SVM(kernel="rbf", solver=DualSolver(verbose=True)), "SVM, 'b' against 'a': 1 step, relative gap "),
+        (SVM(solver=PrimalSolver(verbose=True)), "SVM, 'b' against 'a': 1 step, relative gap "),
     ]:
         model.fit(X, y)
         told = capsys.readouterr()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from likely._validation import check_count
+from likely._words import counted
 from likely.exceptions import InvalidParameterError
 
 __all__ = ["DualSolver", "PrimalSolver", "svm_solver_of"]
@@ -117,7 +118,7 @@ def teller(verbose: bool, what: str) -> Tell | None:
         nonlocal said
         if time.monotonic() - said >= 1:
             said = time.monotonic()
-            print(f"{what}: {steps} steps, relative gap {gap:.1e}", file=sys.stderr, flush=True)
+            print(f"{what}: {counted(steps, 'step')}, relative gap {gap:.1e}", file=sys.stderr, flush=True)
 
     return tell
 
