@@ -217,7 +217,7 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
     monkeypatch.setattr(kernel_pca, "MOST_ROWS", 59)
-    with pytest.raises(InvalidDataError, match=r"matrix of 60 rows would take 0\.0 GB; at most 59 .* NystromFeatures"):
+    with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
         KernelPCA().fit(X)
 
 

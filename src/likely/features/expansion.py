@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import dense
 from likely._typing import Floats
 from likely._validation import check_rows
-from likely.blocks import ArraySource, Block, Source, SourceLearner, for_each
+from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows, for_each
 from likely.blocks.sample import Sample, sampled
 
-__all__ = ["Expansion", "finite", "finite_sample"]
+__all__ = ["Expansion", "expanded", "finite", "finite_sample"]
 
 ROWS, LEAST_ROWS, VALUES = 2**10, 2**5, 2**19
 """Rows mapped at once: so many, or fewer where their outputs are more values than these. Quadratic blocks of 1 MB took
@@ -65,6 +65,13 @@ class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
     @property
     def _n_features_out(self) -> int:
         return self.expands_to(self.n_features_in_)
+
+
+def expanded(source: ArraySource, X: Floats) -> ArraySource:
+    """Features of a source's rows in place of these, with the labels, weights and positions of the rows."""
+    return ArraySource(
+        X, source.codes, source.weight, source.classes, block_rows=block_rows(X), positions=source.positions
+    )
 
 
 def finite(block: Block) -> int:

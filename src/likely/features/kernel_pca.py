@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats
 from likely._validation import check_count, check_rows
-from likely.blocks import ArraySource, Block, Source, SourceLearner
-from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
+from likely.blocks import Block, Source, SourceLearner
+from likely.exceptions import DegenerateDataError
 from likely.features.base import with_signs
 from likely.features.expansion import finite
 from likely.kernels import kernel_of, weighted_sums
 from likely.kernels.landmarks import (
+    all_at_once,
     columns_of,
     directions,
     fitted_kernel,
@@ -111,11 +112,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         kernel = kernel_of(self.kernel, "KernelPCA")
         if self.n_components is not None:
             check_count("n_components", self.n_components, "KernelPCA")
-        rows = _all_rows(source)
-        source.reduce(finite)
-        self.kernel_ = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)  # type: ignore[arg-type]
-        self.landmarks_ = landmarks_of(self.kernel_, rows.X, rows.positions)  # type: ignore[arg-type]
-        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        rows = all_at_once(source, "KernelPCA", MOST_ROWS, "Put NystromFeatures before PCA instead.")
+        rows.reduce(finite)
+        self.kernel_ = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
+        self.landmarks_ = landmarks_of(self.kernel_, rows.X, rows.positions)
+        weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
         K = gram_of(self.kernel_, self.landmarks_, rows.X)
         doubtful = hardly_vary(K)
         self._decompose(K, weight)
@@ -151,20 +152,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
-
-
-def _all_rows(source: Source) -> Block:
-    if not isinstance(source, ArraySource):
-        raise SourceError(
-            "KernelPCA compares all rows with each other, so it needs them all at once, in memory, but got a "
-            f"{type(source).__name__}. Give arrays to fit, or learn from the source by NystromFeatures, with PCA after "
-            "it."
-        )
-    rows = source.all_rows()
-    if len(rows) > MOST_ROWS:
-        raise InvalidDataError(
-            f"KernelPCA compares all rows with each other, and the matrix of {len(rows)} rows would take "
-            f"{8 * len(rows) ** 2 / 1e9:.1f} GB; at most {MOST_ROWS} rows are taken. Use NystromFeatures with PCA "
-            "after it, or fewer rows."
-        )
-    return rows

@@ -8,17 +8,20 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_array, check_random_state
 
-from likely._typing import Floats
+from likely._typing import Floats, Rows
 from likely._validation import is_count
 from likely.blocks import Source
 from likely.blocks.sample import SAMPLE_ROWS
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features.base import with_signs
 from likely.features.expansion import Expansion, finite_sample
-from likely.kernels import check_semi_definite, kernel_of, matrix_of
+from likely.kernels import Kernel, check_semi_definite, kernel_of, matrix_of
 from likely.kernels.landmarks import columns_of, directions, gram_of, hardly_vary, warn_of_lost_digits
 
-__all__ = ["NystromFeatures", "root_of"]
+__all__ = ["MOST_ROWS", "NystromFeatures", "rooted"]
+
+MOST_ROWS = 10_000
+"""Rows whose whole matrix models take apart: minutes of work, and memory of a few times 800 MB."""
 
 
 class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
@@ -88,10 +91,7 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
         self.kernel_ = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
         check_semi_definite(self.kernel_, rows)
         self.landmarks_ = self._drawn(rows, weight) if self.landmarks is None else self._given(source.n_features)
-        K = gram_of(self.kernel_, self.landmarks_, self.landmarks_)
-        if hardly_vary(K):
-            warn_of_lost_digits(self.kernel_)
-        U, roots = root_of(K)
+        U, roots = rooted(self.kernel_, self.landmarks_, self.landmarks_)
         if not len(roots):
             raise DegenerateDataError(
                 f"NystromFeatures needs landmarks that tell rows apart, but the kernel {self.kernel_} of all of them "
@@ -138,7 +138,13 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
         return int(self.projection_.shape[1])
 
 
-def root_of(K: Floats) -> tuple[Floats, Floats]:
-    """U and the roots of Λ in K = UΛU', without rounding, from the largest on; K is overwritten."""
+def rooted(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Floats]:
+    """U and the roots of Λ in K = UΛU', the matrix of landmarks that are the rows X; so U Λ^½ are features of them.
+
+    The largest root is the first; those that are rounding are left out. Rows that hardly vary are warned of.
+    """
+    K = gram_of(kernel, landmarks, X)
+    if hardly_vary(K):
+        warn_of_lost_digits(kernel)
     values, U = directions(K)
     return with_signs(U), np.sqrt(values)

@@ -9,13 +9,14 @@ from scipy.linalg import eigh
 from scipy.sparse import issparse
 
 from likely._typing import Floats, Integers, Rows
-from likely.blocks import Block
-from likely.exceptions import warn_of_degenerate_data
+from likely.blocks import ArraySource, Block, Source
+from likely.exceptions import InvalidDataError, SourceError, warn_of_degenerate_data
 from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns, matrix_of
 from likely.kernels.given import check_semi_definite
 
 __all__ = [
+    "all_at_once",
     "columns_of",
     "directions",
     "fitted_kernel",
@@ -31,6 +32,21 @@ ROUNDING = 1e-12
 
 LOST = 1e-10
 """Share of the squared lengths of rows that their differences must have, or eigenvalues that matter may be rounding."""
+
+
+def all_at_once(source: Source, whom: str, most: int, remedy: str) -> ArraySource:
+    """The source, whose rows must be in memory, and few enough for a matrix of all rows with all rows."""
+    said = f"{whom} compares all rows with each other"
+    if not isinstance(source, ArraySource):
+        raise SourceError(
+            f"{said}, so it needs them all at once, in memory, but got a {type(source).__name__}. {remedy}"
+        )
+    n = source.X.shape[0]
+    if n > most:
+        raise InvalidDataError(
+            f"{said}, at most {most} of them, but X has {n}, whose matrix would take {8 * n**2 / 1e9:.1f} GB. {remedy}"
+        )
+    return source
 
 
 def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:

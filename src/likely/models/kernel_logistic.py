@@ -11,38 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Rows
 from likely._validation import check_count, check_two
-from likely.blocks import ArraySource, Block, MappedSource, Source, SourceLearner, block_rows
+from likely.blocks import ArraySource, Block, MappedSource, Source, SourceLearner
 from likely.blocks.sample import SAMPLE_ROWS
 from likely.decisions import training_priors
-from likely.exceptions import (
-    InvalidDataError,
-    InvalidParameterError,
-    NotConvergedWarning,
-    SourceError,
-    quietly,
-    warn_of_no_convergence,
-)
-from likely.features import NystromFeatures
+from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietly, warn_of_no_convergence
+from likely.features.expansion import expanded
 from likely.features.expansion import finite as finite_rows
-from likely.features.nystrom import root_of
+from likely.features.nystrom import MOST_ROWS, NystromFeatures, rooted
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import (
-    columns_of,
-    fitted_kernel,
-    gram_of,
-    hardly_vary,
-    is_precomputed,
-    landmarks_of,
-    warn_of_lost_digits,
-)
+from likely.kernels.landmarks import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import finite
 from likely.models.logistic import LogisticRegression, evidence_of
 
 __all__ = ["KernelLogisticRegression"]
-
-MOST_ROWS = 10_000
-"""Rows whose matrix is taken apart: minutes of work, and memory of a few times 800 MB."""
 
 MOST_VALUES = 2**27
 """Of features by landmarks that are held for all rows; more are made anew in every pass."""
@@ -264,26 +246,12 @@ def _fit_all(models: list[Any], source: Source) -> None:
 
 
 def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
-    if not isinstance(source, ArraySource):
-        raise SourceError(
-            "KernelLogisticRegression compares all rows with each other, so it needs them all at once, in memory, but "
-            f"got a {type(source).__name__}. Set n_landmarks to learn from it."
-        )
-    rows = source.all_rows()
-    if len(rows) > MOST_ROWS:
-        raise InvalidDataError(
-            f"KernelLogisticRegression compares all rows with each other, at most {MOST_ROWS} of them, but X has "
-            f"{len(rows)}, whose matrix would take {8 * len(rows) ** 2 / 1e9:.1f} GB. Set n_landmarks, such as "
-            "n_landmarks=1000."
-        )
-    source.reduce(finite_rows)
-    kernel = fitted_kernel(kernel_of(model.kernel, ""), source.X, source.weight, source.positions)
-    landmarks = landmarks_of(kernel, source.X, source.positions)
-    K = gram_of(kernel, landmarks, source.X)
-    if hardly_vary(K):
-        warn_of_lost_digits(kernel)
-    U, roots = root_of(K)
-    return _Space(kernel, landmarks, U / roots, _over(source, U * roots))
+    rows = all_at_once(source, "KernelLogisticRegression", MOST_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
+    rows.reduce(finite_rows)
+    kernel = fitted_kernel(kernel_of(model.kernel, ""), rows.X, rows.weight, rows.positions)
+    landmarks = landmarks_of(kernel, rows.X, rows.positions)
+    U, roots = rooted(kernel, landmarks, rows.X)
+    return _Space(kernel, landmarks, U / roots, expanded(rows, U * roots))
 
 
 def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
@@ -293,15 +261,8 @@ def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     features.projection_ = features.projection_[:, :rank].copy()
     learned = (features.kernel_, features.landmarks_, features.projection_)
     if isinstance(source, ArraySource) and source.X.shape[0] * rank <= MOST_VALUES:
-        return _Space(*learned, _over(source, features.transform(source.X)))
+        return _Space(*learned, expanded(source, features.transform(source.X)))
     return _Space(*learned, MappedSource(source, features.transform, rank))
-
-
-def _over(source: ArraySource, X: Floats) -> ArraySource:
-    """Features of a source's rows, with what belongs to the rows."""
-    return ArraySource(
-        X, source.codes, source.weight, source.classes, block_rows=block_rows(X), positions=source.positions
-    )
 
 
 def _is_number(value: Any) -> bool:

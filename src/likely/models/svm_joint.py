@@ -10,12 +10,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve
 
 from likely._typing import Floats
-from likely.blocks import ArraySource, Source, block_rows
-from likely.exceptions import InvalidDataError, InvalidParameterError, SourceError
-from likely.features.nystrom import root_of
+from likely.blocks import ArraySource, Source
+from likely.exceptions import InvalidParameterError
+from likely.features.expansion import expanded
+from likely.features.nystrom import MOST_ROWS, rooted
 from likely.kernels import Kernel, LinearKernel
-from likely.kernels.landmarks import gram_of, hardly_vary, landmarks_of, warn_of_lost_digits
-from likely.models.kernel_logistic import MOST_ROWS
+from likely.kernels.landmarks import all_at_once, landmarks_of
 from likely.models.svm_training import SUPPORT, Machine, Task
 from likely.objectives.svm.joint import JointSolution, solve_joint
 from likely.objectives.svm.options import DualSolver, PrimalSolver, teller
@@ -34,16 +34,18 @@ RIDGE = 1e-12
 
 
 def joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
-    """The solver of a joint margin, if it is not another that was asked for and the kernel's rows are at hand."""
+    """The solver of a joint margin; refuses another, and for kernels rows that are not at hand or too many."""
     if isinstance(asked, DualSolver):
         raise InvalidParameterError(
             "SVM with multiclass='joint' is solved in the primal, for kernels too, but solver asks for the dual. Use "
             "solver='auto' or PrimalSolver(...), or multiclass='ovr' or 'ovo'."
         )
-    if not isinstance(kernel, LinearKernel) and not isinstance(source, ArraySource):
-        raise SourceError(
-            "SVM needs all rows at once for kernels that are not linear, but the source gives them in blocks. Use fit "
-            "with rows in memory, or put NystromFeatures before a linear SVM."
+    if not isinstance(kernel, LinearKernel):
+        all_at_once(
+            source,
+            "SVM with multiclass='joint' and a kernel that is not linear",
+            MOST_ROWS,
+            "Put NystromFeatures before a linear SVM, or give arrays to one with multiclass='ovr' or 'ovo'.",
         )
     return PrimalSolver() if asked is None else asked
 
@@ -75,22 +77,8 @@ def _along(task: Task, source: Source, tolerance: float, solver: PrimalSolver) -
 
 def _features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
     """Features of the rows whose dot products are the kernel, and what makes them of a row's kernel with all rows."""
-    n = source.X.shape[0]
-    if n > MOST_ROWS:
-        raise InvalidDataError(
-            f"SVM with multiclass='joint' and a kernel that is not linear compares all rows with each other, at most "
-            f"{MOST_ROWS} of them, but X has {n}, whose matrix would take {8 * n**2 / 1e9:.1f} GB. Put NystromFeatures "
-            "before a linear SVM, or use multiclass='ovr' or 'ovo'."
-        )
-    K = gram_of(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
-    if hardly_vary(K):
-        warn_of_lost_digits(kernel)
-    U, roots = root_of(K)
-    X = U * roots
-    rows = ArraySource(
-        X, source.codes, source.weight, source.classes, block_rows=block_rows(X), positions=source.positions
-    )
-    return rows, U / roots
+    U, roots = rooted(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
+    return expanded(source, U * roots), U / roots
 
 
 def _linear(source: Source, found: JointSolution) -> Machine:
