@@ -17,6 +17,7 @@ from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
 __all__ = [
+    "as_floats",
     "check_confidence",
     "check_count",
     "check_fraction",
@@ -30,6 +31,8 @@ __all__ = [
     "check_two",
     "check_weight",
     "encode_labels",
+    "is_count",
+    "is_number",
 ]
 
 
@@ -127,19 +130,19 @@ def check_option(name: str, value: Any, options: Any) -> None:
 
 def check_fraction(name: str, value: Any, whom: str) -> None:
     """A number from 0 to 1."""
-    if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
+    if not (is_number(value) and 0 <= value <= 1):
         raise InvalidParameterError(f"{name} of {whom} must lie between 0 and 1, but is {value!r}.")
 
 
 def check_confidence(value: Any) -> None:
     """The probability that an interval holds the truth."""
-    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+    if not (is_number(value) and 0 < value < 1):
         raise InvalidParameterError(f"confidence must lie between 0 and 1, as 0.95 does, but is {value!r}.")
 
 
 def check_penalty(name: str, value: Any, whom: str) -> None:
     """A finite number that is not negative."""
-    if isinstance(value, bool) or not (isinstance(value, (int, float, np.number)) and 0 <= value < np.inf):
+    if not (is_number(value) and 0 <= value < np.inf):
         raise InvalidParameterError(f"{name} of {whom} must be a finite number >= 0, but is {value!r}.")
 
 

@@ -293,7 +293,7 @@ def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
 # Kernel logistic regression
 
 
-@pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None])
+@pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None, np.complex128(1)])
 def test_a_penalty_that_is_none_is_refused(strength, data):
     message = (
         "regularization of KernelLogisticRegression must be a finite number > 0, or nothing would keep the log odds"

@@ -75,13 +75,13 @@ def test_kernels_are_values():
     assert repr(RBFKernel(0.5)) == "RBFKernel(gamma=0.5)"
 
 
-@pytest.mark.parametrize("value", [0, -1.0, np.inf, np.nan, "one", True, None])
+@pytest.mark.parametrize("value", [0, -1.0, np.inf, np.nan, "one", True, None, np.complex128(1)])
 def test_constants_that_make_no_kernel_are_refused(value):
     with pytest.raises(InvalidParameterError, match="value of ConstantKernel must be a finite number > 0, but is"):
         ConstantKernel(value)
 
 
-@pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, "scale", True])
+@pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, "scale", True, np.complex128(1)])
 def test_gammas_that_are_none_are_refused(gamma):
     with pytest.raises(InvalidParameterError, match="gamma of RBFKernel must be a finite number > 0, or None to take"):
         RBFKernel(gamma)
@@ -93,13 +93,13 @@ def test_degrees_and_offsets_that_are_none_are_refused():
             InvalidParameterError, match="degree of PolynomialKernel must be a whole number from 1 to 10"
         ):
             PolynomialKernel(degree)
-    for offset in (-1, np.inf, np.nan, True, "one"):
+    for offset in (-1, np.inf, np.nan, True, "one", np.complex128(1)):
         with pytest.raises(InvalidParameterError, match="offset of PolynomialKernel must be a finite number >= 0, or"):
             PolynomialKernel(2, offset)
 
 
 def test_what_is_no_kernel_is_not_added():
-    for other in ("rbf", None, True, np.minimum, [1.0]):
+    for other in ("rbf", None, True, np.minimum, [1.0], np.complex128(1)):
         with pytest.raises(
             InvalidParameterError, match=r"A kernel is added to, or multiplied by, a kernel or a number"
         ):

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_array, check_random_state
 
 from likely._typing import Floats
-from likely._validation import is_count
+from likely._validation import is_count, is_number
 from likely.blocks import Source
 from likely.blocks.sample import SAMPLE_ROWS, Sample
 from likely.densities.mixtures.centroids import clustered
@@ -95,8 +95,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
                 f"n_centers of RadialFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
                 f"{self.n_centers!r}."
             )
-        number = isinstance(self.width, (int, float, np.number)) and not isinstance(self.width, bool)
-        if self.width is not None and not (number and 0 < self.width < np.inf):
+        if self.width is not None and not (is_number(self.width) and 0 < self.width < np.inf):
             raise InvalidParameterError(
                 f"width of RadialFeatures must be a finite number > 0, or None, but is {self.width!r}."
             )

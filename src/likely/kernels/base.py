@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_rows
+from likely._validation import check_rows, is_number
 from likely.blocks import Block
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.kernels.columns import Columns, matrix_of
@@ -76,8 +76,7 @@ class ConstantKernel(Kernel):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        number = isinstance(self.value, (int, float, np.number)) and not isinstance(self.value, bool)
-        if not (number and 0 < self.value < np.inf):
+        if not (is_number(self.value) and 0 < self.value < np.inf):
             raise InvalidParameterError(f"value of ConstantKernel must be a finite number > 0, but is {self.value!r}.")
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
@@ -195,7 +194,7 @@ class _CombinedColumns(Columns):
 def _as_kernel(other: Any) -> Kernel:
     if isinstance(other, Kernel):
         return other
-    if isinstance(other, (int, float, np.number)) and not isinstance(other, bool):
+    if is_number(other):
         return ConstantKernel(float(other))
     raise InvalidParameterError(
         f"A kernel is added to, or multiplied by, a kernel or a number > 0, but {other!r} came. Wrap a function: "

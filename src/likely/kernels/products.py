@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import is_count
+from likely._validation import is_count, is_number
 from likely.exceptions import InvalidParameterError
 from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns
@@ -80,8 +80,7 @@ class PolynomialKernel(Kernel):
             raise InvalidParameterError(
                 f"degree of PolynomialKernel must be a whole number from 1 to 100, but is {self.degree!r}."
             )
-        number = isinstance(self.offset, (int, float, np.number)) and not isinstance(self.offset, bool)
-        if not (number and 0 <= self.offset < np.inf):
+        if not (is_number(self.offset) and 0 <= self.offset < np.inf):
             raise InvalidParameterError(
                 f"offset of PolynomialKernel must be a finite number >= 0, or the kernel would not be positive "
                 f"semi-definite, but is {self.offset!r}."

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
+from likely._validation import is_number
 from likely.blocks import Block
 from likely.exceptions import InvalidParameterError
 from likely.kernels.base import Kernel
@@ -47,8 +48,7 @@ class RBFKernel(Kernel):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        number = isinstance(self.gamma, (int, float, np.number)) and not isinstance(self.gamma, bool)
-        if self.gamma is not None and not (number and 0 < self.gamma < np.inf):
+        if self.gamma is not None and not (is_number(self.gamma) and 0 < self.gamma < np.inf):
             raise InvalidParameterError(
                 f"gamma of RBFKernel must be a finite number > 0, or None to take it from the data, but is "
                 f"{self.gamma!r}."

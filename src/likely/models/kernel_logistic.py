@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Rows
-from likely._validation import check_count, check_two
+from likely._validation import check_count, check_two, is_number
 from likely.blocks import ArraySource, Block, MappedSource, Source, SourceLearner
 from likely.blocks.sample import SAMPLE_ROWS
 from likely.decisions import training_priors
@@ -166,12 +166,12 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
             self._application()  # refuses priors that do not fit the classes
 
     def _check_numbers(self) -> None:
-        if not (_is_number(self.regularization) and 0 < self.regularization < np.inf):
+        if not (is_number(self.regularization) and 0 < self.regularization < np.inf):
             raise InvalidParameterError(
                 "regularization of KernelLogisticRegression must be a finite number > 0, or nothing would keep the log "
                 f"odds from growing, but is {self.regularization!r}."
             )
-        if not (_is_number(self.tolerance) and 0 < self.tolerance < 1):
+        if not (is_number(self.tolerance) and 0 < self.tolerance < 1):
             raise InvalidParameterError(
                 "tolerance of KernelLogisticRegression must lie between 0 and 1, both left out, but is "
                 f"{self.tolerance!r}."
@@ -263,7 +263,3 @@ def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     if isinstance(source, ArraySource) and source.X.shape[0] * rank <= MOST_VALUES:
         return _Space(*learned, expanded(source, features.transform(source.X)))
     return _Space(*learned, MappedSource(source, features.transform, rank))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
