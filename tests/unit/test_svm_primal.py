@@ -10,7 +10,8 @@ from sklearn.svm import SVC, LinearSVC
 from likely import InvalidDataError, MissingValuesError
 from likely.blocks import ArraySource
 from likely.objectives.svm import primal, smoothed
-from likely.objectives.svm.primal import multipliers, solve_primal
+from likely.objectives.svm.primal import solve_primal
+from likely.objectives.svm.smoothed import multipliers
 
 SIGNS = np.array([-1.0, 1.0])
 SHAPES = [(20, 2), (100, 5), (300, 30), (30, 60)]

@@ -16,7 +16,7 @@ from likely.objectives.svm.joint_problem import JointProblem
 from likely.objectives.svm.joint_sums import pulls
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
-from likely.objectives.svm.primal import FIRST, SAMPLE_PASSES, SAMPLE_TOLERANCE, WARM, columns_of, sample_of
+from likely.objectives.svm.primal import FIRST, SAMPLE_PASSES, SAMPLE_TOLERANCE, WARM, column_moments, sample_of
 from likely.objectives.svm.rows import Setting
 
 __all__ = ["JointSolution", "solve_joint"]
@@ -151,7 +151,7 @@ def _problem(
 ) -> JointProblem:
     """The problem about the middle of the rows, or of the sample of them."""
     part = np.ones(len(costs))
-    columns = (source if sample is None or source.is_sparse else sample).reduce(columns_of, part)
+    columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, part)
     far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * np.sqrt(columns.variances())).any())
     size = len(costs) * (source.n_features + 1)
     forms = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)

@@ -21,7 +21,7 @@ from likely.objectives.svm.smoothed import Repair, multipliers
 from likely.objectives.svm.systems import MarginProblem
 from likely.statistics import DiagonalMoments
 
-__all__ = ["LinearSolution", "columns_of", "multipliers", "sample_of", "solve_primal"]
+__all__ = ["LinearSolution", "column_moments", "sample_of", "solve_primal"]
 
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from nowhere and from a start: the margin is 1."""
@@ -157,14 +157,14 @@ def _problem(
     source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, bias_scale: float | None
 ) -> MarginProblem:
     """The problem about the middle of the rows, or of the sample of them."""
-    columns = (source if sample is None or source.is_sparse else sample).reduce(columns_of, signs)
+    columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs)
     deviation = np.sqrt(columns.variances())
     far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * deviation).any())
     forms = source.n_features < FEW_PARAMETERS
     return MarginProblem(source, Setting(signs, costs, columns.mean, far, forms), bias_scale, columns.mean)
 
 
-def columns_of(block: Block, signs: Floats) -> DiagonalMoments:
+def column_moments(block: Block, signs: Floats) -> DiagonalMoments:
     """Means and variances of the columns of the rows of a block that take part."""
     codes: Any = block.codes
     part = block if signs.take(codes).all() else block.take(np.flatnonzero(signs.take(codes)))
