@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
 from likely.exceptions import DegenerateDataError
-from likely.objectives.problem import FAR
 from likely.objectives.sampling import Census, census
 from likely.objectives.svm.joint_problem import JointProblem
 from likely.objectives.svm.joint_sums import pulls
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
-from likely.objectives.svm.primal import FIRST, SAMPLE_PASSES, SAMPLE_TOLERANCE, WARM, column_moments, sample_of
-from likely.objectives.svm.rows import Setting
+from likely.objectives.svm.primal import WARM, sample_of, sampled_start, setting_of
 
 __all__ = ["JointSolution", "solve_joint"]
 
@@ -149,30 +147,21 @@ def solve_joint(
 def _problem(
     source: Source, sample: ArraySource | None, costs: Floats, bias_scale: float | None, n_rows: int
 ) -> JointProblem:
-    """The problem about the middle of the rows, or of the sample of them."""
-    part = np.ones(len(costs))
-    columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, part)
-    far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * np.sqrt(columns.variances())).any())
+    """The problem, with Hessians formed if parameters are few."""
     size = len(costs) * (source.n_features + 1)
     forms = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
-    return JointProblem(source, Setting(part, costs, columns.mean, far, forms), bias_scale, columns.mean)
+    setting = setting_of(source, sample, np.ones(len(costs)), costs, forms)
+    return JointProblem(source, setting, bias_scale, setting.centre)
 
 
 def _start(
     problem: JointProblem, sample: ArraySource | None, counts: Census, start: tuple[Floats, Floats] | None
 ) -> tuple[Floats, float]:
-    """Parameters and μ to begin with: those given, or those of a sample whose costs stand for all rows, or none."""
-    if start is not None:
-        coef, intercept = start
-        biases = intercept + coef @ problem.origin
-        if problem.bias_scale is None:
-            biases = biases - biases.mean()
-        return np.column_stack([coef, biases]).reshape(-1), WARM
-    theta = np.zeros(problem.shape[0] * problem.shape[1])
-    if sample is None:
-        return theta, FIRST
-    few = sample.reduce(census, len(counts.weights))
-    setting = replace(problem.setting, costs=problem.setting.costs * counts.weights / few.weights)
-    some = replace(problem, source=sample, setting=setting)
-    point, _ = follow(some, theta, FIRST, SAMPLE_TOLERANCE, SAMPLE_PASSES)
-    return point.theta, point.mu
+    """Parameters and μ to begin with: those given, or those found by a sample."""
+    if start is None:
+        return sampled_start(problem, sample, counts, problem.shape[0] * problem.shape[1])
+    coef, intercept = start
+    biases = intercept + coef @ problem.origin
+    if problem.bias_scale is None:
+        biases = biases - biases.mean()
+    return np.column_stack([coef, biases]).reshape(-1), WARM

@@ -21,7 +21,7 @@ from likely.objectives.svm.smoothed import Repair, multipliers
 from likely.objectives.svm.systems import MarginProblem
 from likely.statistics import DiagonalMoments
 
-__all__ = ["LinearSolution", "column_moments", "sample_of", "solve_primal"]
+__all__ = ["LinearSolution", "sample_of", "sampled_start", "setting_of", "solve_primal"]
 
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from nowhere and from a start: the margin is 1."""
@@ -132,7 +132,8 @@ def solve_primal(
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
         sample = None if start is not None else sample_of(source, counts, signs)
-        problem = _problem(source, sample, signs, costs, bias_scale)
+        setting = setting_of(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
+        problem = MarginProblem(source, setting, bias_scale, setting.centre)
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
             return _one_sided(problem, np.sign(sides[1] - sides[0]))
         theta, mu = _start(problem, sample, counts, start)
@@ -153,18 +154,14 @@ def sample_of(source: Source, counts: Census, signs: Floats) -> ArraySource | No
     return some_of_each_class(source, np.where(signs == 0, 2**62, counts.rows), wanted)
 
 
-def _problem(
-    source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, bias_scale: float | None
-) -> MarginProblem:
-    """The problem about the middle of the rows, or of the sample of them."""
-    columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs)
-    deviation = np.sqrt(columns.variances())
-    far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * deviation).any())
-    forms = source.n_features < FEW_PARAMETERS
-    return MarginProblem(source, Setting(signs, costs, columns.mean, far, forms), bias_scale, columns.mean)
+def setting_of(source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms: bool) -> Setting:
+    """Rows seen about their mean, or that of the sample of them."""
+    columns = (source if sample is None or source.is_sparse else sample).reduce(_column_moments, signs)
+    far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * np.sqrt(columns.variances())).any())
+    return Setting(signs, costs, columns.mean, far, forms)
 
 
-def column_moments(block: Block, signs: Floats) -> DiagonalMoments:
+def _column_moments(block: Block, signs: Floats) -> DiagonalMoments:
     """Means and variances of the columns of the rows of a block that take part."""
     codes: Any = block.codes
     part = block if signs.take(codes).all() else block.take(np.flatnonzero(signs.take(codes)))
@@ -178,11 +175,15 @@ def column_moments(block: Block, signs: Floats) -> DiagonalMoments:
 def _start(
     problem: MarginProblem, sample: ArraySource | None, counts: Census, start: tuple[Floats, float] | None
 ) -> tuple[Floats, float]:
-    """Parameters and μ to begin with: those given, or those of a sample whose costs stand for all rows, or none."""
-    origin = problem.origin
-    if start is not None:
-        return np.append(start[0], start[1] + float(start[0] @ origin)), WARM
-    theta = np.zeros(len(origin) + 1)
+    """Parameters and μ to begin with: those given, or those found by a sample."""
+    if start is None:
+        return sampled_start(problem, sample, counts, len(problem.origin) + 1)
+    return np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
+
+
+def sampled_start(problem: Any, sample: ArraySource | None, counts: Census, n_parameters: int) -> tuple[Floats, float]:
+    """Parameters and μ: those that solve the problem of the sample, its costs standing for all rows, or zeros."""
+    theta = np.zeros(n_parameters)
     if sample is None:
         return theta, FIRST
     few = sample.reduce(census, len(counts.weights))
