@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from likely import (
+    SVM,
     ConstantKernel,
     FunctionKernel,
     IncompatiblePartsError,
@@ -122,9 +123,19 @@ def test_names_stand_for_kernels_and_functions_become_them():
     assert kernel_of("precomputed", "SVM") == PrecomputedKernel()
     assert kernel_of(RBFKernel(2), "SVM") == RBFKernel(2)
     assert kernel_of(np.dot, "SVM") == FunctionKernel(np.dot)
-    for value in ("gaussian", None, 3, ["rbf"]):
+    for value in ("gaussian", None, 3, ["rbf"], int):
         with pytest.raises(InvalidParameterError, match="kernel of SVM must be one of 'linear', 'polynomial', 'rbf', "):
             kernel_of(value, "SVM")
+
+
+@pytest.mark.parametrize("kernel", [LinearKernel, PolynomialKernel, RBFKernel, FunctionKernel, PrecomputedKernel])
+def test_a_kernel_without_its_brackets_is_refused(kernel):
+    name = kernel.__name__
+
+    with pytest.raises(InvalidParameterError, match=rf"^kernel of SVM must be a kernel, but {name} is a class; write "):
+        kernel_of(kernel, "SVM")
+    with pytest.raises(InvalidParameterError, match=rf"write {name}\(\), with brackets\.$"):
+        SVM(kernel=kernel).fit(A, [0, 1])
 
 
 def test_a_function_is_called_with_rows_and_gives_all_pairs():

@@ -26,7 +26,12 @@ def kernel_of(value: Any, whom: str) -> Kernel:
         return KERNELS[value]
     if isinstance(value, Kernel):
         return value
-    if callable(value):
+    if isinstance(value, type) and issubclass(value, Kernel):
+        raise InvalidParameterError(
+            f"kernel of {whom} must be a kernel, but {value.__name__} is a class; write {value.__name__}(), with "
+            "brackets."
+        )
+    if callable(value) and not isinstance(value, type):
         return FunctionKernel(value)
     names = ", ".join(map(repr, KERNELS))
     raise InvalidParameterError(
