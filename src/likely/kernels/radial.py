@@ -68,7 +68,7 @@ class RBFKernel(Kernel):
         gamma = self.gamma
         if gamma is None:
             gamma = self.fitted(X).gamma  # type: ignore[attr-defined]
-        return _SparseBumps(X, float(gamma)) if issparse(X) else _Bumps(dense(X), float(gamma))
+        return _SparseBumps(X, float(gamma)) if issparse(X) else _Bumps(X, float(gamma))
 
 
 class _Bumps(Columns):
@@ -77,11 +77,12 @@ class _Bumps(Columns):
     Where that would cancel too much they are made of the differences, at several times the cost.
     """
 
-    def __init__(self, X: Floats, gamma: float) -> None:
-        self.gamma, self.n, self.centre = gamma, len(X), X.mean(axis=0)
-        self.X = self._extended(X, -1, -2)
+    def __init__(self, X: Rows, gamma: float) -> None:
+        rows = dense(X)
+        self.gamma, self.n, self.centre = gamma, len(rows), rows.mean(axis=0)
+        self.X = self._extended(rows, -1, -2)
         self.is_far = not bool((-self.X[:, -1] <= LOST).all())
-        self.raw = X if self.is_far else None
+        self.raw = X
 
     def facing(self, A: Rows) -> tuple[Floats, Floats | None]:
         rows = dense(A)
@@ -103,10 +104,7 @@ class _Bumps(Columns):
             np.matmul(ready[part], self.X[columns].T, out=out)
             np.minimum(out, 0.0, out=out)
         else:
-            others = (
-                self.X[columns, :-2] / np.sqrt(2 * self.gamma) + self.centre if self.raw is None else self.raw[columns]
-            )
-            np.multiply(cdist(raw[part], others, "sqeuclidean"), -self.gamma, out=out)
+            np.multiply(cdist(raw[part], dense(self.raw[columns]), "sqeuclidean"), -self.gamma, out=out)
         np.exp(out, out=out)
 
 
