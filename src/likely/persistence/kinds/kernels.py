@@ -77,18 +77,26 @@ def landmarks(letter: str) -> Check:
     def check(value: Any, scope: Scope) -> None:
         if type(value) is np.ndarray and value.dtype == np.float64:
             floats(letter, "d")(value, scope)
-        elif type(value) is csr_array:
-            part("SparseRows", d="d")(value, scope)
-            floats("_", finite=True)(np.append(value.data, 0.0), scope)
-            _settle(letter, value.shape[0], scope)
+            return
+        if type(value) is csr_array:
+            _check_sparse(value, scope)
         elif type(value) is np.ndarray and value.dtype == np.intp and value.ndim == 1:
-            if not ((value >= 0) & (value < scope.sizes["d"])).all():
-                raise RefusedError(f"must be positions among {scope.sizes['d']} rows, but are not")
-            _settle(letter, len(value), scope)
+            _check_positions(value, scope)
         else:
             raise RefusedError(f"must be rows of float64, or positions of rows, but is {said(value)}")
+        _settle(letter, value.shape[0], scope)
 
     return check
+
+
+def _check_sparse(rows: Any, scope: Scope) -> None:
+    part("SparseRows", d="d")(rows, scope)
+    floats("_", finite=True)(np.append(rows.data, 0.0), scope)
+
+
+def _check_positions(positions: Any, scope: Scope) -> None:
+    if not ((positions >= 0) & (positions < scope.sizes["d"])).all():
+        raise RefusedError(f"must be positions among {scope.sizes['d']} rows, but are not")
 
 
 def _settle(letter: str, n: int, scope: Scope) -> None:
