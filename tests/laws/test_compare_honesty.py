@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from likely import (
+    SVM,
     AffineCalibrator,
     Fill,
     GaussianClassifier,
@@ -188,6 +189,18 @@ def test_what_the_machine_refused_once_is_tried_again(tmp_path):
 
     assert "none left today" in first.failures["forgetful"]
     assert not second.failures
+
+
+def test_functions_that_are_gone_are_not_taken_for_new_ones(tmp_path):
+    X, y = two_blobs(40, 2)
+    found = []
+
+    for gamma in np.geomspace(0.01, 10, 8):  # each in the memory of one before, now and then
+        kernel = SVM(kernel=lambda A, B, g=gamma: np.exp(-g * np.square(A[:, None] - B).sum(axis=2)))
+        found.append(compare(X, y, {"bumps": kernel}, folds=2, fuse=0, run=tmp_path / "run").best.scores)
+        del kernel
+
+    assert len({scores.tobytes() for scores in found}) == len(found)
 
 
 def test_an_array_of_objects_is_a_table():

@@ -13,10 +13,13 @@ import likely
 from likely import (
     LDA,
     PCA,
+    SVM,
     DegenerateDataError,
+    FunctionKernel,
     GaussianClassifier,
     InvalidDataError,
     NearestMeanClassifier,
+    NystromFeatures,
     Standardize,
     Whiten,
     kfold_scores,
@@ -182,6 +185,31 @@ def test_frames_can_be_cross_validated(data):
 
     assert_array_equal(kfold_scores(GaussianClassifier(), frame, y), kfold_scores(GaussianClassifier(), X, y))
     assert kfold_scores(LogisticRegression(), frame, y).shape == (150, 3)
+
+
+def bumps(gamma):
+    """A kernel that cannot be pickled."""
+    return lambda A, B: np.exp(-gamma * np.square(A[:, None] - B).sum(axis=2))
+
+
+@pytest.mark.parametrize(
+    "model_of",
+    [
+        lambda kernel: SVM(kernel=kernel),
+        lambda kernel: SVM(kernel=FunctionKernel(kernel)),
+        lambda kernel: make_pipeline(NystromFeatures(4, kernel, random_state=0), NearestMeanClassifier()),
+    ],
+    ids=["function", "kernel of it", "feature of it"],
+)
+def test_each_of_many_models_with_functions_without_a_name_gets_its_own_scores(model_of, data):
+    X, y = data[0][:60], np.where(data[1][:60] == "a", "a", "b")
+    models = [model_of(bumps(gamma)) for gamma in np.geomspace(0.01, 1, 100)]
+
+    found = kfold_scores(models, X, y, 3)
+
+    for model, scores in zip(models, found, strict=True):
+        assert_allclose(scores, kfold_scores(model, X, y, 3), rtol=1e-7, atol=1e-9)
+    assert len({scores.tobytes() for scores in found}) == len(models)
 
 
 def test_the_models_given_are_not_changed(data):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +14,15 @@ from likely._validation import check_rows
 from likely.blocks import ArraySource, for_each
 from likely.densities import class_moments
 from likely.exceptions import MissingValuesError
-from likely.resampling.chains import estimate_step, fits_in_memory, is_mappable, needs_of, steps_of
+from likely.resampling.chains import (
+    alike,
+    estimate_step,
+    fingerprint,
+    fits_in_memory,
+    is_mappable,
+    needs_of,
+    steps_of,
+)
 from likely.resampling.folds import Split
 from likely.resampling.scoring import scores_of
 from likely.statistics import ByClass
@@ -84,13 +91,11 @@ def score_together(
     chains: dict[int, list[Any]], statistics: ByClass[Any], classes: Labels, rows: Rows
 ) -> dict[int, Floats]:
     """Scores of a fold's rows by chains; those that begin alike share what they begin with."""
-    groups: dict[bytes, dict[int, list[Any]]] = {}
-    for i, steps in chains.items():
-        groups.setdefault(pickle.dumps(clone(steps[0])), {})[i] = steps
-    firsts = [estimate_step(clone(next(iter(m.values()))[0]), statistics, classes) for m in groups.values()]
+    groups = list(alike(chains, lambda steps: fingerprint(steps[0])))
+    firsts = [estimate_step(clone(next(iter(members.values()))[0]), statistics, classes) for members in groups]
     results: dict[int, Floats] = {}
     passed_on = _PassedOn(statistics, rows)
-    for step, members in sorted(zip(firsts, groups.values(), strict=True), key=_width, reverse=True):
+    for step, members in sorted(zip(firsts, groups, strict=True), key=_width, reverse=True):
         results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
         if longer:

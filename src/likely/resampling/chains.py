@@ -6,16 +6,31 @@ A step takes part by what it has, whatever its class: ``needs`` (the least stati
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from likely._typing import Labels
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["estimate_chain", "estimate_step", "fits_in_memory", "is_mappable", "needs_of", "steps_of"]
+__all__ = [
+    "Chains",
+    "alike",
+    "estimate_chain",
+    "estimate_step",
+    "fingerprint",
+    "fits_in_memory",
+    "is_mappable",
+    "needs_of",
+    "steps_of",
+]
 
+Chains = dict[int, list[Any]]
+"""Steps by the number of the chain they make."""
 
 MOST_BYTES = 2**31
 """Memory that the moments of all classes, or of all (class, fold) cells, may take."""
@@ -31,6 +46,28 @@ def steps_of(model: Any) -> list[Any]:
     if not isinstance(model, Pipeline):
         return [model]
     return [step for _, step in model.steps if step is not None and step != "passthrough"]
+
+
+def fingerprint(step: Any, but: str | None = None) -> Hashable:
+    """The same for steps that are set alike, whatever one parameter may be; of use while the steps live."""
+    params = step.get_params(deep=False)
+    return type(step), *(_told(value) for name, value in sorted(params.items()) if name != but)
+
+
+def _told(value: Any) -> Hashable:
+    """A setting by what it is pickled as; what cannot be pickled, such as a lambda, is like itself alone."""
+    try:
+        return pickle.dumps(clone(value, safe=False))
+    except Exception:  # noqa: BLE001  anybody's object may refuse in any way
+        return id(value)  # of the step's own value, which lives: a copy's number would be given to others
+
+
+def alike(chains: Chains, key: Callable[[list[Any]], Hashable]) -> Iterator[Chains]:
+    """Chains in groups of the same key."""
+    groups: dict[Hashable, Chains] = {}
+    for i, steps in chains.items():
+        groups.setdefault(key(steps), {})[i] = steps
+    yield from groups.values()
 
 
 def is_mappable(steps: list[Any]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +17,10 @@ from likely.blocks import ArraySource
 from likely.densities import class_moments
 from likely.exceptions import IncompatiblePartsError, MissingValuesError
 from likely.resampling.cells import score_together
-from likely.resampling.chains import fits_in_memory, is_mappable, needs_of, steps_of
+from likely.resampling.chains import Chains, alike, fingerprint, fits_in_memory, is_mappable, needs_of, steps_of
 from likely.resampling.scoring import scores_of
 
 __all__ = ["HeldOut", "Rows", "chain_of", "held_out_scores", "is_of_this_house"]
-
-Chains = dict[int, list[Any]]
 
 _PLAIN = (QuantileTransformer,)
 """Features of scikit-learn's that may be fitted in threads; their ``fit_transform`` is ``fit`` and ``transform``."""
@@ -97,7 +94,7 @@ def held_out_scores(chains: Chains, rows: Rows) -> HeldOut:
     one chain.
     """
     found = HeldOut(HeldOut.attempted(chains, _from_moments, chains, rows).scores)
-    for members in _alike(found.left_of(chains), _beginning):
+    for members in alike(found.left_of(chains), _beginning):
         found |= HeldOut.attempted(members, _of_group, members, rows)
     return found
 
@@ -108,7 +105,7 @@ def _of_group(members: Chains, rows: Rows) -> HeldOut:
     if len(first) > 1:
         return held_out_scores({i: steps[1:] for i, steps in members.items()}, rows.mapped(first[0]))
     found = HeldOut()
-    for along in _alike(members, _beside_path):
+    for along in alike(members, _beside_path):
         if len(along) > 1:
             found |= HeldOut(HeldOut.attempted(along, _along_path, along, rows).scores)
         for i, (model,) in found.left_of(along).items():
@@ -125,7 +122,7 @@ def _from_moments(chains: Chains, rows: Rows) -> HeldOut:
     classes, codes = encode_labels(rows.y)
     source = ArraySource(X, codes, rows.weight, classes)
     scores: dict[int, Floats] = {}
-    for members in _alike(chains, lambda steps: needs_of(steps).__name__.encode()):
+    for members in alike(chains, lambda steps: needs_of(steps).__name__):
         kind = needs_of(next(iter(members.values())))
         if not fits_in_memory(kind, 2 * len(classes), X.shape[1]):
             continue
@@ -150,33 +147,18 @@ def _of_model(i: int, model: Any, rows: Rows) -> HeldOut:
     return HeldOut({i: scores_of(fitted, rows.X_new)})
 
 
-def _beginning(steps: list[Any]) -> bytes:
+def _beginning(steps: list[Any]) -> Hashable:
     """What tells first features apart; models that stand alone are one group, told apart by their paths."""
-    return _fingerprint(steps[0]) if len(steps) > 1 else b""
+    return fingerprint(steps[0]) if len(steps) > 1 else None
 
 
-def _beside_path(steps: list[Any]) -> bytes:
-    """The same bytes for models that can be fitted along one path; bytes of its own for any other.
+def _beside_path(steps: list[Any]) -> Hashable:
+    """The same for models that can be fitted along one path; a number of its own for any other.
 
     A model says by ``path_parameter`` which of its parameters ``path`` takes several values of; these are numbers.
     """
     model = steps[0]
     along = getattr(model, "path_parameter", None) if is_of_this_house(model) else None
     if along is None or not isinstance(getattr(model, along), (int, float, np.number)):
-        return str(id(steps)).encode()
-    return _fingerprint(clone(model).set_params(**{along: None}))
-
-
-def _fingerprint(step: Any) -> bytes:
-    """The same bytes for steps that are set alike; bytes of its own for one that cannot be pickled."""
-    try:
-        return pickle.dumps(clone(step))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return str(id(step)).encode()
-
-
-def _alike(chains: Chains, key: Callable[[list[Any]], bytes]) -> Iterator[Chains]:
-    groups: dict[bytes, Chains] = {}
-    for i, steps in chains.items():
-        groups.setdefault(key(steps), {})[i] = steps
-    yield from groups.values()
+        return id(steps)
+    return fingerprint(model, but=along)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats
-from likely.resampling.chains import is_mappable, steps_of
+from likely.resampling.chains import fingerprint, is_mappable, steps_of
 from likely.resampling.held_out import HeldOut, is_of_this_house
-from likely.selection.candidates import Candidate, described, digest, score_shapes
+from likely.selection.candidates import Candidate, digest, score_shapes
 from likely.selection.store import MemoryStore, Piece
 
 __all__ = ["Batch", "Outcome", "batches_of", "overheard", "reason_of", "run_batch"]
@@ -50,20 +50,20 @@ class Outcome:
 
 def batches_of(candidates: list[Candidate]) -> list[Batch]:
     """Chains that learn from moments together, others with their family where they begin alike, foreign ones alone."""
-    groups: dict[Any, list[Candidate]] = {}
+    groups: dict[Hashable, list[Candidate]] = {}
     for candidate in candidates:
         if candidate.estimator is not None:
             groups.setdefault(_group(candidate), []).append(candidate)
     return [Batch(members) for members in groups.values()]
 
 
-def _group(candidate: Candidate) -> str:
+def _group(candidate: Candidate) -> Hashable:
     steps = steps_of(candidate.estimator)
     if is_mappable(steps):
         return f"sums {candidate.encoded}"
     if not is_of_this_house(candidate.estimator):
         return candidate.key
-    return json.dumps([candidate.family, candidate.encoded, described(steps[:-1])])
+    return candidate.family, candidate.encoded, *map(fingerprint, steps[:-1])
 
 
 def run_batch(

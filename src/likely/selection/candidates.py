@@ -24,9 +24,6 @@ from likely.resampling.scoring import check_scorer
 __all__ = ["Candidate", "described", "digest", "named_candidates", "outside_systems", "score_shapes"]
 
 
-_THIS_RUN = secrets.token_hex(8)
-
-
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """One system to compare: an estimator with its settings, or the scores of an outside system.
@@ -70,7 +67,7 @@ def described(value: Any) -> Any:
     """A value as plain data that differ where settings do: estimators by class and parameters, arrays by their bytes.
 
     What has no settings of its own to show is told by what it is pickled as; what cannot be pickled, such as a function
-    without a name, is like nothing in any other run.
+    without a name, is like nothing, not even itself when asked again: what remembers must not take it for another.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         return ["array", str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()]
@@ -90,7 +87,7 @@ def _pickled(value: Any) -> str:
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()
     except Exception:  # noqa: BLE001  anybody's object may refuse in any way
-        return f"{_THIS_RUN} {id(value)}"
+        return secrets.token_hex(16)  # not its id, which is another's once it is gone
 
 
 def named_candidates(given: Any) -> list[Candidate]:
