@@ -26,12 +26,12 @@ class Kernel(ABC):
     """
 
     is_sure: bool = True
-    """Whether it is known to be positive semi-definite, so that nobody need look."""
+    """Whether it is known to be positive semi-definite. If False, fitting checks it on some rows."""
 
     is_precomputed: bool = False
     """Whether rows are themselves rows of the kernel's matrix."""
 
-    __array_ufunc__ = None  # numbers of NumPy's leave sums and products to the kernel
+    __array_ufunc__ = None  # so that numbers of NumPy's leave + and * to the kernel
 
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         """The kernel with what it takes from the data, such as the width of bumps."""

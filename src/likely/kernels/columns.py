@@ -70,7 +70,7 @@ def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
 def by_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], None]) -> None:
     """The kernel of all rows with all columns, in pieces that are kept by a function.
 
-    Values too large for doubles come out as infinities or NaN, without warnings; who asks for them looks.
+    Values too large for doubles come out as infinities or NaN, without warnings; callers must look for them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         ready, n = columns.facing(A), A.shape[0]

@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 ROUNDING = 1e-12
-"""Eigenvalues below so many parts of the largest are rounding, for few rows; for many it grows with their number."""
+"""Eigenvalues below this share of the largest are taken for rounding; for many rows it grows with their number."""
 
 LOST = 1e-10
-"""Share of the squared lengths of rows that their differences must have, or eigenvalues that matter may be rounding."""
+"""Digits are lost where squared distances of rows from their mean are below this share of the squared lengths."""
 
 
 def all_at_once(source: Source, whom: str, most: int, remedy: str) -> ArraySource:
@@ -50,7 +50,9 @@ def all_at_once(source: Source, whom: str, most: int, remedy: str) -> ArraySourc
 
 
 def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
-    """The kernel with what it takes from the training rows, which must not show it to be none.
+    """The kernel with what it takes from the training rows.
+
+    Refuses a kernel that the training rows show not to be positive semi-definite.
 
     ``positions`` are the places of the rows before those of weight 0 were dropped; a matrix in place of rows still has
     columns for these.
@@ -62,7 +64,7 @@ def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positio
 
 
 def landmarks_of(kernel: Kernel, X: Rows, positions: Integers | None = None) -> Rows:
-    """A copy of rows, to be kept by a model; of rows that are those of a matrix, their places alone."""
+    """What a model keeps of rows: a copy; for a precomputed kernel their positions among the training rows."""
     if kernel.is_precomputed:
         return np.arange(X.shape[0]) if positions is None else np.array(positions, dtype=np.intp)
     rows: Rows = X.astype(np.float64, copy=True) if issparse(X) else np.array(X, dtype=np.float64)
@@ -76,7 +78,7 @@ def columns_of(kernel: Kernel, landmarks: Rows) -> Columns:
 
 
 def is_precomputed(value: Any) -> bool:
-    """Whether a parameter asks for rows of a matrix in place of rows, whatever else may be wrong with it."""
+    """Whether a parameter, valid or not, asks for rows of a kernel's matrix in place of rows."""
     return (isinstance(value, str) and value == "precomputed") or bool(getattr(value, "is_precomputed", False))
 
 
@@ -103,7 +105,7 @@ def warn_of_lost_digits(kernel: Kernel) -> None:
 
 
 def directions(A: Floats, most: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:
-    """Eigenvalues of a symmetric matrix from the largest on, and eigenvectors as columns, all but rounding.
+    """Eigenvalues of a symmetric matrix from the largest on, and eigenvectors as columns, without what is rounding.
 
     Parameters
     ----------

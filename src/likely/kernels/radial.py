@@ -22,8 +22,8 @@ from likely.statistics import DiagonalMoments
 __all__ = ["RBFKernel"]
 
 LOST = 2.0**20
-"""Squared lengths, times γ, from which on squared distances are not made of them: rounding would change kernels by more
-than about 1e-10."""
+"""Where γ times the squared length of a row is larger, distances are made of differences of rows, not of their lengths:
+rounding would change kernels by more than about 1e-10."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Bumps(Columns):
 
 
 class _SparseBumps(DotProducts):
-    """Exponents of sparse rows, by their dot products and lengths; where these would cancel too much, as above."""
+    """Exponents of sparse rows by their dot products and lengths; where these would cancel too much, by differences."""
 
     def __init__(self, X: Any, gamma: float) -> None:
         super().__init__(X)

@@ -27,9 +27,10 @@ from likely.models.logistic import LogisticRegression, evidence_of
 __all__ = ["KernelLogisticRegression"]
 
 MOST_VALUES = 2**27
-"""Of features by landmarks that are held for all rows; more are made anew in every pass."""
+"""Values of the features by landmarks, of all rows, that are held at most; more are made anew in every pass."""
 
 MOST_STEPS = 10_000
+"""Of the solver, for each strength of the penalty."""
 
 
 class KernelLogisticRegression(EvidenceClassifier, SourceLearner):

@@ -23,14 +23,14 @@ from likely.objectives.svm.options import DualSolver, PrimalSolver, teller
 __all__ = ["joint_solver", "train_joint"]
 
 CUTS = (1e-2, 1e-3, 1e-4, 1e-5, SUPPORT)
-"""Multipliers that are tried to be taken for nothing, in parts of their bounds: a smoothed loss leaves some to every
-row."""
+"""Thresholds, relative to a row's bound, below which multipliers are dropped; the largest that keeps the gap is used.
+A smoothed loss leaves a small multiplier to every row."""
 
 ROOM = 0.5
-"""Share of the tolerance that is left to the solver for kernels; to make do with few rows may cost the rest."""
+"""Share of the tolerance that the solver may use, for kernels; dropping small multipliers may use the rest."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the kernel of the rows kept, in parts of its mean: they may depend on each other."""
+"""Added to the diagonal of the matrix of the rows kept, relative to its mean: rows may depend on each other."""
 
 
 def joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
@@ -76,7 +76,7 @@ def _along(task: Task, source: Source, tolerance: float, solver: PrimalSolver) -
 
 
 def _features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
-    """Features of the rows whose dot products are the kernel, and what makes them of a row's kernel with all rows."""
+    """Features whose dot products are the kernel, in place of the rows; and what makes them of its values."""
     U, roots = rooted(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
     return expanded(source, U * roots), U / roots
 
@@ -118,10 +118,11 @@ def _kernelled(source: ArraySource, found: JointSolution, tolerance: float, proj
 
 
 def _of_few_rows(source: ArraySource, found: JointSolution, tolerance: float) -> tuple[Floats, Floats, float] | None:
-    """Weights (n_classes, n) of rows that have multipliers, those of the features, and the objective; none may be near.
+    """Scores made of few rows with a gap within the tolerance, or None if there are none.
 
-    What multipliers leave of the weights of the features is projected on the rows kept. So these have the scores they
-    had, and weights that are not longer: only the losses of rows left out, that are far from the margin, can grow.
+    Returns the weights (n_classes, n) of the rows, those of the features, and the objective. What the multipliers kept
+    leave of the features' weights is projected onto the rows kept. So these rows keep their scores, and weights get no
+    longer: only the losses of rows left out, which are far from the margin, can grow.
     """
     X: Any = source.X
     for cut in CUTS:
@@ -140,7 +141,7 @@ def _of_few_rows(source: ArraySource, found: JointSolution, tolerance: float) ->
 
 
 def _kept(source: ArraySource, found: JointSolution, cut: float) -> Floats:
-    """Multipliers (n, n_classes), without those that are next to nothing beside their bound."""
+    """Multipliers (n, n_classes), with 0 for those below ``cut`` times the bound of their row."""
     block = source.all_rows()
     codes: Any = block.codes
     bound, own = found.problem.setting.costs.take(codes), (np.arange(len(codes)), codes)

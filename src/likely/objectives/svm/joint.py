@@ -20,7 +20,7 @@ from likely.objectives.svm.primal import WARM, sample_of, sampled_start, setting
 __all__ = ["JointSolution", "solve_joint"]
 
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
-"""Most parameters of all classes together for Hessians to be formed, of any rows and of no more rows than those."""
+"""Most parameters of all classes together for Hessians to be formed; the second, where rows are no more than those."""
 
 
 @dataclass(frozen=True, eq=False)

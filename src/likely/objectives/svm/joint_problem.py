@@ -26,8 +26,8 @@ from likely.objectives.svm.systems import System, by_hessian, by_products
 __all__ = ["JointProblem"]
 
 PRECISION, MOST_PRODUCTS = 0.03, 1500
-"""Relative residual of steps found by products, and how many of these one may take: more than between two sides, but
-steps that are less precise take fewer, and a few more steps."""
+"""Relative residual of steps found by products with the Hessian, and most products for one step. Steps are less precise
+than for two sides, which saves more products than the few more steps take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class JointProblem:
         return Point(theta, mu, sums, pressed + sums.gradient, penalty, dual, repair)
 
     def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
-        """What balances multipliers: free biases want Σ η_k = 0 for each class, others −b_k / K² where all is best.
+        """What balances multipliers: free biases demand Σ η_k = 0 of each class; with others −b_k / K² is aimed at.
 
         Multipliers are shifted as moved biases would do it. If that is too much, those of regularised biases go as far
         as they may; for free ones the multipliers of each class are multiplied by the share of time that is spent in
@@ -139,7 +139,7 @@ class JointProblem:
         )
 
     def _penalised(self, curvature: Floats) -> Floats:
-        """The Hessian with penalties; that of the sum of free biases, which nothing depends on, may be any."""
+        """The Hessian with penalties; the sum of free biases, which nothing depends on, is given some curvature."""
         (K, q), hessian = self.shape, curvature.copy()
         one = np.diag(np.append(np.ones(q - 1), 0.0)) + np.outer(self.stiff, self.stiff)
         for k in range(K):

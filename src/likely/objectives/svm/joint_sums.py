@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 SPREAD_VALUES = 2**22
-"""Numbers of rows times classes that are held at a time while a Hessian is formed."""
+"""Values, of rows times parameters of all classes, that are held at once while a Hessian is formed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def joint_loss(block: Block, theta: Floats, setting: Setting) -> float:
 
 
 def dual_sums(block: Block, theta: Floats, mu: float, repair: JointRepair, setting: Setting) -> DualSums:
-    """Those of the repaired multipliers of a block."""
+    """The sums of a block's repaired multipliers."""
     codes: Any = block.codes
     with np.errstate(all="ignore"):
         eta = pulls(block, theta, mu, repair, setting)
@@ -166,7 +166,7 @@ def joint_product(block: Block, theta: Floats, mu: float, direction: Floats, set
 
 
 def joint_margin(block: Block, theta: Floats, mu: float, setting: Setting) -> Margin:
-    """The rows of a block that make the Hessian."""
+    """The rows of a block that matter to the Hessian."""
     with np.errstate(all="ignore"):
         rows, codes, C = _seen(block, setting)
         at = smoothed_max(_excesses(rows, theta, codes, setting) / mu)

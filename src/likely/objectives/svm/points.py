@@ -20,7 +20,7 @@ class Sums(Protocol):
 
     ``value`` and ``hinge`` are the losses, smoothed and as they are; ``alphas`` sum to the linear part of the dual;
     ``gradient`` is that of ``value``, ``drift`` its derivative by μ, and ``curvature`` the Hessian or its diagonal.
-    ``reach`` is how far a step may move rows before their curvatures are others, squared and weighted by these.
+    ``reach`` sums, with the curvatures as weights, the squares of how far rows may move before these change.
     """
 
     @property
@@ -89,11 +89,15 @@ class Point:
 
     @property
     def relative_gap(self) -> float:
+        """By how much the objective is above the dual value, relative to the objective."""
         gap = self.primal - self.dual
         return gap / self.primal if self.primal > 0 else (np.inf if gap > 0 else 0.0)
 
     @property
     def smooth_gap(self) -> float:
-        """What of it smoothing makes, Σ C max(0, t) − α t: all, where the smoothed objective is least."""
+        """The part of the relative gap that smoothing causes.
+
+        Σ C max(0, t) − α t, relative to the objective: the whole gap, where the smoothed objective is least.
+        """
         sums = self.sums
         return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal

@@ -21,7 +21,7 @@ MOST_ROUNDS = 20
 
 
 class SmoothedMax(NamedTuple):
-    """Smoothed maxima of the lines of an array: the p of each, 1 − g / Σ g, and height above the maximum, by μ."""
+    """Smoothed maxima of the lines of u: the best p, ``rest`` = 1 − g / Σ g, and the height above the plain maximum."""
 
     p: Floats
     rest: Floats
@@ -33,7 +33,7 @@ class SmoothedMax(NamedTuple):
 
     @property
     def bend(self) -> Floats:
-        """Σ g (1 − g / Σ g) of each line: how much it has to do with the Hessian."""
+        """Σ g (1 − g / Σ g) of each line: how much it matters to the Hessian."""
         return np.asarray((self.g * self.rest).sum(axis=1))
 
     def slope(self, change: Floats) -> Floats:
@@ -54,7 +54,7 @@ class SmoothedMax(NamedTuple):
 
 
 def smoothed_max(u: Floats) -> SmoothedMax:
-    """Of the lines of u; nothing cancels.
+    """The smoothed maximum of each line of u, computed such that no digits cancel.
 
     δ = λ − max u lies between 1 and √K. (Σ (δ + a)⁻²)^−½ is concave and grows with δ, so that Newton's steps from 1
     come nearer from below.
