@@ -1,5 +1,7 @@
 """The joint margin among classes: bounds hold at every step, and meet where other solvers stop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -252,6 +254,20 @@ def test_the_smoothed_maximum_has_its_slopes():
     assert_allclose((above.p - below.p) / 2e-5, at.slope(change), atol=1e-7)
     assert (at.height >= 0).all()
     assert (at.height <= 2 * (np.sqrt(4) - 1)).all()
+
+
+def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
+    X, y = rows_of(30, 2, 3)
+    found = solved(X, y)
+    few = 3 * np.eye(3) - np.ones((3, 3))
+    spread = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]) + 1e-16 * few
+    flows = np.array([[-1.1, 1.1, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]) - 1e-12 * few
+    sums = replace(found.point.sums, spread=spread, flows=flows)
+
+    repair = found.problem.repair(sums, found.point.theta)
+
+    assert_allclose(repair.shares @ flows + spread @ repair.shift, 0, atol=1e-15)
+    assert repair.shares.max() == 1
 
 
 def test_stationary_shares_balance_flows():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from likely._typing import Floats
 from likely.blocks import ArraySource, Source
@@ -132,7 +132,7 @@ def _of_few_rows(source: ArraySource, found: JointSolution, tolerance: float) ->
         K = some @ some.T
         K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / max(1, len(K))
         with np.errstate(all="ignore"), suppress(LinAlgError):
-            kept[support] += solve(K, some @ (found.coef - kept[support].T @ some).T, assume_a="pos")
+            kept[support] += cho_solve(cho_factor(K), some @ (found.coef - kept[support].T @ some).T)
         coef = kept[support].T @ some
         primal = found.problem.primal(np.column_stack([coef, found.centred_intercept]).reshape(-1))
         if primal <= max(found.primal, found.dual / (1 - tolerance)):
