@@ -111,6 +111,8 @@ EXAMPLES = {
         likely.SVM(10.0, "rbf", prior=(0.2, 0.8), solver=likely.DualSolver(cache_mb=1)),
         likely.SVM(kernel=likely.PolynomialKernel(3) * 0.1, bias_scale=1.0, multiclass="ovo", tolerance=1e-3),
         likely.SVM(regularization=0.01, solver=likely.PrimalSolver(max_iter=300)),
+        likely.SVM(multiclass="joint"),
+        likely.SVM(kernel="rbf", bias_scale=2.0, multiclass="joint"),
     ],
     "DualSolver": [likely.DualSolver(10.0, 5)],
     "PrimalSolver": [likely.PrimalSolver(5)],
