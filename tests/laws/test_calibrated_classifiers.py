@@ -11,13 +11,14 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from likely import (
+    SVM,
     AffineCalibrator,
     Application,
     CalibratedClassifier,
@@ -26,8 +27,10 @@ from likely import (
     IncompatiblePartsError,
     InvalidDataError,
     IsotonicCalibrator,
+    KernelLogisticRegression,
     LogisticFusion,
     ProductFusion,
+    RBFKernel,
     VotingFusion,
     cllr,
     cross_entropy,
@@ -209,6 +212,82 @@ def test_rows_of_weight_zero_and_repeated_rows_in_a_calibrated_classifier():
     twice = CalibratedClassifier(GaussianNB()).fit(np.repeat(X, 2, 0), y.repeat(2), calibration_set=(new, truth))
     doubled = CalibratedClassifier(GaussianNB()).fit(X, y, np.full(len(y), 2), calibration_set=(new, truth))
     assert_allclose(doubled.llr(X), twice.llr(X))
+
+
+BUMPS = RBFKernel(0.2)
+OF_KERNELS = {
+    "svm": lambda kernel: CalibratedClassifier(SVM(kernel=kernel, tolerance=1e-9)),
+    "theirs": lambda kernel: CalibratedClassifier(SVC(kernel=kernel, tol=1e-9), cv=KFold(4)),
+    "fused": lambda kernel: FusedClassifier(
+        [SVM(kernel=kernel, tolerance=1e-9), KernelLogisticRegression(kernel=kernel)]
+    ),
+    "inside": lambda kernel: CalibratedClassifier(CalibratedClassifier(SVM(kernel=kernel, tolerance=1e-9))),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", OF_KERNELS)
+def test_a_precomputed_kernel_is_calibrated_like_the_rows_it_is_of(name, n_classes):
+    X, y = rows(n_classes, 120)
+    new, _ = rows(n_classes, 60, seed=1)
+
+    of_kernel = OF_KERNELS[name]("precomputed").fit(BUMPS(X), y)
+
+    of_rows = OF_KERNELS[name](BUMPS).fit(X, y)
+    assert_allclose(of_kernel.scores_, of_rows.scores_, atol=1e-4)
+    assert_allclose(of_kernel.log_likelihood(BUMPS(new, X)), of_rows.log_likelihood(new), atol=1e-4)
+
+
+def test_scikit_learn_cuts_the_columns_of_a_calibrated_kernel_too():
+    X, y = rows(2, 120)
+    of_kernel, of_rows = OF_KERNELS["svm"]("precomputed"), OF_KERNELS["svm"](BUMPS)
+
+    found = cross_val_predict(of_kernel, BUMPS(X), y, method="predict_proba")
+
+    assert_allclose(found, cross_val_predict(of_rows, X, y, method="predict_proba"), atol=1e-4)
+
+
+def test_a_precomputed_kernel_of_other_rows_trains_the_map_alone():
+    X, y = rows(2, 120)
+    new, truth = rows(2, 60, seed=1)
+    weight = np.arange(60) % 3
+    svm = SVM(kernel="precomputed")
+    expected = CalibratedClassifier(SVM(kernel=BUMPS).fit(X, y), cv="prefit").fit(new, truth, weight).llr(X)
+
+    prefit = CalibratedClassifier(clone(svm).fit(BUMPS(X), y), cv="prefit").fit(BUMPS(new, X), truth, weight)
+    held_out = CalibratedClassifier(svm).fit(BUMPS(X), y, calibration_set=(BUMPS(new, X), truth, weight))
+
+    for model in (prefit, held_out):
+        assert_allclose(model.llr(BUMPS(X)), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("cv", [5, KFold(4), "pairs"])
+def test_rows_of_weight_zero_in_a_precomputed_kernel_are_not_learned_from(cv):
+    X, y = rows(2, 120)
+    weight, spoiled = (np.arange(120) % 5).astype(float), X.copy()
+    spoiled[weight == 0] = 50.0
+    model = CalibratedClassifier(
+        SVM(kernel="precomputed", tolerance=1e-9), cv=list(KFold(4).split(X)) if cv == "pairs" else cv
+    )
+
+    evidence = [clone(model).fit(BUMPS(Z), y, weight).llr(BUMPS(X, Z)) for Z in (X, spoiled)]
+
+    assert_allclose(*evidence, atol=1e-4)
+    final = SVM(kernel=BUMPS, tolerance=1e-9).fit(X, y, weight).decision_function(X)
+    assert_allclose(np.corrcoef(evidence[0], final)[0, 1], 1)
+
+
+def test_a_kernel_and_its_columns_as_features_are_fused():
+    X, y = rows(2, 120)
+    K = BUMPS(X)
+    systems = [SVM(kernel="precomputed"), GaussianClassifier("diagonal")]
+
+    fused = FusedClassifier(systems).fit(K, y, np.arange(120) % 5)
+
+    assert_allclose(
+        fused.scores_[:, 1], np.diff(kfold_scores(systems[1], K, y, sample_weight=np.arange(120) % 5))[:, 0]
+    )
+    assert np.isfinite(fused.llr(K)).all()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -12,9 +12,11 @@ from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
 from sklearn.model_selection import GroupKFold, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 import likely
 from likely import (
+    SVM,
     AffineCalibrator,
     Application,
     DegenerateDataError,
@@ -123,6 +125,31 @@ def test_paths_and_shared_features_are_fits_one_by_one(penalty, three):
         for train, test in FOLDS.split(X, y):
             alone[test] = clone(chain).fit(X[train], y[train]).log_likelihood(X[test])
         assert_allclose(together[name].scores, alone, atol=1e-6 if penalty == "l2" else 1e-5)
+
+
+def test_a_precomputed_kernel_is_compared_beside_models_of_its_columns(three):
+    X, y = three
+    kernel = likely.RBFKernel(0.3)
+    own = {"pairs": SVM(kernel="precomputed"), "theirs": SVC(kernel="precomputed"), "columns": NearestMeanClassifier()}
+
+    comparison = compare(kernel(X), y, own, fuse=2, evaluation=(kernel(X[::-1], X), y[::-1]))
+
+    assert comparison.failures == {}
+    assert_allclose(comparison["pairs"].scores, kfold_scores(SVM(kernel=kernel), X, y, FOLDS), atol=1e-2)
+    assert_allclose(comparison["theirs"].scores, kfold_scores(SVC(gamma=0.3), X, y, FOLDS), atol=1e-2)
+    assert_allclose(comparison["columns"].scores, kfold_scores(NearestMeanClassifier(), kernel(X), y, FOLDS))
+    for system in comparison:
+        assert comparison.model(system.name).log_likelihood(kernel(X[:2], X)).shape == (2, 3)
+
+
+def test_a_precomputed_kernel_whose_rows_were_dropped_and_columns_were_not_fails_alone(three):
+    X, y = three
+    own = {"pairs": SVM(kernel="precomputed"), "columns": NearestMeanClassifier()}
+
+    comparison = compare(likely.RBFKernel(0.3)(X), y, own, sample_weight=np.arange(75) % 5)
+
+    assert list(comparison.failures) == ["pairs"]
+    assert "weight 0 by compare, must be left out of the columns" in comparison.failures["pairs"]
 
 
 def test_default_candidates_of_a_family_are_the_estimators_they_are_shown_with(three):

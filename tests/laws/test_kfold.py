@@ -7,7 +7,9 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import QuantileTransformer
+from sklearn.svm import SVC
 
 import likely
 from likely import (
@@ -18,8 +20,12 @@ from likely import (
     FunctionKernel,
     GaussianClassifier,
     InvalidDataError,
+    KernelLogisticRegression,
+    KernelPCA,
     NearestMeanClassifier,
     NystromFeatures,
+    Pipeline,
+    RBFKernel,
     Standardize,
     Whiten,
     kfold_scores,
@@ -210,6 +216,74 @@ def test_each_of_many_models_with_functions_without_a_name_gets_its_own_scores(m
     for model, scores in zip(models, found, strict=True):
         assert_allclose(scores, kfold_scores(model, X, y, 3), rtol=1e-7, atol=1e-9)
     assert len({scores.tobytes() for scores in found}) == len(models)
+
+
+BUMPS = RBFKernel(0.05)
+PAIRWISE = {
+    "svm": lambda kernel: SVM(kernel=kernel, tolerance=1e-9),
+    "logistic": lambda kernel: KernelLogisticRegression(kernel=kernel),
+    "chain": lambda kernel: make_pipeline(KernelPCA(2, kernel), GaussianClassifier()),
+    "nothing first": lambda kernel: Pipeline([("none", "passthrough"), ("svm", SVM(kernel=kernel, tolerance=1e-9))]),
+    "theirs": lambda kernel: SVC(kernel=kernel, tol=1e-9),
+}
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+@pytest.mark.parametrize("folds", ["stratified", "some rows unused", "one left out"])
+def test_folds_of_a_precomputed_kernel_are_folds_of_the_rows(name, folds, data):
+    X, y = (part[:60] for part in data)
+    unused = [(np.arange(25, 55), np.arange(25)), (np.arange(25), np.arange(25, 60))]
+    splits = {"stratified": 5, "some rows unused": unused, "one left out": LeaveOneOut()}[folds]
+
+    of_kernel = kfold_scores(PAIRWISE[name]("precomputed"), BUMPS(X), y, splits)
+
+    of_rows = kfold_scores(PAIRWISE[name](BUMPS), X, y, splits)
+    assert_allclose(of_kernel, of_rows, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "pandas", "polars", "pyarrow"])
+def test_a_precomputed_kernel_may_come_as_any_table(kind, data):
+    K, y = BUMPS(data[0]), data[1]
+    columns = {f"c{at}": K[:, at] for at in range(len(K))}
+    module = csr_array if kind == "sparse" else pytest.importorskip(kind)
+    table = (
+        csr_array(K) if kind == "sparse" else module.table(columns) if kind == "pyarrow" else module.DataFrame(columns)
+    )
+
+    found = kfold_scores(SVM(kernel="precomputed"), table, y)
+
+    assert_allclose(found, kfold_scores(SVM(kernel="precomputed"), K, y), rtol=1e-9, atol=1e-9)
+
+
+def test_columns_of_a_precomputed_kernel_are_features_to_models_beside(data):
+    X, y = data
+    K = BUMPS(X)
+    distances = np.sqrt(np.square(X[:, None] - X).sum(axis=2))
+
+    pairs, features, path = kfold_scores(
+        [SVM(kernel="precomputed", tolerance=1e-9), NearestMeanClassifier(), SVM(2.0, "precomputed")], K, y
+    )
+    near = kfold_scores(KNeighborsClassifier(metric="precomputed"), distances, y)
+
+    assert_allclose(pairs, kfold_scores(SVM(kernel=BUMPS, tolerance=1e-9), X, y), rtol=1e-5, atol=1e-5)
+    assert_allclose(features, kfold_scores(NearestMeanClassifier(), K, y))
+    assert_allclose(path, kfold_scores(SVM(2.0, BUMPS), X, y), atol=1e-2)
+    assert_allclose(near, kfold_scores(KNeighborsClassifier(), X, y))
+
+
+def test_rows_of_weight_zero_are_scored_by_a_precomputed_kernel_and_not_learned_from(data, rng):
+    X, y = data
+    w, splits = rng.integers(0, 3, 150).astype(float), list(FOLDS["stratified"].split(X, y))
+    models = [SVM(kernel=kernel, tolerance=1e-9) for kernel in ("precomputed", BUMPS)]
+
+    found = [kfold_scores(model, Z, y, splits, None, w) for model, Z in zip(models, (BUMPS(X), X), strict=True)]
+
+    assert_allclose(*found, rtol=1e-5, atol=1e-5)
+
+
+def test_a_matrix_that_is_not_of_all_pairs_is_refused(data):
+    with pytest.raises(InvalidDataError, match=r"of all rows with each other, a square matrix, but X came with shape"):
+        kfold_scores(SVM(kernel="precomputed"), BUMPS(data[0])[:, :50], data[1])
 
 
 def test_the_models_given_are_not_changed(data):

@@ -16,7 +16,9 @@ from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
-from likely.resampling.kfold import kfold_calibrate, kfold_scores, take
+from likely.resampling.chains import is_pairwise
+from likely.resampling.folds import take
+from likely.resampling.kfold import kfold_calibrate, kfold_scores
 from likely.resampling.scoring import check_scorer, floor_of, in_classes, scores_of
 
 __all__ = ["ScoreMapped"]
@@ -56,10 +58,12 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
-            With ``cv="prefit"``, rows that the models have not learned from.
+            With ``cv="prefit"``, rows that the models have not learned from. For models of precomputed kernels the
+            kernel of all rows, (n, n), and with ``cv="prefit"`` that of these rows with those learned from.
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
-            Frequencies, for models and map alike; rows of weight 0 are dropped.
+            Frequencies, for models and map alike; rows of weight 0 are dropped. Where ``cv`` is a list of positions,
+            or a kernel is precomputed, they keep their place among rows and columns, and are not learned from.
         groups : array of shape (n,), optional
             For a ``cv`` that keeps groups together.
         calibration_set : (X, y) or (X, y, sample_weight), optional
@@ -75,7 +79,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         with all_or_nothing(self):
             y = check_labels(type(self).__name__, y)
             weight, cv = check_weight(sample_weight, len(y)), _folds(self.cv)
-            if weight is not None and not isinstance(cv, list):  # whose positions count all rows
+            if weight is not None and not self._counts_all_rows(cv):
                 X, y, weight, groups = _weighty(X, y, weight, groups)
             for model in self._models():
                 check_scorer(model, weight is not None)
@@ -90,6 +94,10 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             pooled = self._given_scores(out_of_fold, len(y))
             self._train(X, y, weight, cv, groups, _held_out(calibration_set, cv), pooled)
         return self
+
+    def _counts_all_rows(self, cv: Any) -> bool:
+        """Whether positions in ``cv``, or columns of a precomputed kernel, count rows of weight 0 too."""
+        return isinstance(cv, list) or (not isinstance(cv, str) and any(map(is_pairwise, self._models())))
 
     def _given_scores(self, out_of_fold: Any, n: int) -> list[Floats]:
         """Out-of-fold scores that the caller has, one array for each model."""
@@ -193,6 +201,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         tags = super().__sklearn_tags__()
         inner = [get_tags(model).input_tags for model in self._models()]
         tags.input_tags.sparse = bool(inner) and all(part.sparse for part in inner)
+        tags.input_tags.pairwise = any(part.pairwise for part in inner)
         tags.input_tags.allow_nan = bool(inner) and all(part.allow_nan for part in inner)
         return tags
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from likely._typing import Labels
 from likely.exceptions import IncompatiblePartsError
@@ -25,6 +26,7 @@ __all__ = [
     "fingerprint",
     "fits_in_memory",
     "is_mappable",
+    "is_pairwise",
     "needs_of",
     "steps_of",
 ]
@@ -46,6 +48,18 @@ def steps_of(model: Any) -> list[Any]:
     if not isinstance(model, Pipeline):
         return [model]
     return [step for _, step in model.steps if step is not None and step != "passthrough"]
+
+
+def is_pairwise(model: Any) -> bool:
+    """Whether a model, or a chain's first step, takes kernels or distances of rows with those it learned from.
+
+    What folds leave out of the rows is then left out of the columns too.
+    """
+    first = next(iter(steps_of(model)), model)
+    try:
+        return bool(get_tags(first).input_tags.pairwise)
+    except Exception:  # noqa: BLE001  what has no tags is given rows; what is wrong with it, ``fit`` will say
+        return False
 
 
 def fingerprint(step: Any, but: str | None = None) -> Hashable:

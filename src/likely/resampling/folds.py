@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.model_selection import LeaveOneOut, check_cv
@@ -15,7 +16,7 @@ from likely._typing import Booleans, Floats, Integers, Labels
 from likely._validation import check_labels, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
 
-__all__ = ["Split"]
+__all__ = ["Split", "take"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,27 @@ class Split:
                 f"Class {self.classes.tolist()[k]!r} has no rows outside fold {fold}, so the model tested there cannot "
                 "learn it. Use fewer folds, or folds stratified by class."
             )
+
+
+def take(X: Any, rows: Integers, columns: Integers | None = None) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame; of a matrix of all pairs of rows, some columns too."""
+    if columns is not None:
+        return _pairs(X, rows, columns)
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "take") and hasattr(X, "column_names") else X[rows]
+
+
+def _pairs(X: Any, rows: Integers, columns: Integers) -> Any:
+    if X.shape[0] != X.shape[1]:
+        raise InvalidDataError(
+            "A model of precomputed kernels or distances takes those of all rows with each other, a square matrix, but "
+            f"X came with shape {tuple(X.shape)}. Rows that are left out, such as those of weight 0 by compare, must "
+            "be left out of the columns too."
+        )
+    if hasattr(X, "columns") or hasattr(X, "column_names"):
+        return nw.from_native(X, eager_only=True)[rows, columns].to_native()
+    return X[np.ix_(rows, columns)]
 
 
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:

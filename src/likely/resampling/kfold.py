@@ -11,15 +11,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from likely._numerics import dense
-from likely._typing import Floats, Integers
+from likely._typing import Floats
 from likely._validation import check_rows
 from likely.blocks import for_each
 from likely.resampling.cells import scores_from_cells
-from likely.resampling.folds import Split
+from likely.resampling.chains import Chains, is_pairwise
+from likely.resampling.folds import Split, take
 from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores, is_of_this_house
 from likely.resampling.scoring import check_scorer
 
-__all__ = ["kfold_calibrate", "kfold_held_out", "kfold_scores", "take"]
+__all__ = ["kfold_calibrate", "kfold_held_out", "kfold_scores"]
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
@@ -36,6 +37,8 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
     pipelines : classifier or pipeline, or a list of them
         They are not changed.
     X : array, data frame or sparse matrix of shape (n, n_features)
+        For models of precomputed kernels, as their scikit-learn tags say, the kernel of all rows, (n, n): folds then
+        cut its rows and columns. To other models its columns are features.
     y : array of labels of shape (n,)
     folds : int, scikit-learn splitter, or iterable of (train, test) positions
         Its test sets hold every row once.
@@ -162,11 +165,21 @@ def _refitted(models: dict[int, Any], split: Split, in_threads: bool, tell: Call
 
 
 def _scores_of_fold(models: dict[int, Any], split: Split, fold: int) -> HeldOut:
+    found = HeldOut()
+    for pairwise in (False, True):
+        chains = {i: chain_of(model) for i, model in models.items() if is_pairwise(model) is pairwise}
+        if chains:
+            found |= HeldOut.attempted(chains, _scores_of_cut, chains, split, fold, pairwise)
+    return found
+
+
+def _scores_of_cut(chains: Chains, split: Split, fold: int, pairwise: bool) -> HeldOut:
     train, test = split.train(fold), split.tests[fold]
     if split.weight_of(train) is not None:
         train = train[split.weight[train] > 0]
-    rows = Rows(take(split.X, train), split.y[train], split.weight_of(train), take(split.X, test))
-    return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
+    columns = train if pairwise else None
+    X, X_new = take(split.X, train, columns), take(split.X, test, columns)
+    return held_out_scores(chains, Rows(X, split.y[train], split.weight_of(train), X_new))
 
 
 def _downdated(models: dict[int, Any], split: Split) -> dict[int, Floats]:
@@ -188,10 +201,3 @@ def _downdated(models: dict[int, Any], split: Split) -> dict[int, Floats]:
             scores[row] = part.scores[i]
         results[i] = scores
     return results
-
-
-def take(X: Any, rows: Integers) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.take(rows) if hasattr(X, "take") and hasattr(X, "column_names") else X[rows]

@@ -63,7 +63,8 @@ def compare(
     X : array, sparse matrix or data frame (pandas, Polars, pyarrow) of shape (n, n_features)
         Columns of a frame may hold categories, which become indicators for the families of this library
         (:class:`likely.Encode`); missing values are filled with column means, except by diagonal Gaussians, which leave
-        them out. Candidates of your own are given the rows as they are.
+        them out. Candidates of your own are given the rows as they are; for those of precomputed kernels X is the
+        kernel of all rows, (n, n), whose columns folds cut too, and whose columns are features to all others.
     y : array of labels of shape (n,)
     candidates : optional
         By default every family of the library, each with a small grid of features and settings. Else names of families,

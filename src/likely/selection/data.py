@@ -15,7 +15,7 @@ from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_rows, check_weight
 from likely.exceptions import DegenerateDataError, InvalidDataError
 from likely.features import Encode
-from likely.resampling.kfold import take
+from likely.resampling.folds import take
 
 __all__ = ["RowSet", "encoder_for"]
 
