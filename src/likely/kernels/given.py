@@ -95,8 +95,8 @@ class PrecomputedKernel(Kernel):
         if X.shape[0] != X.shape[1]:
             raise InvalidDataError(
                 f"With kernel='precomputed' X must be the kernel of all training rows with each other, a square "
-                f"matrix, but came with shape {X.shape}. Rows of weight 0 must be left out of rows and columns, and "
-                "folds must cut both, as scikit-learn's do."
+                f"matrix, but came with shape {X.shape}. Folds must cut rows and columns, as those of this library "
+                "and scikit-learn's do."
             )
         return self
 
