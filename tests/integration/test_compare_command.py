@@ -218,7 +218,7 @@ def test_every_family_is_compared_without_being_asked_for(told, three):
     families = {row["family"] for row in facts["leaderboard"]}
     assert families == {
         "Gaussian", "nearest mean", "logistic", "logistic L1", "quadratic logistic", "radial logistic", "Fisher",
-        "least squares", "perceptron", "mixture", "fusion",
+        "least squares", "perceptron", "mixture", "SVM", "polynomial SVM", "RBF SVM", "fusion",
     }  # fmt: skip
     assert facts["failures"] == {}
 

@@ -819,8 +819,8 @@ def test_default_candidates_cope_with_categories_and_missing_values(frame, names
     assert comparison.failures == {}
     families = {system.family for system in comparison}
     every = {"Gaussian", "logistic", "logistic L1", "quadratic logistic", "radial logistic", "nearest mean"}
-    every |= {"least squares", "Fisher", "perceptron", "mixture"}
-    assert families == every if names is None else {"Fisher", "nearest mean"}
+    every |= {"least squares", "Fisher", "perceptron", "mixture", "SVM", "polynomial SVM", "RBF SVM"}
+    assert families == (every if names is None else {"Fisher", "nearest mean"})
     assert comparison.best.standing.minimum[0] < 1
     assert set(comparison.model().decide(frame(columns), bank).tolist()) <= {"bad", "good"}
 
