@@ -917,6 +917,37 @@ def refuse_what(X, y):
     return {what: ({"X": X, "y": y, **options}, *rest) for what, (options, *rest) in asked.items()}
 
 
+@pytest.mark.parametrize("asked", ["polynomial-svm", ["nearest-mean", "polynomial-svm"]])
+def test_a_family_that_is_not_tried_on_so_many_rows_is_named_before_the_work(asked):
+    y = np.arange(25_004) % 2
+
+    with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' is tried on 20,000 rows.*20,003 rows of 1 feat"):
+        compare(y[:, None] + 0.5, y, asked)
+
+
+def test_kernels_are_tried_up_to_their_limit_of_rows_and_by_landmarks_beyond(two, monkeypatch):
+    X, y = two  # folds leave 48 to learn from
+    monkeypatch.setattr("likely.selection.families.LANDMARKS", 20)
+    monkeypatch.setattr("likely.selection.families.MOST_KERNEL_ROWS", 48)
+    within = compare(X, y, ["polynomial-svm", "rbf-svm"])
+    monkeypatch.setattr("likely.selection.families.MOST_KERNEL_ROWS", 47)
+    beyond = compare(X, y, ["rbf-svm"])
+
+    assert within.failures == beyond.failures == {}
+    assert {system.family for system in within} == {"polynomial SVM", "RBF SVM"}
+    assert not any("landmarks" in system.name for system in within)
+    assert all("landmarks 20" in system.name for system in beyond)
+
+
+def test_a_family_that_has_too_few_rows_is_named(rng):
+    X, y = rows_of(10, 2, rng)
+
+    with pytest.raises(
+        InvalidParameterError, match="'radial-logistic' has nothing to try, since models learn from 8 rows"
+    ):
+        compare(X, y, ["radial-logistic"])
+
+
 REFUSED = list(refuse_what(np.zeros((75, 3)), np.arange(75) % 3))
 
 

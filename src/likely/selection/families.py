@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn
 
 from sklearn.preprocessing import QuantileTransformer
 
+from likely._words import counted
 from likely.exceptions import InvalidParameterError
 from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
 from likely.kernels import PolynomialKernel, RBFKernel
@@ -293,7 +294,7 @@ def default_candidates(shape: Shape) -> list[Candidate]:
 def family(name: str, shape: Shape) -> list[Candidate]:
     """The grid of one family, or one system of any grid, by its name."""
     if name in FAMILIES:
-        return FAMILIES[name](shape)
+        return FAMILIES[name](shape) or _nothing_of(name, shape)
     systems = {_folded(candidate.name): candidate for candidate in default_candidates(shape)}
     if _folded(name) in systems:
         return [systems[_folded(name)]]
@@ -302,6 +303,20 @@ def family(name: str, shape: Shape) -> list[Candidate]:
     raise InvalidParameterError(
         f"There is no family or system {name!r}.{said} Families are {', '.join(FAMILIES)}; systems are named as on a "
         "leaderboard, such as 'Gaussian: raw, tied'."
+    )
+
+
+def _nothing_of(name: str, shape: Shape) -> NoReturn:
+    """Tell why a family that was asked for has nothing to try."""
+    learned = f"models learn from {shape.n_rows:,} rows of {counted(shape.n_features, 'feature')} here"
+    if name == "polynomial-svm":
+        raise InvalidParameterError(
+            f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "
+            f"but {learned}. Leave it out, take 'rbf-svm', which goes by way of landmarks then, take some of the rows, "
+            "or give make_pipeline(Standardize(), NystromFeatures(300, PolynomialKernel(2)), SVM()) as a candidate."
+        )
+    raise InvalidParameterError(
+        f"The family {name!r} has nothing to try, since {learned}. Leave it out, or gather more rows."
     )
 
 
