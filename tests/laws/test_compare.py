@@ -164,6 +164,29 @@ def test_default_candidates_of_a_family_are_the_estimators_they_are_shown_with(t
         assert_allclose(system.scores, kfold_scores(part.estimator, X, y, FOLDS), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "family", "count"),
+    [("svm", "SVM", 4), ("polynomial-svm", "polynomial SVM", 8), ("rbf-svm", "RBF SVM", 12)],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_families_of_support_vector_machines_are_compared_and_calibrated_by_name(name, family, count, n_classes, rng):
+    y = np.arange(120) % n_classes
+    X = rng.normal(size=(120, 3)) + 2 * np.eye(3)[y]
+
+    comparison = compare(X, y, [name])
+
+    assert comparison.failures == {}
+    assert comparison.notes == []
+    assert [system.family for system in comparison] == [family] * count
+    for system in comparison:
+        scores = kfold_scores(system.parts[0].estimator, X, y, FOLDS)
+        assert_allclose(system.scores, scores, atol=0.05 * np.abs(scores).max())
+        assert np.isfinite(system.calibrated).all()
+        assert system.standing.min_cllr <= system.standing.cllr < 0.9
+    llr = comparison.model().log_likelihood(X)
+    assert cross_entropy(y, llr) / np.log(n_classes) < 0.7
+
+
 # Numbers are those of the library.
 
 

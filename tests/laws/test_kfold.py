@@ -31,6 +31,7 @@ from likely import (
     kfold_scores,
     make_pipeline,
 )
+from likely.kernels import GramRows
 
 GAUSSIANS = [GaussianClassifier(shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)]
 MAPPED = [
@@ -218,7 +219,37 @@ def test_each_of_many_models_with_functions_without_a_name_gets_its_own_scores(m
     assert len({scores.tobytes() for scores in found}) == len(models)
 
 
-BUMPS = RBFKernel(0.05)
+BUMPS, OF_NO_NAME = RBFKernel(0.05), bumps(0.05)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", BUMPS, OF_NO_NAME, FunctionKernel(OF_NO_NAME)], ids=type)
+@pytest.mark.parametrize("steps", [[], [Standardize()]], ids=["alone", "in a chain"])
+def test_one_kernel_of_each_fold_serves_all_costs(kernel, steps, data, monkeypatch):
+    X, y = data
+    models = [make_pipeline(*steps, SVM(C, kernel, tolerance=1e-9)) for C in (10.0, 0.1, 1.0, 100.0)]
+    alone = [kfold_scores(model, X, y) for model in models]
+    built, build = [], GramRows.__init__
+    monkeypatch.setattr(GramRows, "__init__", lambda *args: built.append(1) or build(*args))
+
+    found = kfold_scores(models, X, y)
+
+    assert len(built) == 5
+    for one, other in zip(found, alone, strict=True):
+        assert_allclose(one, other, atol=1e-3)
+
+
+def test_kernels_that_differ_are_not_shared(data, monkeypatch):
+    X, y = data
+    models = [SVM(C, RBFKernel(gamma)) for gamma in (0.01, 0.1) for C in (1.0, 10.0)]
+    built, build = [], GramRows.__init__
+    monkeypatch.setattr(GramRows, "__init__", lambda *args: built.append(1) or build(*args))
+
+    found = kfold_scores(models, X, y)
+
+    assert len(built) == 10
+    assert len({scores.tobytes() for scores in found}) == 4
+
+
 PAIRWISE = {
     "svm": lambda kernel: SVM(kernel=kernel, tolerance=1e-9),
     "logistic": lambda kernel: KernelLogisticRegression(kernel=kernel),
