@@ -53,6 +53,18 @@ def test_the_radial_kernel_worked_by_hand():
     assert_allclose(RBFKernel(0.25)(A).diagonal(), 1)
 
 
+@pytest.mark.parametrize("n", [50, 700])
+def test_functions_that_call_kernels_may_stand_anywhere_in_sums_and_products(n):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    near = FunctionKernel(lambda A, B: RBFKernel(1.0)(A[:, :2], B[:, :2]))
+    K, linear = RBFKernel(1.0)(X[:, :2]), X @ X.T
+
+    assert_allclose((LinearKernel() + near)(X), linear + K, atol=1e-12)
+    assert_allclose((near + LinearKernel())(X), linear + K, atol=1e-12)
+    assert_allclose((LinearKernel() * near + near * near)(X), linear * K + K * K, atol=1e-12)
+    assert_allclose((2.0 * (LinearKernel() + (near + 1.0) * near))(X), 2 * (linear + (K + 1) * K), atol=1e-12)
+
+
 def test_sums_and_products_are_those_of_the_matrices():
     linear, squared, bumps = LinearKernel(), PolynomialKernel(2), RBFKernel(0.25)
     K, Q, R = (kernel(A, B) for kernel in (linear, squared, bumps))

@@ -309,3 +309,21 @@ def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
     assert kept.converged
     assert passed.converged
     assert_allclose(kept.primal, passed.primal, rtol=2e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_rare_classes_among_many_rows_do_not_lead_a_start_from_a_sample_astray(C, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(20_000, 10)), np.zeros(20_000, dtype=int)
+    y[rng.choice(20_000, 10, replace=False)] = 1
+    X[y == 1] += 1.5
+    cold = solved(X, y, C, tolerance=1e-4)
+
+    monkeypatch.setattr(primal, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(primal, "SAMPLE_VALUES", 400)
+    sampled = solved(X, y, C, tolerance=1e-4)
+
+    assert cold.converged
+    assert sampled.converged
+    assert_allclose(sampled.primal, cold.primal, rtol=1e-4)

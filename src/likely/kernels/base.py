@@ -184,10 +184,12 @@ class _CombinedColumns(Columns):
         return [part.facing(A) for part in self.parts]
 
     def fill(self, rows: list[Any], part: slice, columns: slice, out: Floats) -> None:
-        self.parts[0].fill(rows[0], part, columns, out)
-        for each, ready in zip(self.parts[1:], rows[1:], strict=True):
-            other = np.empty(out.shape)
+        others = [np.empty(out.shape) for _ in self.parts[1:]]
+        for each, ready, other in zip(self.parts[1:], rows[1:], others, strict=True):
             each.fill(ready, part, columns, other)
+        # Last: a function of the user's that calls a kernel of this library uses the space of ``out`` too.
+        self.parts[0].fill(rows[0], part, columns, out)
+        for other in others:
             self.combine(out, other)
 
 

@@ -39,6 +39,9 @@ __all__ = ["SVM"]
 LEAST = 1e-100
 """What a row costs, at the least; and the inverse of what it does at most."""
 
+HARD_SETS = 200
+"""Most working sets for a hard margin, which may not exist, unless a solver is given."""
+
 DUAL_ROWS = 2048
 """Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
 
@@ -258,7 +261,7 @@ class SVM(ScoreClassifier, SourceLearner):
         if solver is None and linear and not hard:
             many = not isinstance(source, ArraySource) or source.X.shape[0] > DUAL_ROWS
             return PrimalSolver() if many else None
-        solver = solver or DualSolver()
+        solver = solver or DualSolver(max_iter=HARD_SETS if hard else DualSolver.max_iter)
         if isinstance(solver, PrimalSolver) and (hard or not linear):
             raise InvalidParameterError(
                 "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "

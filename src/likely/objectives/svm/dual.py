@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from likely._typing import Floats, Integers
-from likely.blocks import for_each, one_blas_thread
+from likely.blocks import Block, for_each, one_blas_thread
 from likely.kernels import GramRows
 from likely.objectives.svm.faces import climb_face
-from likely.objectives.svm.working_set import Standing, fresh_and_old, lengthening, primal_value
+from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_value
 
 __all__ = ["DualSolution", "solve_dual"]
 
@@ -109,6 +109,8 @@ def solve_dual(
             K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen, space)
             steps = _improve(K, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
             _add(rows, slots, steps, f)
+            if not np.isfinite(f).all():
+                raise Block(rows.X).non_finite()
             before, standing = standing, Standing.of(alpha, f, z, C, has_bias)
             rounds, idle = rounds + 1, idle + 1 if standing.dual <= before.dual * (1 + LEAST_GAIN) else 0
             if tell is not None:
@@ -131,14 +133,12 @@ def _ended(
     """The solution with its best bias, and as long as makes the primal least."""
     bias, square = standing.bias, standing.square
     if has_bias and np.isfinite(C).all():
-        best = best_bias(z - f, z, C)
-        bias = best if primal_value(square, z * (f + best), C) < standing.primal else bias
-    margins = z * (f + bias)
-    primal, dual, s = primal_value(square, margins, C), standing.dual, lengthening(margins)
-    if 1 < s < np.inf and primal == square / 2 * s**2:
-        alpha, f, bias, square = np.minimum(s * alpha, C), s * f, s * bias, s**2 * square
-        dual = float(alpha.sum()) - square / 2
-    return DualSolution(alpha, f, bias, primal, dual, square, rounds, _is_near(primal, dual, tolerance))
+        best = _best_bias(z - f, z, C)
+        bias = best if primal_value(alpha, square, z * (f + best), C)[0] < standing.primal else bias
+    primal, s = primal_value(alpha, square, z * (f + bias), C)
+    dual = s * float(alpha.sum()) - s**2 * square / 2
+    near = _is_near(primal, dual, tolerance)
+    return DualSolution(s * alpha, s * f, s * bias, primal, dual, s**2 * square, rounds, near)
 
 
 def _is_near(primal: float, dual: float, tolerance: float) -> bool:
@@ -198,7 +198,7 @@ def _parts(n: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def best_bias(v: Floats, z: Floats, C: Floats) -> float:
+def _best_bias(v: Floats, z: Floats, C: Floats) -> float:
     """The bias that makes Σ C max(0, 1 − z (f + b)) least: the middle of where its slope changes sign.
 
     The slope at b is Σ C over the rows with z < 0 and v < b, less that over those with z > 0 and v > b.

@@ -12,7 +12,7 @@ from likely._typing import Floats, Integers
 
 __all__ = ["Features", "Overlap", "overlap_of"]
 
-MOST_VALUES = 2**20
+MOST_VALUES = 2**22
 """Values of features that are looked at in seconds."""
 
 ROUNDING = 1e-12

@@ -10,6 +10,7 @@ import numpy as np
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._words import counted
+from likely.blocks import Block
 from likely.exceptions import DegenerateDataError, NotSeparableError
 from likely.kernels import ConstantKernel, GramRows, Kernel, LinearKernel
 from likely.objectives.svm.dual import DualSolution, solve_dual
@@ -18,9 +19,6 @@ from likely.objectives.svm.options import DualSolver, teller
 from likely.objectives.svm.schemes import said_of
 
 __all__ = ["DualMachine"]
-
-HARD_SETS = 200
-"""Most working sets for a hard margin, which may not exist."""
 
 NEAR = 1e-2
 """Distance of two mixtures, in parts of the length of the longest row, at which it is worth to look for a proof."""
@@ -90,23 +88,33 @@ class DualMachine:
             look = None if np.isfinite(C).all() else _Lookout(self, rows, z, members, side)
             tell = teller(solver.verbose, f"SVM, {said}")
             has_bias = self.bias_scale is None
-            most = solver.max_iter if look is None else min(solver.max_iter, HARD_SETS)
-            solution = solve_dual(rows, z, C, has_bias, tolerance, most, start, tell, look)
+            solution = solve_dual(rows, z, C, has_bias, tolerance, solver.max_iter, start, tell, look)
             found.append(replace(solution, precise=not _lost_digits(rows, solution, C, tolerance)))
-            if not np.isfinite(found[-1].primal):
-                raise DegenerateDataError(
-                    f"SVM with a hard margin found within {counted(most, 'working set')} neither a surface that keeps "
-                    f"{said} apart nor a proof that there is none. Set a finite C, or put Standardize before it."
-                )
+            if not np.isfinite(solution.primal):
+                raise Block(rows.X).non_finite() if look is None else _undecided(solution.n_iter, said)
         return found
 
 
+def _undecided(n_sets: int, said: str) -> DegenerateDataError:
+    return DegenerateDataError(
+        f"SVM with a hard margin found within {counted(n_sets, 'working set')} neither a surface that keeps {said} "
+        "apart nor a proof that there is none: if there is one it is narrow beside rounding, or rows are too many for "
+        "the proof. Set a finite C, put Standardize before it, or raise max_iter of DualSolver."
+    )
+
+
 def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: float) -> bool:
-    """Whether rounding of the scores may change the objective by more than the tolerance."""
-    some = np.flatnonzero(solution.alpha)[: min(256, rows.capacity)]
+    """Whether rounding of the scores may change the objective by more than the tolerance.
+
+    It changes the losses of the support vectors, or the length of the weights where there are no losses.
+    """
+    support = np.flatnonzero(solution.alpha)
+    some = support[: min(256, rows.capacity)]
     largest = float(rows.kept[rows.slots(some), some].max(initial=0.0))
     rounding = np.finfo(np.float64).eps * largest * float(np.linalg.norm(solution.alpha))
-    return bool(np.isfinite(C).all() and rounding * C.sum() > max(tolerance, 1e-7) * solution.primal)
+    has_losses = solution.primal > solution.square / 2 * (1 + 1e-9)
+    stake = float(C[support].sum()) if has_losses else solution.square
+    return bool(rounding * stake > max(tolerance, 1e-7) * solution.primal)
 
 
 def _ratio(before: Floats, now: Floats) -> float:
@@ -117,9 +125,9 @@ def _ratio(before: Floats, now: Floats) -> float:
 class _Lookout:
     """Looks, while a hard margin is sought, whether there is one; if not it says so with the proof.
 
-    The two mixtures of rows that the multipliers are come near to each other where classes overlap; then the support
-    vectors, whose mixtures they are, are looked at, and again whenever there are twice as many working sets. That no
-    surface keeps these apart is proof for all.
+    Where classes overlap the weighted means of the two sides, with the multipliers as weights, approach each other.
+    Once they are near, it is looked whether the support vectors are separable, at working sets 1, 2, 4 and so on: if
+    these are not, all rows are not.
     """
 
     def __init__(self, machine: DualMachine, rows: GramRows, z: Floats, members: Integers, side: Floats) -> None:
@@ -142,9 +150,9 @@ class _Lookout:
             self._refuse(some, overlap)
 
     def _features(self, some: Integers) -> Features:
-        if isinstance(self.machine.kernel, LinearKernel):
+        if isinstance(self.machine.kernel, LinearKernel) and self.rows.X.shape[1] <= len(some):
             return Features.of_rows(dense(self.rows.X[some]))
-        return Features.of_matrix(self.rows.kept[self.rows.slots(some)][:, some])
+        return Features.of_matrix(self.rows.kept[self.rows.slots(some)[:, None], some])
 
     def _refuse(self, some: Integers, overlap: Overlap) -> None:
         rows = self.members[some[overlap.rows]]

@@ -31,8 +31,6 @@ class Setting:
         Whether the centre is taken off dense rows before any product, lest digits cancel, or else off the results.
     forms : bool
         Whether Hessians are formed, or else only their diagonals.
-    caps : array of shape (n_classes,), optional
-        What a row costs at most, of the problem that is solved in place of the one with all costs.
     """
 
     signs: Floats
@@ -40,21 +38,16 @@ class Setting:
     centre: Floats
     is_far: bool = False
     forms: bool = True
-    caps: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:
-    """The rows of a block that take part, with their signs and costs; a far centre is off them, another is not.
-
-    ``C`` are the costs within the caps, ``full`` those without, if others.
-    """
+    """The rows of a block that take part, with their signs and costs; a far centre is off them, another is not."""
 
     X: Rows
     z: Floats
     C: Floats
     centre: Floats | None
-    full: Floats | None = None
 
     @classmethod
     def of(cls, block: Block, setting: Setting) -> SeenRows:
@@ -62,18 +55,15 @@ class SeenRows:
         X, z, C = block.X, setting.signs.take(codes), setting.costs.take(codes)
         if block.weight is not None:
             C = C * block.weight
-        full = None
-        if setting.caps is not None:
-            C, full = np.minimum(C, setting.caps.take(codes)), C
         if not z.all():
             part = np.flatnonzero(z)
-            X, z, C, full = X[part], z[part], C[part], None if full is None else full[part]
+            X, z, C = X[part], z[part], C[part]
         if issparse(X):
-            return cls(X, z, C, setting.centre, full)
+            return cls(X, z, C, setting.centre)
         X = dense(X)
         if setting.is_far:
-            return cls(np.subtract(X, setting.centre, out=scratch(X.shape, slot=2)), z, C, None, full)
-        return cls(X, z, C, setting.centre, full)
+            return cls(np.subtract(X, setting.centre, out=scratch(X.shape, slot=2)), z, C, None)
+        return cls(X, z, C, setting.centre)
 
     def scores(self, theta: Floats) -> Floats:
         """Of parameters, or of several lines of them."""

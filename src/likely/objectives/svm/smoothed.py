@@ -51,9 +51,7 @@ class Smoothed:
     Parameters
     ----------
     value, hinge : float
-        The losses, smoothed and as they are, of costs within the caps.
-    loss : float
-        The losses of all costs.
+        The losses, smoothed and as they are.
     alphas : array of shape (2,)
         Σ α of the rows of sign −1 and of sign 1.
     pulls : array of shape (2, d)
@@ -72,7 +70,6 @@ class Smoothed:
 
     value: float
     hinge: float
-    loss: float
     alphas: Floats
     pulls: Floats
     drift: Floats
@@ -110,9 +107,7 @@ def smoothed(block: Block, theta: Floats, mu: float, setting: Setting) -> Smooth
         second = rows.squares(s / mu) if setting.forms else rows.squares_of_columns(s / mu)
     pulls, alphas = first[:2, :-1], first[:2, -1]
     tilt, reach = float(rows.z @ s), float(s @ (1 + np.square(u) / 4))
-    hinge = float(rows.C @ over)
-    loss = hinge if rows.full is None else float(rows.full @ over)
-    return Smoothed(value, hinge, loss, alphas, pulls, first[2], first[3], tilt, reach, second)
+    return Smoothed(value, float(rows.C @ over), alphas, pulls, first[2], first[3], tilt, reach, second)
 
 
 def product(block: Block, theta: Floats, mu: float, direction: Floats, setting: Setting) -> Floats:
@@ -170,7 +165,6 @@ def multipliers(
     costs: Floats,
     repair: Repair | None = None,
     centre: Floats | None = None,
-    caps: Floats | None = None,
 ) -> Floats:
     """α of the rows of a block in the dual point that belongs to a primal one.
 
@@ -187,8 +181,6 @@ def multipliers(
         Without it α is C σ(t / μ), which keeps the constraint Σ α z = 0 of a free bias only nearly.
     centre : array of shape (d,), optional
         Taken off the rows: scores of rows far from zero have few digits left otherwise.
-    caps : array of shape (n_classes,), optional
-        What rows cost at most.
 
     Examples
     --------
@@ -200,7 +192,6 @@ def multipliers(
     codes: Any = block.codes
     repair, z = repair or Repair(), signs.take(codes)
     C = costs.take(codes) * (1.0 if block.weight is None else block.weight)
-    C = C if caps is None else np.minimum(C, caps.take(codes))
     X, offset = block.X, intercept
     if centre is not None:
         X, offset = (X, intercept - float(coef @ centre)) if issparse(X) else (dense(X) - centre, intercept)

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 
-__all__ = ["Standing", "fresh_and_old", "lengthening", "primal_value"]
+__all__ = ["Standing", "fresh_and_old", "primal_value"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +49,21 @@ class Standing:
         square = max(float((alpha * z) @ f), 0.0)
         dual = float(alpha.sum()) - square / 2
         violation = max(highest - bias, bias - lowest)
-        return cls(bias, violation, upper, lower, primal_value(square, z * (f + bias), C), dual, square)
+        primal, _ = primal_value(alpha, square, z * (f + bias), C)
+        return cls(bias, violation, upper, lower, primal, dual, square)
 
 
-def primal_value(square: float, margins: Floats, C: Floats) -> float:
-    """½‖w‖² + Σ C max(0, 1 − margin), or that of the weights made longer until all margins are 1, if that is less.
+def primal_value(alpha: Floats, square: float, margins: Floats, C: Floats) -> tuple[float, float]:
+    """½‖w‖² + Σ C max(0, 1 − margin), and by how much weights are to be made longer for it.
 
-    The latter is all there is of a hard margin. With a large C it is what rounding leaves: 1 − margin is 1e-16 at best.
+    That is 1; or until all margins are 1, if the value is less then and multipliers keep their bounds. There is no
+    other value of a hard margin, and with a large C it is what rounding leaves: 1 − margin is 1e-16 at best.
     """
-    s = lengthening(margins)
-    longer = square / 2 * s**2 if s < np.inf else np.inf
-    if np.isinf(C).any():
-        return longer
-    return min(square / 2 + float(C @ np.maximum(1 - margins, 0.0)), longer)
-
-
-def lengthening(margins: Floats) -> float:
-    """How much longer weights must be for all margins to be 1; infinite if some row is on the wrong side."""
     least = float(margins.min())
-    return 1 / min(least, 1.0) if least > 0 else np.inf
+    s = 1 / min(least, 1.0) if least > 0 else np.inf
+    value = np.inf if np.isinf(C).any() else square / 2 + float(C @ np.maximum(1 - margins, 0.0))
+    longer = square / 2 * s**2 if s < np.inf and (s * alpha <= C).all() else np.inf
+    return (longer, s) if longer < value else (value, 1.0)
 
 
 def fresh_and_old(standing: Standing, old: Integers, most: int, is_free: Booleans) -> Integers:
