@@ -31,6 +31,7 @@ from likely.models.linear_scores import linear_scores
 from likely.models.svm_joint import joint_solver, train_joint
 from likely.models.svm_training import Machine, Task, train
 from likely.objectives.sampling import census
+from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
 from likely.objectives.svm.schemes import class_scores, said_of, sides_of
 
@@ -38,9 +39,6 @@ __all__ = ["SVM"]
 
 LEAST = 1e-100
 """What a row costs, at the least; and the inverse of what it does at most."""
-
-HARD_SETS = 200
-"""Most working sets for a hard margin, which may not exist, unless a solver is given."""
 
 DUAL_ROWS = 2048
 """Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
@@ -259,9 +257,9 @@ class SVM(ScoreClassifier, SourceLearner):
         """
         solver, linear = svm_solver_of(self.solver), isinstance(kernel, LinearKernel)
         if solver is None and linear and not hard:
-            many = not isinstance(source, ArraySource) or source.X.shape[0] > DUAL_ROWS
-            return PrimalSolver() if many else None
-        solver = solver or DualSolver(max_iter=HARD_SETS if hard else DualSolver.max_iter)
+            X = source.X if isinstance(source, ArraySource) else None
+            return None if X is not None and (X.shape[0] <= DUAL_ROWS or is_wide(kernel, X)) else PrimalSolver()
+        solver = solver or DualSolver()
         if isinstance(solver, PrimalSolver) and (hard or not linear):
             raise InvalidParameterError(
                 "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "

@@ -12,6 +12,7 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Source
 from likely.kernels import Kernel, LinearKernel
+from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.dual import DualSolution
 from likely.objectives.svm.machine import DualMachine
 from likely.objectives.svm.options import DualSolver, PrimalSolver, teller
@@ -21,7 +22,7 @@ from likely.objectives.svm.schemes import said_of
 __all__ = ["Machine", "Task", "train"]
 
 FEW_SETS = 50
-"""Working sets after which the primal is tried, where that can be."""
+"""Working sets of dense rows after which the primal is tried, where that can be."""
 
 SUPPORT = 1e-6
 """Least multiplier of a support vector found in the primal, in parts of the largest of its side."""
@@ -91,7 +92,8 @@ def train(task: Task, solver: DualSolver | PrimalSolver | None) -> list[Machine]
     if isinstance(solver, PrimalSolver):
         return _in_primal(task, solver)
     assert isinstance(task.source, ArraySource)
-    machines = _in_dual(task, task.source, solver or DualSolver(max_iter=FEW_SETS))
+    few = None if is_wide(task.kernel, task.source.X) else FEW_SETS
+    machines = _in_dual(task, task.source, solver or DualSolver(max_iter=few))
     if solver is not None or all(machine.converged and machine.precise for machine in machines):
         return machines
     others = _in_primal(task, PrimalSolver())

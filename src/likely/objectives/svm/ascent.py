@@ -12,7 +12,7 @@ import numpy as np
 
 from likely._typing import Floats, Integers
 
-__all__ = ["add_rows", "by_ones", "by_pairs", "gather"]
+__all__ = ["add_rows", "by_ones", "by_pairs", "by_rows", "gather"]
 
 FLAT = 1e-12
 """The least curvature of a step, in parts of the largest diagonal entry: equal rows have none."""
@@ -90,3 +90,47 @@ def add_rows(f: Floats, kept: Floats, slots: Integers, factors: Floats, start: i
         row, factor = kept[slots[k]], factors[k]
         for t in range(start, stop):
             f[t] += factor * row[t]
+
+
+def by_rows(
+    indptr: Integers,
+    indices: Integers,
+    data: Floats,
+    z: Floats,
+    C: Floats,
+    curvatures: Floats,
+    alpha: Floats,
+    w: Floats,
+    bias: tuple[float, float, float],
+    active: Integers,
+    n_active: int,
+    limits: tuple[float, float],
+) -> tuple[int, float, float, float]:
+    """Give the first ``n_active`` sparse rows their best multipliers, one after the other; α and w change in place.
+
+    ``bias`` is (offset, ρ, Σ z α), and ``limits`` the slopes beyond which rows at α = 0 and at α = C go behind the
+    active ones. Gives the number of active rows, Σ z α, and the highest and the lowest slope that was left to go.
+    """
+    offset, rho, lean = bias
+    k, highest, lowest = 0, -np.inf, np.inf
+    while k < n_active:
+        i = active[k]
+        score = offset + rho * lean
+        for t in range(indptr[i], indptr[i + 1]):
+            score += w[indices[t]] * data[t]
+        before, slope = alpha[i], z[i] * score - 1
+        if (before <= 0 and slope > limits[0]) or (before >= C[i] and slope < limits[1]):
+            n_active -= 1
+            active[k], active[n_active] = active[n_active], i
+            continue
+        k += 1
+        if (before <= 0 and slope > 0) or (before >= C[i] and slope < 0):
+            slope = 0.0
+        highest, lowest = max(highest, slope), min(lowest, slope)
+        alpha[i] = min(max(before - slope / curvatures[i], 0.0), C[i])
+        step = (alpha[i] - before) * z[i]
+        if step != 0:
+            lean += step
+            for t in range(indptr[i], indptr[i + 1]):
+                w[indices[t]] += step * data[t]
+    return n_active, lean, highest, lowest

@@ -13,7 +13,7 @@ from likely.kernels import GramRows
 from likely.objectives.svm.faces import climb_face
 from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_value
 
-__all__ = ["DualSolution", "solve_dual"]
+__all__ = ["DualSolution", "solution_of", "solve_dual"]
 
 WORKING_SET = 1024
 """Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
@@ -117,20 +117,14 @@ def solve_dual(
                 tell(rounds, _relative_gap(standing))
             if look is not None:
                 look(alpha, f)
-    return _ended(alpha, f, z, C, has_bias, standing, rounds, tolerance)
+    return solution_of(alpha, f, z, C, has_bias, rounds, tolerance)
 
 
-def _ended(
-    alpha: Floats,
-    f: Floats,
-    z: Floats,
-    C: Floats,
-    has_bias: bool,
-    standing: Standing,
-    rounds: int,
-    tolerance: float,
+def solution_of(
+    alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tolerance: float
 ) -> DualSolution:
-    """The solution with its best bias, and as long as makes the primal least."""
+    """What multipliers, and the scores they give, are worth: with the best bias, and as long as is best."""
+    standing = Standing.of(alpha, f, z, C, has_bias)
     bias, square = standing.bias, standing.square
     if has_bias and np.isfinite(C).all():
         best = _best_bias(z - f, z, C)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,15 +11,20 @@ import numpy as np
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._words import counted
-from likely.blocks import Block
+from likely.blocks import Block, for_each
 from likely.exceptions import DegenerateDataError, NotSeparableError
 from likely.kernels import ConstantKernel, GramRows, Kernel, LinearKernel
+from likely.objectives.svm.coordinates import is_wide, solve_rows
 from likely.objectives.svm.dual import DualSolution, solve_dual
 from likely.objectives.svm.hard_margin import Features, Overlap, overlap_of
 from likely.objectives.svm.options import DualSolver, teller
 from likely.objectives.svm.schemes import said_of
 
 __all__ = ["DualMachine"]
+
+Start = tuple[Floats, Floats] | None
+Ascend = Callable[[Floats, Start], DualSolution]
+"""Solves a problem for the costs of its rows, from multipliers and scores to start from."""
 
 NEAR = 1e-2
 """Distance of two mixtures, in parts of the length of the longest row, at which it is worth to look for a proof."""
@@ -59,8 +65,15 @@ class DualMachine:
         Solutions are of the rows that take part in a problem. A problem's costs are gone through in their order, each
         starting from the one before, with one kernel; problems that all rows take part in share it too.
         """
-        shared = self._rows(slice(None), solver) if (self.sides != 0).all() else None
-        by_problem = [self._along(side, costs, solver, tolerance, shared) for side in self.sides]
+        if is_wide(self.kernel, self.X) and all(np.isfinite(cost).all() for cost in costs):
+            by_problem = for_each(
+                lambda side: self._along(side, costs, self._by_rows(side, solver, tolerance)), [*self.sides]
+            )
+        else:
+            shared = self._rows(slice(None), solver) if (self.sides != 0).all() else None
+            by_problem = [
+                self._along(side, costs, self._by_sets(side, solver, tolerance, shared)) for side in self.sides
+            ]
         return [list(solutions) for solutions in zip(*by_problem, strict=True)]
 
     def members(self, side: Floats) -> Integers:
@@ -74,25 +87,39 @@ class DualMachine:
             X = X[:, members]
         return GramRows(kernel, X, solver.bytes_kept())
 
-    def _along(
-        self, side: Floats, costs: list[Floats], solver: DualSolver, tolerance: float, shared: GramRows | None
-    ) -> list[DualSolution]:
+    def _along(self, side: Floats, costs: list[Floats], ascend: Ascend) -> list[DualSolution]:
         members = self.members(side)
-        rows = self._rows(members, solver) if shared is None else shared
         weight = np.ones(len(members)) if self.weight is None else self.weight[members]
-        z, said = side[self.codes[members]], said_of(side, self.classes)
         found: list[DualSolution] = []
         for cost, before in zip(costs, [None, *costs], strict=False):
-            C = cost[self.codes[members]] * weight
             start = None if before is None else found[-1].scaled_to(_ratio(before, cost))
-            look = None if np.isfinite(C).all() else _Lookout(self, rows, z, members, side)
-            tell = teller(solver.verbose, f"SVM, {said}")
-            has_bias = self.bias_scale is None
-            solution = solve_dual(rows, z, C, has_bias, tolerance, solver.max_iter, start, tell, look)
-            found.append(replace(solution, precise=not _lost_digits(rows, solution, C, tolerance)))
-            if not np.isfinite(solution.primal):
-                raise Block(rows.X).non_finite() if look is None else _undecided(solution.n_iter, said)
+            found.append(ascend(cost[self.codes[members]] * weight, start))
         return found
+
+    def _by_rows(self, side: Floats, solver: DualSolver, tolerance: float) -> Ascend:
+        """What solves a problem of sparse rows."""
+        members, tell = self.members(side), self._teller(side, solver)
+        X, z = self.X if len(members) == self.X.shape[0] else self.X[members], side[self.codes[members]]
+        return lambda C, start: solve_rows(X, z, C, self.bias_scale, tolerance, solver.most(), start, tell)
+
+    def _by_sets(self, side: Floats, solver: DualSolver, tolerance: float, shared: GramRows | None) -> Ascend:
+        """What solves a problem of any kernel."""
+        members, tell = self.members(side), self._teller(side, solver)
+        rows, z = self._rows(members, solver) if shared is None else shared, side[self.codes[members]]
+
+        def ascend(C: Floats, start: Start) -> DualSolution:
+            is_hard = not np.isfinite(C).all()
+            look = _Lookout(self, rows, z, members, side) if is_hard else None
+            has_bias, most = self.bias_scale is None, solver.most(is_hard)
+            solution = solve_dual(rows, z, C, has_bias, tolerance, most, start, tell, look)
+            if not np.isfinite(solution.primal):
+                raise _undecided(most, said_of(side, self.classes)) if is_hard else Block(rows.X).non_finite()
+            return replace(solution, precise=not _lost_digits(rows, solution, C, tolerance))
+
+        return ascend
+
+    def _teller(self, side: Floats, solver: DualSolver) -> Callable[[int, float], None] | None:
+        return teller(solver.verbose, f"SVM, {said_of(side, self.classes)}")
 
 
 def _undecided(n_sets: int, said: str) -> DegenerateDataError:

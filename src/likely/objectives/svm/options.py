@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from likely._validation import check_count
+from likely._validation import check_count, is_number
 from likely._words import counted
 from likely.exceptions import InvalidParameterError
 
@@ -26,12 +26,13 @@ class DualSolver:
 
     Parameters
     ----------
-    cache_mb : float, default 1000
+    cache_mb : float, optional
         Most megabytes for rows of the kernel's matrix, a limit that is not passed, taken as they are needed; there are
         two such caches where folds are fitted in two threads. Rows that do not fit are reckoned again, and where hardly
-        any do, working sets are small and many.
-    max_iter : int, default 1000
-        Most working sets, of 1024 to 3072 rows; a solver stopped by it says how far it got.
+        any do, working sets are small and many. By default 1000, or half of the machine's memory if that is less.
+    max_iter : int, optional
+        Most working sets, of 1024 to 3072 rows, or passes over sparse rows; a solver stopped by it says how far it got.
+        By default 1000, or 200 for a hard margin, which may not exist.
     verbose : bool, default False
         Whether to say on the standard error stream, once a second, how far it is.
 
@@ -41,27 +42,34 @@ class DualSolver:
     >>> model = likely.SVM(kernel="rbf", solver=likely.DualSolver(cache_mb=100))
     """
 
-    cache_mb: float = 1000.0
-    max_iter: int = 1000
+    cache_mb: float | None = None
+    max_iter: int | None = None
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        check_count("max_iter", self.max_iter, "DualSolver")
-        number = isinstance(self.cache_mb, (int, float, np.number)) and not isinstance(self.cache_mb, bool)
-        if not (number and 0 < self.cache_mb < np.inf):
+        if self.max_iter is not None:
+            check_count("max_iter", self.max_iter, "DualSolver")
+        if self.cache_mb is not None and not (is_number(self.cache_mb) and 0 < self.cache_mb < np.inf):
             raise InvalidParameterError(
                 f"cache_mb of DualSolver must be a finite number > 0, but is {self.cache_mb!r}."
             )
 
     def bytes_kept(self) -> int:
         """The limit of the cache, which the machine must be able to keep."""
-        asked, there = int(self.cache_mb * 1e6), _memory()
+        there = _memory()
+        if self.cache_mb is None:
+            return int(min(1e9, there / 2))
+        asked = int(self.cache_mb * 1e6)
         if asked > there:
             raise InvalidParameterError(
                 f"cache_mb of DualSolver is {self.cache_mb:g}, but the machine has {there / 1e6:.0f} MB of memory in "
                 "all. Lower it: rows of the kernel that do not fit are reckoned again."
             )
         return asked
+
+    def most(self, is_hard: bool = False) -> int:
+        """Most working sets or passes."""
+        return self.max_iter or (200 if is_hard else 1000)
 
 
 @dataclass(frozen=True)

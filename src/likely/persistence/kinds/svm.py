@@ -52,7 +52,7 @@ def _check_parts(model: SVM, scope: Scope) -> None:
 
 
 KINDS = [
-    Kind(DualSolver, {"cache_mb": number(above=0), "max_iter": count(1), "verbose": flag}),
+    Kind(DualSolver, {"cache_mb": none_or(number(above=0)), "max_iter": none_or(count(1)), "verbose": flag}),
     Kind(PrimalSolver, {"max_iter": count(1), "verbose": flag}),
     Kind(Overlap, {"rows": _positions, "weights": floats("n"), "distance": number(0)}),
     KernelledKind(
