@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.svm import SVC, LinearSVC
 
-from likely import InvalidDataError, MissingValuesError
+from likely import SVM, InvalidDataError, MissingValuesError
 from likely.blocks import ArraySource
 from likely.objectives.svm import primal, smoothed
 from likely.objectives.svm.primal import solve_primal
@@ -327,3 +327,27 @@ def test_rare_classes_among_many_rows_do_not_lead_a_start_from_a_sample_astray(C
     assert cold.converged
     assert sampled.converged
     assert_allclose(sampled.primal, cold.primal, rtol=1e-4)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("bias_scale", [None, 1.0])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
+def test_the_support_of_a_plane_from_the_primal_is_that_of_the_dual(C, bias_scale, kind):
+    X, y = rows_of(2500, 6, 1.5)
+    weight = np.random.default_rng(3).integers(1, 4, 2500).astype(float) if kind == "weighted" else None
+    rows = csr_array(np.where(np.abs(X) > 0.7, X, 0.0)) if kind == "sparse" else X
+    options = {"C": C, "bias_scale": bias_scale}
+
+    model = SVM(**options, solver="primal").fit(rows, y, sample_weight=weight)
+    dual = SVM(**options, solver="dual", tolerance=1e-6).fit(rows, y, sample_weight=weight)
+
+    bound = C * (1.0 if weight is None else weight[model.support_])
+    free = (model.multipliers_[0] > 0) & (model.multipliers_[0] < bound * (1 - 1e-9))
+    assert abs(len(model.support_) - len(dual.support_)) <= 0.02 * len(dual.support_)
+    assert free.sum() <= 3 * 7 + 5
+    assert_allclose(
+        (model.dual_coef_ @ model.support_vectors_)[0], model.coef_[0], atol=1e-6 * np.abs(model.coef_).max()
+    )
+    assert bias_scale is not None or abs(model.dual_coef_.sum()) <= 1e-9 * model.multipliers_.sum()
+    penalty = (model.coef_[0] @ model.coef_[0] + (bias_scale is not None) * model.intercept_[0] ** 2) / 2
+    assert_allclose(model.dual_objective_, model.multipliers_.sum() - penalty, rtol=1e-6)

@@ -18,6 +18,7 @@ from likely.objectives.svm.machine import DualMachine
 from likely.objectives.svm.options import DualSolver, PrimalSolver, teller
 from likely.objectives.svm.primal import LinearSolution, solve_primal
 from likely.objectives.svm.schemes import said_of
+from likely.objectives.svm.support import supporting
 
 __all__ = ["Machine", "Task", "train"]
 
@@ -179,18 +180,27 @@ def _planes(task: Task, solutions: list[LinearSolution], costs: Floats) -> Machi
     source = task.source
     if not isinstance(source, ArraySource):
         return machine
-    signed = np.array(
-        [_signed(source, side, solution, costs) for side, solution in zip(task.sides, solutions, strict=True)]
-    )
+    found = [_signed(task, source, *each, costs) for each in zip(task.sides, solutions, strict=True)]
+    signed, dual = np.array([each[0] for each in found]), np.array([each[1] for each in found])
     support = np.flatnonzero(signed.any(axis=0))
-    return replace(machine, support=support, dual_coef=signed[:, support])
+    near = machine.converged or bool((machine.primal - dual <= task.tolerance * machine.primal).all())
+    return replace(machine, support=support, dual_coef=signed[:, support], dual=dual, converged=near)
 
 
-def _signed(source: ArraySource, side: Floats, solution: LinearSolution, costs: Floats) -> Floats:
-    """Multipliers times the side; those that are next to nothing beside the largest of their side are nothing."""
+def _signed(
+    task: Task, source: ArraySource, side: Floats, solution: LinearSolution, costs: Floats
+) -> tuple[Floats, float]:
+    """Multipliers times the side, and the value of the dual.
+
+    They are of few rows if the gap allows it; else of all but those that are next to nothing beside the largest of
+    their side.
+    """
     block = source.all_rows()
     assert block.codes is not None
-    alpha, z = solution.multipliers(block, side, costs), side[block.codes]
+    z, few = side[block.codes], supporting(block, solution, side, costs, task.bias_scale, task.tolerance)
+    if few is not None:
+        return few[0] * z, few[1]
+    alpha = solution.multipliers(block, side, costs)
     for sign in (-1, 1):
         alpha[(z == sign) & (alpha <= SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
-    return np.asarray(alpha * z)
+    return np.asarray(alpha * z), solution.dual

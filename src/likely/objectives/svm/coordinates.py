@@ -14,7 +14,7 @@ from likely.blocks import Block
 from likely.kernels import Kernel, LinearKernel
 from likely.objectives.svm.dual import DualSolution, solution_of
 
-__all__ = ["is_wide", "solve_rows"]
+__all__ = ["balanced", "is_wide", "solve_rows"]
 
 MANY_COLUMNS = 2000
 """From so many sparse columns on: below, Newton's method in the primal has small Hessians, and is faster."""
@@ -140,7 +140,7 @@ class _Ascent:
 
     def solution(self, passes: int, tolerance: float) -> DualSolution:
         """Multipliers that keep the constraints, with the values of both problems."""
-        alpha = self.alpha.copy() if self.bias_scale is not None else _balanced(self.alpha, self.z)
+        alpha = self.alpha.copy() if self.bias_scale is not None else balanced(self.alpha, self.z)
         w = self._weights(alpha)
         f = self.X @ w
         if self.bias_scale is not None:
@@ -152,9 +152,11 @@ class _Ascent:
         return np.asarray(self.X.T @ (self.z * alpha))
 
 
-def _balanced(alpha: Floats, z: Floats) -> Floats:
-    """Multipliers with Σ z α = 0: those of the heavier side are scaled down."""
+def balanced(alpha: Floats, z: Floats) -> Floats:
+    """Multipliers with Σ z α = 0: those of the heavier side are scaled down, but for rounding."""
     less, more = float(alpha[z < 0].sum()), float(alpha[z > 0].sum())
     heavy = max(less, more)
     share = min(less, more) / heavy if heavy > 0 else 1.0
+    if share > 1 - 1e-11:
+        return alpha
     return np.asarray(alpha * np.where((z > 0) == (more > less), share, 1.0))
