@@ -196,6 +196,16 @@ def test_classes_that_overlap_by_little_are_refused():
     assert_proof(raised.value, y, X, 1)
 
 
+def test_wide_rows_of_low_rank_are_refused_with_a_proof():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(120, 3)) @ rng.normal(size=(3, 4000)), np.arange(120) % 2
+
+    with pytest.raises(NotSeparableError) as raised:
+        SVM(np.inf).fit(X, y)
+
+    assert_proof(raised.value, y, X, 1)
+
+
 def test_rows_of_a_proof_are_counted_with_those_of_weight_0():
     X, y = EXCLUSIVE_OR
     X, y = np.insert(X, 1, 7.0, axis=0), np.insert(y, 1, "same")
@@ -494,6 +504,66 @@ def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
     assert_allclose(model.primal_objective_, penalty / 2 + losses.sum(), rtol=1e-9)
     assert model.dual_objective_ <= best.primal_objective_
     assert model.primal_objective_ >= best.dual_objective_
+
+
+@pytest.mark.parametrize("seed", [5, 97, 2097])
+@pytest.mark.parametrize(
+    "options", [{"solver": DualSolver(max_iter=1)}, {"tolerance": 0.1}, {"tolerance": 0.1, "kernel": "rbf"}], ids=str
+)
+@pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
+def test_multipliers_bias_and_objectives_of_a_search_that_ends_early_belong_together(options, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 2))
+    y = (X[:, 0] > 0).astype(int)
+    z = 2 * y - 1
+
+    model = SVM(10.0, **options).fit(X, y)
+
+    signed = model.dual_coef_[0]
+    square = signed @ model.kernel_(X[model.support_]) @ signed
+    assert_allclose(signed.sum(), 0, atol=1e-12)
+    assert (model.multipliers_ <= 10).all()
+    assert_allclose(model.dual_objective_, np.abs(signed).sum() - square / 2)
+    assert_allclose(model.primal_objective_, square / 2 + 10 * np.maximum(0, 1 - z * model.decision_function(X)).sum())
+
+
+def test_digits_are_not_said_to_be_lost_where_costs_play_no_part(recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 17, size=(300, 20)).astype(float)  # such as grey values
+    y = (X[:, 0] > 8).astype(int)
+
+    for kernel, C in ((PolynomialKernel(3), 1.0), (PolynomialKernel(2), 1e4), ("rbf", 1e10)):
+        assert SVM(C, kernel).fit(X, y).converged_
+
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("where", [7, 2900])
+def test_kernels_that_overflow_among_many_rows_are_told_as_such(where):
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    X[where] = 1e110
+
+    with pytest.raises(InvalidDataError, match=r"Values of column 0 reach 1e\+110, too large"):
+        SVM(1e-3, PolynomialKernel(3)).fit(X, np.arange(3000) % 2)
+
+
+@pytest.mark.parametrize(
+    ("C", "regularization", "weight"),
+    [(1e90, None, 1e300), (1.0, None, 1e200), (1.0, 1e-320, 1e-10), (1e-101, None, 1)],
+)
+def test_costs_beyond_all_measure_are_refused(C, regularization, weight):
+    X, y = two_classes()
+
+    with pytest.raises(
+        InvalidParameterError, match=r"What a row of SVM costs must lie between 1e-100 and 1e\+100, but"
+    ):
+        SVM(C, regularization=regularization).fit(X, y, sample_weight=np.full(len(y), float(weight)))
+
+
+@pytest.mark.parametrize("bias_scale", [1e60, 1e-200])
+def test_scales_of_a_bias_beyond_all_measure_are_refused(bias_scale):
+    with pytest.raises(InvalidParameterError, match="bias_scale of SVM must lie between 1e-50 and 1e50, but is"):
+        SVM(bias_scale=bias_scale).fit(*two_classes())
 
 
 def test_a_primal_solver_that_is_stopped_says_so():

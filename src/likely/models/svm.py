@@ -38,7 +38,7 @@ from likely.objectives.svm.schemes import class_scores, said_of, sides_of
 __all__ = ["SVM"]
 
 LEAST = 1e-100
-"""What a row costs, at the least; and the inverse of what it does at most."""
+"""Costs of a row must lie between this and its inverse."""
 
 DUAL_ROWS = 2048
 """Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
@@ -52,14 +52,15 @@ class SVM(ScoreClassifier, SourceLearner):
 
     It assumes nothing of how rows are distributed. Its score is positive on the side of the second class and ±1 on the
     margins; it has no probabilistic meaning until :class:`likely.CalibratedClassifier` gives it one. It depends on the
-    scale of the columns: put :class:`likely.Standardize` before it, unlike which a column in small units is not seen
-    and a solver takes long. Missing values are refused.
+    scale of the columns: put :class:`likely.Standardize` before it. Without it columns in small units have no
+    influence, and solving may be slow. Missing values are refused.
 
     Parameters
     ----------
     C : float > 0, default 1
         What a row costs for every unit it is within the margin. ``inf`` asks for a hard margin: no row may be within,
-        and where no surface does that :class:`likely.NotSeparableError` says so, with a proof.
+        and where no surface does that :class:`likely.NotSeparableError` says so, with a proof. If neither is found, as
+        where rounding leaves it open, an error says that.
     kernel : {"linear", "polynomial", "rbf", "precomputed"}, Kernel or function, default "linear"
         Dot products of rows, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, sums and products of kernels, or a
         function of two arrays of rows. With "precomputed" X is the kernel of all training rows.
@@ -75,9 +76,10 @@ class SVM(ScoreClassifier, SourceLearner):
         classes are the same problem in all three.
     regularization : float > 0, optional
         λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² and a mean of losses.
-    solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver
-        By default the primal for linear kernels of many rows, or where the dual does not get to its end, for sources
-        and for a joint margin; else the dual.
+    solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver, default "auto"
+        "auto" takes the primal for a joint margin, for sources, and for linear kernels of more than 2048 rows unless
+        they are sparse with 2000 columns or more; and the dual otherwise. Where a linear machine does not converge in
+        the dual the primal is tried too.
     tolerance : float, default 1e-4
         Gap of the primal and the dual objective, relative to the primal, at which to stop.
 
@@ -124,13 +126,15 @@ class SVM(ScoreClassifier, SourceLearner):
         min ½ Σ_k ‖w_k‖² + Σ C_i max_k (1 − [k = y_i] + f_k(x_i) − f_y(x_i)),
         max Σ β_iy − ½ Σ_k ‖Σ β_ik φ(x_i)‖²   over Σ_k β_ik = 0, β_ik ≤ 0 but 0 ≤ β_iy ≤ C_i, and Σ_i β_ik = 0,
 
-    with y = y_i, w_k = Σ β_ik φ(x_i) and ``dual_coef_`` the β, nearly. It is solved in the primal, for kernels on
-    features whose dot products they are, so at most 10 000 rows can be learned from then; C must be finite. All classes
-    are one problem: there is one value of either objective, and a weight vector, bias and margin of each class.
+    with y = y_i, w_k = Σ β_ik φ(x_i). ``dual_coef_`` holds the β; small ones are dropped. It is solved in the primal,
+    for kernels on features whose dot products they are, so at most 10 000 rows can be learned from then; C must be
+    finite. All classes are one problem: there is one value of either objective, and a weight vector, bias and margin of
+    each class.
 
     The dual is solved by working sets of 1024 rows, or more where more are free, whose rows of the kernel's matrix are
-    made by matrix products and kept within a limit of memory; the primal by Newton's method on a smoothed loss that
-    becomes the true one.
+    made by matrix products and kept within a limit of memory; or, of a linear kernel and sparse rows of many columns,
+    one multiplier after the other. The primal is solved by Newton's method on a smoothed loss that becomes the true
+    one; the multipliers of its rows at the margin then follow from the weights.
 
     References
     ----------
@@ -237,7 +241,8 @@ class SVM(ScoreClassifier, SourceLearner):
         source.reduce(finite)
         if isinstance(source, ArraySource):
             kernel = fitted_kernel(kernel, source.X, source.weight, source.positions)
-        costs = [model._costs(counts.weights, source.classes) for model in models]
+        weights = source.weight if isinstance(source, ArraySource) else None
+        costs = [model._costs(counts.weights, source.classes, weights) for model in models]
         sides = sides_of(self.multiclass, len(source.classes))
         task = Task(source, kernel, self.bias_scale, sides, costs, self.tolerance)
         machines = train_all(task)
@@ -253,7 +258,7 @@ class SVM(ScoreClassifier, SourceLearner):
     def _chosen(self, kernel: Kernel, source: Source, hard: bool) -> DualSolver | PrimalSolver | None:
         """The solver asked for, or that for the size and kind of the problem, if it can learn from the source.
 
-        None for the dual, and for the primal where that does not get to its end.
+        None: the dual first, then the primal if the dual did not converge.
         """
         solver, linear = svm_solver_of(self.solver), isinstance(kernel, LinearKernel)
         if solver is None and linear and not hard:
@@ -272,17 +277,20 @@ class SVM(ScoreClassifier, SourceLearner):
             )
         return solver
 
-    def _costs(self, weights: Floats, classes: Labels) -> Floats:
-        """What a row of each class costs."""
+    def _costs(self, weights: Floats, classes: Labels, of_rows: Floats | None) -> Floats:
+        """What a row of each class costs, for each unit of its weight."""
         total = float(weights.sum())
-        C = float(self.C) if self.regularization is None else 1 / (float(self.regularization) * total)
-        costs = np.full(len(classes), C)
-        if self.prior is not None:
-            costs *= training_priors("SVM", self.prior, classes) / (weights / total)
-        if not (np.isinf(self.C) and self.regularization is None) and not ((costs > LEAST) & (costs < 1 / LEAST)).all():
+        with np.errstate(all="ignore"):
+            C = self.C if self.regularization is None else 1 / np.multiply(self.regularization, total)
+            costs = np.full(len(classes), C, dtype=np.float64)
+            if self.prior is not None:
+                costs *= training_priors("SVM", self.prior, classes) / (weights / total)
+            least, most = (1.0, 1.0) if of_rows is None else (float(of_rows.min()), float(of_rows.max()))
+            ends = float(costs.min()) * least, float(costs.max()) * most
+        if not (np.isinf(self.C) and self.regularization is None) and not LEAST < ends[0] <= ends[1] < 1 / LEAST:
             raise InvalidParameterError(
-                f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {costs.tolist()} "
-                "by C, or regularization and the number of rows, and prior."
+                f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {ends[0]:g} to "
+                f"{ends[1]:g} by C, or regularization and the number of rows, by prior, and by sample_weight."
             )
         return costs
 
@@ -331,8 +339,10 @@ class SVM(ScoreClassifier, SourceLearner):
 
     @property
     def multipliers_(self) -> Floats:
-        """What moving a row's margin is worth, in each problem."""
+        """The dual variables α of the support vectors, in each problem."""
         check_is_fitted(self)
+        if not hasattr(self, "dual_coef_"):
+            raise AttributeError("SVM has no multipliers of rows when it learned from a source that is not in memory.")
         return np.asarray(np.abs(self.dual_coef_))
 
     @property
@@ -349,8 +359,13 @@ class SVM(ScoreClassifier, SourceLearner):
         if self.regularization is not None:
             _check_positive("regularization", self.regularization, "None to use C")
         if self.bias_scale is not None:
-            _check_positive("bias_scale", self.bias_scale, "None for a free bias", 1e50)
-        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
+            _check_positive("bias_scale", self.bias_scale, "None for a free bias")
+            if not 1e-50 <= self.bias_scale <= 1e50:
+                raise InvalidParameterError(
+                    f"bias_scale of SVM must lie between 1e-50 and 1e50, but is {self.bias_scale!r}. A bias that is "
+                    "hardly penalised is nearly free: use bias_scale=None."
+                )
+        if not (is_number(self.tolerance) and 0 < self.tolerance < 1):
             raise InvalidParameterError(
                 f"tolerance of SVM must lie between 0 and 1, both left out, but is {self.tolerance!r}."
             )

@@ -97,7 +97,7 @@ def _pull(X: Any, signed: Floats, centre: Floats) -> tuple[Floats, float]:
 
 
 def _most(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
-    """Multipliers within bounds with the largest sum for which Σ α z (x, 1) is what is wanted; none if there are none."""
+    """Multipliers within bounds with the largest sum for which Σ α z (x, 1) is what is wanted, if there are any."""
     size = np.append(np.sqrt(np.square(rows).mean(axis=0)), 1.0)
     size[size == 0] = 1.0
     largest = C.max()
