@@ -146,7 +146,7 @@ def _above(X, y, model, best, C):
 
 
 def grid():
-    """The grid of C and gamma that compare tries: the scores alone, as the peer does; then calibrated and judged too."""
+    """The grid of C and gamma that compare tries: the scores alone, as of the peer; then calibrated and judged too."""
     X, y = make_classification(6000, 6, n_informative=5, n_redundant=0, flip_y=0.1, class_sep=0.7, random_state=0)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     ours, comparison = clock(lambda: compare(X, y, ["rbf-svm"], folds=folds), 1)

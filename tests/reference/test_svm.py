@@ -217,16 +217,14 @@ def test_threes_and_eights_are_told_apart_as_by_libsvm(kernel, threes_and_eights
     assert np.corrcoef(model.decision_function(X_test), peer.decision_function(X_test))[0, 1] > 0.9999
 
 
-def test_ten_digits_in_fifty_components_are_told_apart_as_by_libsvm(mnist):
-    """All 60,000 make 1.67 % errors at C = 1 and 1.32 % at C = 10; these are a twelfth of them."""
-    X, X_test = mnist["x_train"][:5000] / 255.0, mnist["x_test"][:2000] / 255.0
-    y, y_test = mnist["y_train"][:5000], mnist["y_test"][:2000]
+def test_ten_digits_in_fifty_components_make_the_errors_that_are_known(mnist):
+    """1.67 % at C = 1 and 1.32 % at C = 10, of all 60,000 rows with γ = 0.023."""
+    X, X_test = mnist["x_train"] / 255.0, mnist["x_test"] / 255.0
     pca = PCA(50).fit(X)
     rows, rows_test = pca.transform(X), pca.transform(X_test)
 
-    path = SVM(kernel=RBFKernel(0.023), multiclass="ovo", tolerance=1e-3).path(rows, y, [1.0, 10.0])
+    path = SVM(kernel=RBFKernel(0.023), multiclass="ovo").path(rows, mnist["y_train"], [1.0, 10.0])
 
-    errors = [100 * np.mean(model.predict(rows_test) != y_test) for model in path]
-    peers = [SVC(C=C, gamma=0.023).fit(rows, y).predict(rows_test) for C in (1.0, 10.0)]
-    assert_allclose(errors, [100 * np.mean(peer != y_test) for peer in peers], atol=0.2)
-    assert errors[1] < errors[0] < 8
+    errors = [100 * np.mean(model.predict(rows_test) != mnist["y_test"]) for model in path]
+    assert all(model.converged_ for model in path)
+    assert_allclose(errors, [1.67, 1.32], atol=0.1)

@@ -53,6 +53,24 @@ def test_the_radial_kernel_worked_by_hand():
     assert_allclose(RBFKernel(0.25)(A).diagonal(), 1)
 
 
+def test_functions_cannot_write_to_the_rows_they_are_given():
+    X = np.arange(6.0).reshape(3, 2)
+
+    def careless(A, B):
+        A /= 10
+        return A @ B.T
+
+    with pytest.raises(ValueError, match="read-only"):
+        FunctionKernel(careless)(X)
+    assert_array_equal(X, np.arange(6.0).reshape(3, 2))
+
+
+@pytest.mark.parametrize("kind", [complex, str])
+def test_functions_must_give_real_numbers(kind):
+    with pytest.raises(InvalidDataError, match="A kernel's values must be real numbers, but the function"):
+        FunctionKernel(lambda A, B: (A @ B.T).astype(kind))(np.eye(2))
+
+
 @pytest.mark.parametrize("n", [50, 700])
 def test_functions_that_call_kernels_may_stand_anywhere_in_sums_and_products(n):
     X = np.random.default_rng(0).normal(size=(n, 3))
@@ -155,8 +173,8 @@ def test_a_function_is_called_with_rows_and_gives_all_pairs():
 
     assert_allclose(kernel(A, B), [[3, 2, 2], [-1, -1, -1]])
     assert_allclose(kernel(csr_array(A), csr_array(B)), kernel(A, B))
-    assert not kernel.is_sure
-    assert not (kernel + 1.0).is_sure
+    assert not kernel.is_known_semi_definite
+    assert not (kernel + 1.0).is_known_semi_definite
     assert not (2 * kernel).is_precomputed
     with pytest.raises(
         IncompatiblePartsError, match="FunctionKernel takes a function of two arrays of rows, but 'rbf'"

@@ -25,7 +25,7 @@ class Kernel(ABC):
     Kernels are added and multiplied, with each other and with numbers > 0, by ``+`` and ``*``; the result is a kernel.
     """
 
-    is_sure: bool = True
+    is_known_semi_definite: bool = True
     """Whether it is known to be positive semi-definite. If False, fitting checks it on some rows."""
 
     is_precomputed: bool = False
@@ -108,8 +108,8 @@ class _Combined(Kernel):
             )
 
     @property
-    def is_sure(self) -> bool:  # type: ignore[override]
-        return all(part.is_sure for part in self.parts)
+    def is_known_semi_definite(self) -> bool:  # type: ignore[override]
+        return all(part.is_known_semi_definite for part in self.parts)
 
     @property
     def is_precomputed(self) -> bool:  # type: ignore[override]

@@ -42,7 +42,7 @@ class FunctionKernel(Kernel):
 
     function: Callable[[Floats, Floats], Any]
 
-    is_sure = False
+    is_known_semi_definite = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -62,7 +62,12 @@ class _Called(Columns):
         return dense(A)
 
     def fill(self, rows: Floats, part: slice, columns: slice, out: Floats) -> None:
-        values = np.asarray(self.function(rows[part], self.X[columns]), dtype=np.float64)
+        values = np.asarray(self.function(_locked(rows[part]), _locked(self.X[columns])))
+        if values.dtype.kind not in "fiub":
+            raise InvalidDataError(
+                f"A kernel's values must be real numbers, but the function {_name(self.function)} gave an array of "
+                f"{values.dtype}."
+            )
         if values.shape != out.shape:
             raise InvalidDataError(
                 f"A kernel of {out.shape[0]} and {out.shape[1]} rows must be an array of shape {out.shape}, but the "
@@ -77,6 +82,13 @@ class _Called(Columns):
         out[...] = values
 
 
+def _locked(rows: Floats) -> Floats:
+    """A view that cannot be written to: the rows are the user's."""
+    view = rows.view()
+    view.flags.writeable = False
+    return view
+
+
 def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
@@ -88,7 +100,7 @@ class PrecomputedKernel(Kernel):
     New rows are given by their kernel with the training rows, of shape (m, n).
     """
 
-    is_sure = False
+    is_known_semi_definite = False
     is_precomputed = True
 
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
@@ -121,7 +133,7 @@ class _Given(Columns):
 
 def check_semi_definite(kernel: Kernel, X: Rows) -> None:
     """Refuse a kernel that is no dot product, as far as the matrix of some of the rows tells."""
-    if kernel.is_sure:
+    if kernel.is_known_semi_definite:
         return
     n = X.shape[0]
     some = np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT)).astype(np.intp))
