@@ -36,7 +36,8 @@ class RBFKernel(Kernel):
     ----------
     gamma : float > 0, optional
         γ = 1 / 2σ² for bumps of the width σ. By default it is taken from the training rows: one over the sum of the
-        variances of their columns, with which γ ‖x − y‖² is 2 on average.
+        variances of their columns, with which γ ‖x − y‖² is 2 on average. A kernel that is called without having been
+        fitted takes it from the columns of the matrix, the second array of rows.
 
     Examples
     --------

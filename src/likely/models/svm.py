@@ -244,7 +244,7 @@ class SVM(ScoreClassifier, SourceLearner):
         weights = source.weight if isinstance(source, ArraySource) else None
         costs = [model._costs(counts.weights, source.classes, weights) for model in models]
         sides = sides_of(self.multiclass, len(source.classes))
-        task = Task(source, kernel, self.bias_scale, sides, costs, self.tolerance)
+        task = Task(source, kernel, self.bias_scale, sides, costs, self.tolerance, counts)
         machines = train_all(task)
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)

@@ -12,6 +12,7 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Source
 from likely.kernels import Kernel, LinearKernel
+from likely.objectives.sampling import Census
 from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.dual import DualSolution
 from likely.objectives.svm.machine import DualMachine
@@ -43,6 +44,8 @@ class Task:
     costs : list of arrays of shape (n_classes,)
         What a row of each class costs, for every machine asked for; in the order in which they start from each other.
     tolerance : float
+    counts : Census
+        Rows and weights of each class.
     """
 
     source: Source
@@ -51,6 +54,7 @@ class Task:
     sides: Floats
     costs: list[Floats]
     tolerance: float
+    counts: Census
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,7 @@ class Machine:
     intercept, squares : arrays of shape (n_problems,)
         Biases, and squared lengths of the weights.
     primal, dual : arrays of shape (n_problems,)
+        Of shape (1,) for a joint margin, as is the next.
     n_iter : array of int of shape (n_problems,)
     converged : bool
     support : array of int of shape (n_support,), or None
@@ -157,7 +162,7 @@ def _in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
         start: tuple[Floats, float] | None = None
         tell = teller(solver.verbose, f"SVM, {said_of(side, task.source.classes)}")
         for solutions, costs in zip(found, task.costs, strict=True):
-            options = task.bias_scale, task.tolerance, solver.max_iter, start, tell
+            options = task.bias_scale, task.tolerance, solver.max_iter, start, tell, task.counts
             solutions.append(solve_primal(task.source, side, costs, *options))
             start = solutions[-1].coef, solutions[-1].intercept
     return [_planes(task, solutions, costs) for solutions, costs in zip(found, task.costs, strict=True)]

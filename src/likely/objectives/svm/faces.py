@@ -47,9 +47,10 @@ def climb_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, has_bi
 
 
 def _newton(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
-    """The step that leaves the same v at all free rows (0 without a bias); none if the matrix has no factor."""
+    """The step that leaves the same v at all free rows (0 without a bias); none if K, overwritten, has no factor."""
+    K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / len(K)
     try:
-        factor = cho_factor(K + RIDGE * np.trace(K) / len(K) * np.eye(len(K)), lower=True)
+        factor = cho_factor(K, lower=True, overwrite_a=True)
     except LinAlgError:
         return None
     step = cho_solve(factor, v)

@@ -90,6 +90,7 @@ def solve_primal(
     most_passes: int,
     start: tuple[Floats, float] | None = None,
     tell: Callable[[int, float], None] | None = None,
+    counts: Census | None = None,
 ) -> LinearSolution:
     """Minimise ½ ‖w‖² + Σ C max(0, 1 − z (w'x + b)), with z = signs[code] and C = costs[code] · weight of the row.
 
@@ -111,6 +112,8 @@ def solve_primal(
         Where to begin; by default from the solution of a sample, if rows are many.
     tell : function of the passes so far and the relative gap, optional
         Called after each.
+    counts : Census, optional
+        Rows and weights of each class, if they are known.
 
     Notes
     -----
@@ -128,7 +131,7 @@ def solve_primal(
     (array([1.]), -2.0, 0.5, True)
     """
     signs, costs = np.where(costs > 0, signs, 0.0), np.asarray(costs, dtype=np.float64)
-    counts = source.reduce(census, len(signs))
+    counts = counts or source.reduce(census, len(signs))
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
         sample = None if start is not None else sample_of(source, counts, signs)
