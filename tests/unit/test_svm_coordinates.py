@@ -13,7 +13,8 @@ both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1])
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    """Few columns are many here."""
+    """Few rows and columns are many here."""
+    monkeypatch.setattr(coordinates, "MANY_ROWS", 5)
     monkeypatch.setattr(coordinates, "MANY_COLUMNS", 5)
 
 
@@ -89,6 +90,22 @@ def test_where_passes_do_not_suffice_the_primal_goes_on():
 
     assert auto.converged_
     assert cut.dual_objective_ <= auto.primal_objective_ <= cut.primal_objective_ * (1 + 1e-9)
+
+
+@both_biases
+def test_where_steps_of_rows_crawl_working_sets_go_on_from_there(bias_scale):
+    X, y = texts(300, 40)
+    X = csr_array(X.toarray() * 10.0 ** (np.arange(40) % 4))
+
+    model = SVM(1.0, bias_scale=bias_scale, solver="dual").fit(X, y)
+    with pytest.warns(NotConvergedWarning, match="SVM stopped after 1000 steps"):
+        cut = SVM(1.0, bias_scale=bias_scale, solver=DualSolver(max_iter=1000)).fit(X, y)
+
+    assert model.converged_
+    assert model.dual_objective_ > cut.dual_objective_
+    assert_allclose(
+        objectives(model, X, y, 1.0, bias_scale), [model.primal_objective_, model.dual_objective_], rtol=1e-6
+    )
 
 
 @both_biases

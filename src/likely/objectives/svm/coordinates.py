@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from likely.objectives.svm.dual import DualSolution, solution_of
 
 __all__ = ["balanced", "is_wide", "solve_rows"]
 
-MANY_COLUMNS = 2000
-"""From so many sparse columns on: below, Newton's method in the primal has small Hessians, and is faster."""
+MANY_ROWS, MANY_COLUMNS = 2048, 2000
+"""From so many sparse rows and columns on: of fewer rows the whole matrix is soon made, and of fewer columns Newton's
+method in the primal has small Hessians."""
 
 FIRST_LOOK, LATER = 5, 2
 """After how many passes the gap is reckoned for the first time, and by what factor later each time."""
@@ -25,7 +26,8 @@ FIRST_LOOK, LATER = 5, 2
 
 def is_wide(kernel: Kernel, X: Rows) -> bool:
     """Whether rows are those that this is for."""
-    return isinstance(kernel, LinearKernel) and issparse(X) and X.shape[1] >= MANY_COLUMNS
+    large = X.shape[0] > MANY_ROWS and X.shape[1] >= MANY_COLUMNS
+    return isinstance(kernel, LinearKernel) and issparse(X) and large
 
 
 def solve_rows(
@@ -65,18 +67,17 @@ def solve_rows(
     Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM, ICML 2008.
     """
     ascent = _Ascent(X, z, C, bias_scale, np.zeros(len(z)) if start is None else start[0].copy())
-    best, next_look = ascent.solution(0, tolerance), FIRST_LOOK
-    for passes in range(1, most_passes + 1):
-        if best.converged:
-            break
+    best, next_look, passes = ascent.solution(0, tolerance), FIRST_LOOK, 0
+    while not best.converged and passes < most_passes:
         ascent.go_through()
+        passes += 1
         if passes < next_look and passes < most_passes:
             continue
         best, next_look = min(best, ascent.solution(passes, tolerance), key=_gap), LATER * passes
         ascent.look_at_all()
         if tell is not None:
             tell(passes, _gap(best))
-    return best
+    return replace(best, n_iter=passes)
 
 
 def _gap(solution: DualSolution) -> float:

@@ -66,9 +66,12 @@ class DualMachine:
         starting from the one before, with one kernel; problems that all rows take part in share it too.
         """
         if is_wide(self.kernel, self.X) and all(np.isfinite(cost).all() for cost in costs):
-            by_problem = for_each(
+            by_rows = for_each(
                 lambda side: self._along(side, costs, self._by_rows(side, solver, tolerance)), [*self.sides]
             )
+            by_problem = [
+                self._finished(*each, costs, solver, tolerance) for each in zip(self.sides, by_rows, strict=True)
+            ]
         else:
             shared = self._rows(slice(None), solver) if (self.sides != 0).all() else None
             by_problem = [
@@ -88,13 +91,27 @@ class DualMachine:
         return GramRows(kernel, X, solver.bytes_kept())
 
     def _along(self, side: Floats, costs: list[Floats], ascend: Ascend) -> list[DualSolution]:
-        members = self.members(side)
-        weight = np.ones(len(members)) if self.weight is None else self.weight[members]
         found: list[DualSolution] = []
         for cost, before in zip(costs, [None, *costs], strict=False):
             start = None if before is None else found[-1].scaled_to(_ratio(before, cost))
-            found.append(ascend(cost[self.codes[members]] * weight, start))
+            found.append(ascend(self._bounds(side, cost), start))
         return found
+
+    def _finished(
+        self, side: Floats, found: list[DualSolution], costs: list[Floats], solver: DualSolver, tolerance: float
+    ) -> list[DualSolution]:
+        """By working sets what did not get to its end by rows, as where columns are of very different scale."""
+        if solver.max_iter is not None or all(solution.converged for solution in found):
+            return found
+        ascend = self._by_sets(side, solver, tolerance, None)
+        pairs = zip(found, costs, strict=True)
+        return [s if s.converged else ascend(self._bounds(side, cost), (s.alpha, s.f)) for s, cost in pairs]
+
+    def _bounds(self, side: Floats, cost: Floats) -> Floats:
+        """What the rows of a problem cost."""
+        members = self.members(side)
+        C = cost[self.codes[members]]
+        return C if self.weight is None else C * self.weight[members]
 
     def _by_rows(self, side: Floats, solver: DualSolver, tolerance: float) -> Ascend:
         """What solves a problem of sparse rows."""
