@@ -133,8 +133,8 @@ class SVM(ScoreClassifier, SourceLearner):
 
     The dual is solved by working sets of 1024 rows, or more where more are free, whose rows of the kernel's matrix are
     made by matrix products and kept within a limit of memory; or, of a linear kernel and many sparse rows of many
-    columns, one multiplier after the other. The primal is solved by Newton's method on a smoothed loss that becomes the true
-    one; the multipliers of its rows at the margin then follow from the weights.
+    columns, one multiplier after the other. The primal is solved by Newton's method on a smoothed loss that becomes the
+    true one; the multipliers of its rows at the margin then follow from the weights.
 
     References
     ----------
