@@ -74,13 +74,13 @@ def _dual_value(X: Any, centre: Floats, alpha: Floats, z: Floats, bias_scale: fl
 
 def _scores(X: Any, solution: LinearSolution) -> Floats:
     bias = solution.centred_intercept
-    if _is_near_zero(X):
+    if _is_sparse(X):
         return np.asarray(X @ solution.coef + (bias - float(solution.coef @ solution.centre)))
     return np.asarray((dense(X) - solution.centre) @ solution.coef + bias)
 
 
-def _is_near_zero(X: Any) -> bool:
-    """Sparse rows are not moved: their zeros would be none."""
+def _is_sparse(X: Any) -> bool:
+    """Sparse rows are not centred: their zeros would be none."""
     return bool(issparse(X))
 
 
@@ -93,7 +93,7 @@ def _nearest(distances: Floats, most: int) -> Integers:
 def _pull(X: Any, signed: Floats, centre: Floats) -> tuple[Floats, float]:
     """Σ α z (x − centre) and Σ α z."""
     total = float(signed.sum())
-    return np.asarray(X.T @ signed) - total * centre if _is_near_zero(X) else signed @ (dense(X) - centre), total
+    return np.asarray(X.T @ signed) - total * centre if _is_sparse(X) else signed @ (dense(X) - centre), total
 
 
 def _most(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
