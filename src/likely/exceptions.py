@@ -52,7 +52,18 @@ __all__ = [
 
 
 class LikelyError(Exception):
-    """Base of the errors of this library; catch it to catch them all."""
+    """Base of the errors of this library; catch it to catch them all.
+
+    Attributes
+    ----------
+    parameter : str or None
+        Name of the argument that the error is about, or whose change repairs it. The message writes it as Python does
+        (``exclude=``); the command line replaces it by its option (``--exclude``).
+    """
+
+    def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class InvalidParameterError(LikelyError, ValueError):
@@ -84,8 +95,8 @@ class NotSeparableError(DegenerateDataError):
         The proof: rows of either class, and weights with which their mixtures are the same point.
     """
 
-    def __init__(self, message: str, certificate: object = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, certificate: object = None, *, parameter: str | None = None) -> None:
+        super().__init__(message, parameter=parameter)
         self.certificate = certificate
 
     def __reduce__(self) -> tuple[object, ...]:
