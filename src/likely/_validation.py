@@ -125,7 +125,9 @@ def encode_labels(y: Labels) -> tuple[Labels, Integers]:
 def check_option(name: str, value: Any, options: Any) -> None:
     """One of a few words."""
     if value not in options:
-        raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, options))}, but is {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be one of {', '.join(map(repr, options))}, but is {value!r}.", parameter=name
+        )
 
 
 def check_fraction(name: str, value: Any, whom: str) -> None:

@@ -244,7 +244,7 @@ def test_a_run_of_something_else_is_refused_with_what_changed(change, named, dat
             **{"X": X, "y": y, "candidates": {"tied": GaussianClassifier(tied=True)}, **changed}, run=tmp_path / "run"
         )
 
-    assert "Name another folder to keep both, or start afresh with restart" in str(caught.value)
+    assert "Name another folder to keep both, or start afresh with restart=True" in str(caught.value)
     assert files_of(tmp_path / "run") == before
     run_of(data, tmp_path / "run")
 
@@ -358,7 +358,7 @@ def test_a_torn_description_of_the_run_is_told_and_restart_mends_it(data, tmp_pa
     path.write_bytes(path.read_bytes()[:40])
 
     with pytest.raises(
-        RunError, match=r"run\.json' cannot be read \(.*Start afresh with restart, or in another folder"
+        RunError, match=r"run\.json' cannot be read \(.*Start afresh with restart=True, or in another folder"
     ):
         run_of(data, folder)
 

@@ -139,7 +139,8 @@ def folds_of(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
     if not is_count(folds, 2, 10**9):
         if isinstance(folds, (int, float)):
             raise InvalidParameterError(
-                f"folds must be a whole number from 2 on, a splitter or 'leave-one-out', but is {folds!r}."
+                f"folds must be a whole number from 2 on, a splitter or 'leave-one-out', but is {folds!r}.",
+                parameter="folds",
             )
         return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
     _check_frequent(rows, int(folds))
@@ -167,7 +168,8 @@ def _check_frequent(rows: RowSet, n_folds: int) -> None:
         fewer = f"set folds={count}, " if count > 1 else ""
         raise DegenerateDataError(
             f"Class {label!r} has {count} {what}, fewer than the {n_folds} folds, so some would be without it. To go "
-            f"on, {fewer}gather more of it, or leave it out."
+            f"on, {fewer}gather more of it, or leave it out.",
+            parameter="folds",
         )
 
 

@@ -170,14 +170,16 @@ class RunStore(MemoryStore):
             earlier = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise RunError(
-                f"{str(path)!r} cannot be read ({error}). Start afresh with restart, or in another folder."
+                f"{str(path)!r} cannot be read ({error}). Start afresh with restart=True, or in another folder.",
+                parameter="restart",
             ) from error
         if earlier == self._identity:
             return
         changed = _changes(earlier if isinstance(earlier, dict) else {}, self._identity)
         raise RunError(
             f"The folder {str(self.folder)!r} holds a run of something else: {'; '.join(changed)}. Name another folder "
-            "to keep both, or start afresh with restart, which removes the earlier run."
+            "to keep both, or start afresh with restart=True, which removes the earlier run.",
+            parameter="restart",
         )
 
     def _remove(self, pattern: str) -> None:

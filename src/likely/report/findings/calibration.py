@@ -47,8 +47,8 @@ def miscalibrated(facts: dict[str, Any], looked: Looked) -> Finding | None:
         remedy = "More rows would tell; meanwhile expect a cost between the two."
         return Finding("miscalibrated", "note", f"{said}. That may be chance.", remedy)
     remedy = (
-        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate --method isotonic on "
-        "its scores. If the folds hold different kinds of rows, no one map fits them all."
+        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate with the isotonic "
+        "method on its scores. If the folds hold different kinds of rows, no one map fits them all."
     )
     return Finding("miscalibrated", "warning", f"{said}. That is more than chance.", remedy)
 
@@ -71,7 +71,7 @@ def _as_given(facts: dict[str, Any], looked: Looked) -> Finding | None:
     said += f". The same holds for {systems(others)} more." if others else "."
     mended = "" if costs.get("actual") is None else f" Calibrated on other rows they cost {number(costs['actual'])}."
     remedy = (
-        f"Calibrate them before deciding: likely calibrate SCORES -o OUT --save MAP, or AffineCalibrator.{mended} "
+        f"Calibrate them before deciding, by likely calibrate or AffineCalibrator.{mended} "
         "Scores that are no log-likelihood ratios at all, such as posteriors, need it in any case."
     )
     return Finding("miscalibrated", "warning" if clear else "note", said, remedy)
@@ -115,7 +115,7 @@ def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
         f"Scores of {quoted(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
         f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{others}"
     )
-    remedy = f"Turn the sign of the scores, or name the class they are high for: --positive {other} (positive=)."
+    remedy = f"Turn the sign of the scores, or name the class they are high for, {other}, as the positive class."
     return Finding("wrong-sign", "warning", said, remedy)
 
 
@@ -145,7 +145,7 @@ def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
     said += f", and the best of {tried} comes out low by chance." if tried > 1 else "."
     remedy = (
         "No threshold mends that. Look for columns that say more, or gather more rows of the rarer class; where a "
-        "prior is extreme, ask whether the costs (--cost-fn, --cost-fp, --costs) are what you mean."
+        "prior is extreme, ask whether the costs are what you mean."
     )
     return Finding("worthless", "warning" if len(bad) == n else "note", said, remedy)
 

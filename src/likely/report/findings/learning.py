@@ -83,8 +83,8 @@ def _broken_promise(facts: dict[str, Any], looked: Looked) -> Finding | None:
 def _overconfident(promised: str, cost: str, where: str) -> Finding:
     said = f"The folds promised a cost of {promised}{where}, but the evaluation rows cost {cost}: more than chance."
     remedy = (
-        "Ask how those rows differ: another time or place, or folds that tore apart rows which belong together "
-        "(groups=, --group COLUMN). Promise the cost of the evaluation rows."
+        "Ask how those rows differ: another time or place, or folds that tore apart rows which belong together (name "
+        "their groups). Promise the cost of the evaluation rows."
     )
     return Finding("overfitting", "warning", said, remedy)
 
@@ -110,8 +110,8 @@ def unstable_fold(facts: dict[str, Any], looked: Looked) -> Finding | None:
         f"average; chance would bring that about in fewer than {share(max(chance, 1e-4))} of comparisons."
     )
     remedy = (
-        "Look at its rows. Rows that depend on each other must stay together (groups=, --group COLUMN); rows in the "
-        "order of time may drift; a fold of another origin shows what to expect of new origins."
+        "Look at its rows. Rows that depend on each other must stay together (name their groups); rows in the order of "
+        "time may drift; a fold of another origin shows what to expect of new origins."
     )
     return Finding("unstable-fold", "warning", said, remedy)
 
@@ -160,8 +160,8 @@ def separable(facts: dict[str, Any], looked: Looked) -> Finding | None:
         f"error rate of class {labels_of(facts)[k]} below {share(min(1.0, 3 / units[k]))} (95 %)."
     )
     remedy = (
-        "Ask first whether a column knows the label, such as one written down after the fact, and leave it out "
-        "(--exclude COLUMN); then judge it on rows of another origin (evaluation=, --evaluation FILE)."
+        "Ask first whether a column knows the label, such as one written down after the fact, and exclude it; then "
+        "judge it on evaluation rows of another origin."
     )
     return Finding("separable", "warning", said, remedy)
 
@@ -196,8 +196,7 @@ def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
     said = f"{n_rows:,} rows ({share(part)}) have exact copies in other folds, which their models learned from{labels}."
     said += " So costs may come out too low." if grave else ""
     remedy = (
-        "Keep copies together (groups=, --group COLUMN), or keep one of each and say how often it occurs "
-        "(sample_weight=, --weight COLUMN)."
+        "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."
     )
     if not grave:
         remedy = "Few of them change little, and rows of few values coincide by themselves. Else: " + remedy

@@ -40,7 +40,7 @@ def prior_mismatch(facts: dict[str, Any], looked: Looked) -> Finding | None:
     )
     remedy = (
         "Nothing needs weighting: the application does it. Compare costs, not accuracies; if the rows are a fair "
-        "sample of where it will be used, give their frequencies as priors (--prior, --priors, Application)."
+        "sample of where it will be used, give their frequencies as its priors."
     )
     return Finding("prior-mismatch", "note", said, remedy)
 
