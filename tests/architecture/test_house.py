@@ -80,7 +80,7 @@ def test_importing_the_library_loads_no_optional_or_slow_dependency():
 def test_files_and_constructors_stay_small(path):
     tree = ast.parse(path.read_text())
 
-    assert path.read_text().count("\n") <= 400
+    assert path.read_text().count("\n") <= 600
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             assert len(node.args.args) + len(node.args.kwonlyargs) - 1 <= 8

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from likely._words import printable, shortened
+from likely._formatting import escape_controls, format_label
+from likely._formatting import format_count as counted
+from likely._formatting import format_names as listing
 
 __all__ = ["as_options", "counted", "listing", "shown", "stem"]
 
@@ -47,43 +47,15 @@ def as_options(message: str) -> str:
     >>> as_options("To go on, set folds=3, or start afresh with restart.")
     'To go on, set --folds 3, or start afresh with --restart.'
     """
-    said = printable(" ".join(message.split()))
+    said = escape_controls(" ".join(message.split()))
     for pattern, option in _OPTIONS:
         said = pattern.sub(option, said)
     return said
 
 
-def shown(label: Any, most: int = 40) -> str:
-    r"""A label as it is shown, whatever it holds.
-
-    Examples
-    --------
-    >>> shown("one\ntwo"), shown(3), shown("long" * 100, most=9)
-    ('one\\ntwo', '3', 'longlong…')
-    """
-    return shortened(printable(str(label)[: 2 * most]), most)
-
-
-def listing(names: Sequence[Any], most: int = 10) -> str:
-    """Names in a sentence, the first few of many."""
-    said = ", ".join(_quoted(name) for name in list(names)[:most])
-    return said + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _quoted(name: Any) -> str:
-    said = repr(name)
-    return said if len(said) <= 62 else said[:60] + "…'"
-
-
-def counted(n: int, noun: str, plural: str = "") -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(0, "class", "classes")
-    ('1 row', '0 classes')
-    """
-    return f"{n} {noun if n == 1 else plural or noun + 's'}"
+def shown(label: object, most: int = 40) -> str:
+    """A label on one line."""
+    return format_label(label, most)
 
 
 def stem(file: Path) -> str:

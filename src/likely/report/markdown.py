@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from likely._words import printable
-from likely.report.wording import number
+from likely._formatting import escape_controls, format_amount, format_cost, format_number
 
 __all__ = ["markdown"]
 
@@ -106,11 +105,11 @@ def _applications(facts: dict[str, Any]) -> list[str]:
         ]
         keys = ["prior", "cost_fn", "cost_fp", "reject_cost", "threshold"]
         return _table(
-            "Applications", header, [[_name(a["name"]), *(_amount(a[key]) for key in keys)] for a in applications]
+            "Applications", header, [[_name(a["name"]), *(format_amount(a[key]) for key in keys)] for a in applications]
         )
     labels = [each["label"] for each in facts["classes"]]
     header = ["application", *(f"prior of {_name(label)}" for label in labels), "cost of rejecting"]
-    rows = [[_name(a["name"]), *map(_amount, a["priors"]), _amount(a["reject_cost"])] for a in applications]
+    rows = [[_name(a["name"]), *map(format_amount, a["priors"]), format_amount(a["reject_cost"])] for a in applications]
     return _table("Applications", header, rows) if len(labels) <= MOST_CLASSES else []
 
 
@@ -126,8 +125,8 @@ def _leaderboard(facts: dict[str, Any]) -> list[str]:
             _name(row["name"]),
             *(_within(row["costs"][name], kind) for name in names for kind in KINDS),
             _within(row, "cllr"),
-            number(row["min_cllr"]),
-            _number(row["p_value"]),
+            format_cost(row["min_cllr"]),
+            format_number(row["p_value"]),
         ]
         for row in board
     ]
@@ -141,7 +140,7 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
     names = [_name(application["name"]) for application in facts["applications"]]
     header = ["system", *(f"{said} at {name}" for said in ("minimum", "calibrated") for name in names), "Cllr"]
     rows = [
-        [_name(s["name"]), *map(number, s["minimum"]), *map(number, s["actual"]), number(s["cllr"])]
+        [_name(s["name"]), *map(format_cost, s["minimum"]), *map(format_cost, s["actual"]), format_cost(s["cllr"])]
         for s in evaluation["systems"]
     ]
     title = "On the evaluation rows"
@@ -162,7 +161,7 @@ def _confusion(title: str, labels: list[str], counts: list[list[float]]) -> list
     """Decisions counted by truth, with the rejected where there are any."""
     width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
     header = ["truth", *labels, "rejected"][: width + 1]
-    rows = [[label, *map(_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
+    rows = [[label, *map(format_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
     return _table(title, header, rows)
 
 
@@ -170,13 +169,13 @@ def _mistakes(title: str, labels: list[str], counts: list[list[float]]) -> list[
     decisions = [*labels, "rejected"]
     cells = [(count, i, j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j and count]
     frequent = sorted(cells, key=lambda cell: -cell[0])[:MOST_MISTAKES]
-    rows = [[labels[i], decisions[j], _amount(count)] for count, i, j in frequent]
+    rows = [[labels[i], decisions[j], format_amount(count)] for count, i, j in frequent]
     return _table(f"{title}: the most frequent mistakes", ["truth", "decided", "rows"], rows)
 
 
 def _series(facts: dict[str, Any]) -> list[str]:
     one = "system" if facts.get("series_of") == "system" else "class, against the rest"
-    rows = [[_name(s["name"]), _number(s["eer"]), _number(s["auc"])] for s in facts.get("series") or []]
+    rows = [[_name(s["name"]), format_number(s["eer"]), format_number(s["auc"])] for s in facts.get("series") or []]
     return _table("Ranks", [one, "EER", "AUC"], rows)
 
 
@@ -186,7 +185,7 @@ def _grid(grid: dict[str, Any]) -> list[str]:
     named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
     header = [parameter, *(f"{said}{name}" for name in named for said in ("minimum", "calibrated"))]
     rows = [
-        [_setting(value), *(_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
+        [_setting(value), *(format_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
         for at, value in enumerate(grid["values"])
     ]
     return _table(f"{_name(grid['family'])}: cost by {parameter}", header, rows)
@@ -195,7 +194,7 @@ def _grid(grid: dict[str, Any]) -> list[str]:
 def _classes(classes: Sequence[dict[str, Any]]) -> list[str]:
     weighted = any(each["weight"] != each["rows"] for each in classes)
     header = ["class", "rows", "weight"][: 2 + weighted]
-    rows = [[_name(c["label"]), _amount(c["rows"]), _amount(c["weight"])][: 2 + weighted] for c in classes]
+    rows = [[_name(c["label"]), format_amount(c["rows"]), format_amount(c["weight"])][: 2 + weighted] for c in classes]
     return _table("Classes", header, rows)
 
 
@@ -204,7 +203,7 @@ def _columns(columns: dict[str, Any] | None) -> list[str]:
     if columns is None:
         return []
     found = columns["histograms"]
-    rows = [[_name(c["name"]), _number(c["separation"]), _number(c["missing"])] for c in found]
+    rows = [[_name(c["name"]), format_number(c["separation"]), format_number(c["missing"])] for c in found]
     header = ["column", "share of variance between classes", "missing"]
     table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
     looked = f"On {columns['rows']:,} of {columns['of']:,} rows." if columns["rows"] < columns["of"] else ""
@@ -224,7 +223,7 @@ def _directions(directions: dict[str, Any] | None) -> list[str]:
         return []
     lines = []
     for name, weights in zip(directions["names"], directions["weights"], strict=True):
-        lines.append(f"- {_name(name)}: " + ", ".join(f"{_number(w)} {_name(column)}" for column, w in weights))
+        lines.append(f"- {_name(name)}: " + ", ".join(f"{format_number(w)} {_name(column)}" for column, w in weights))
     return ["", "Discriminant directions, by their largest weights:", "", *lines]
 
 
@@ -246,24 +245,12 @@ def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 def _within(values: dict[str, Any], key: str) -> str:
     """A cost with its interval, if it has one; an end that has no number is infinite."""
     interval = values.get(f"{key} interval")
-    ends = f" [{', '.join(map(number, interval))}]" if interval else ""
-    return number(values[key]) + ends if key in values else ""
-
-
-def _number(value: float | None) -> str:
-    """A number, or nothing where there is none."""
-    return "" if value is None else number(value)
-
-
-def _amount(value: float | None) -> str:
-    """What was counted or given: whole numbers as such, others with three digits."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.3g}"
+    ends = f" [{', '.join(map(format_cost, interval))}]" if interval else ""
+    return format_cost(values[key]) + ends if key in values else ""
 
 
 def _setting(value: Any) -> str:
-    return _amount(value) if isinstance(value, (int, float)) else _name(value)
+    return format_amount(value) if isinstance(value, (int, float)) else _name(value)
 
 
 def _name(value: Any) -> str:
@@ -282,7 +269,7 @@ def _escaped(text: str, most: int) -> str:
     >>> print(_escaped("*a*\n<b>", 60), _escaped(" ", 60), _escaped("- 1", 60), _escaped("abcdefgh", 5))
     \*a\*\\n\<b\> " " \- 1 ab…gh
     """
-    shown = printable(text[: 2 * most] + text[2 * most :][-most:])
+    shown = escape_controls(text[: 2 * most] + text[2 * most :][-most:])
     if shown.strip() != shown or not shown:
         shown = f'"{shown}"'
     if len(shown) > most:

@@ -13,8 +13,8 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, Undefined
 from markupsafe import Markup
 
+from likely._formatting import format_cost, format_label
 from likely.report import plots
-from likely.report.wording import number, short
 
 __all__ = ["fragment", "page"]
 
@@ -78,7 +78,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=_Files(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"short": short, "number": number, "count": lambda n: f"{n:,}", "around": _around}
+    made.filters |= {"short": format_label, "number": format_cost, "count": lambda n: f"{n:,}", "around": _around}
     return made
 
 
@@ -137,7 +137,7 @@ def _around(interval: Any) -> Markup | str:
     """An interval after a number, where it is known."""
     if isinstance(interval, Undefined) or interval is None or None in interval:
         return ""
-    return Markup(' <span class="muted">[{}, {}]</span>').format(number(interval[0]), number(interval[1]))
+    return Markup(' <span class="muted">[{}, {}]</span>').format(format_cost(interval[0]), format_cost(interval[1]))
 
 
 def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
@@ -151,7 +151,7 @@ def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
         _confusion_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))
     ]
     header = Markup("").join(
-        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(short(head, 200), short(head, 12))
+        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(format_label(head, 200), format_label(head, 12))
         for head in heads
     )
     body = Markup("").join(rows)
@@ -164,7 +164,7 @@ def _mistakes(counts: list[list[float]], labels: list[str]) -> Markup:
     found = [(count, i, k) for i, row in enumerate(counts) for k, count in enumerate(row) if count and i != k]
     items = [
         Markup("<li><bdi>{}</bdi> decided to be <bdi>{}</bdi>: {}</li>").format(
-            short(labels[i]), short(decisions[k]), f"{count:,.6g}"
+            format_label(labels[i]), format_label(decisions[k]), f"{count:,.6g}"
         )
         for count, i, k in sorted(found, key=lambda each: -each[0])[:MOST_MISTAKES]
     ]
@@ -179,5 +179,7 @@ def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:
         )
         for k, count in enumerate(counts)
     ]
-    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(short(label, 200), short(label, 12))
+    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(
+        format_label(label, 200), format_label(label, 12)
+    )
     return Markup("<tr>{}{}</tr>").format(head, Markup("").join(cells))

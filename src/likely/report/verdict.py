@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely._words import printable, shortened
+from likely._formatting import format_label, quote
 
 __all__ = ["verdict"]
 
@@ -23,7 +23,7 @@ def verdict(facts: dict[str, Any]) -> list[str]:
 
 def _best(facts: dict[str, Any]) -> str:
     board, rows = facts["leaderboard"], f"{facts['about']['rows']:,} rows"
-    name = _named(board[0]["name"])
+    name = quote(board[0]["name"], 80)
     if len(board) == 1:
         return f"One system, {name}, was judged on {rows}."
     by, several = _BY[facts["about"]["by"]], len(facts["applications"])
@@ -56,10 +56,10 @@ def _share(cost: float) -> str:
 
 def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
     if facts["target"] is None:
-        return shortened(printable(str(application["name"])), 100)
+        return format_label(application["name"], 100)
     prior, miss, alarm = application["prior"], application["cost_fn"], application["cost_fp"]
     reject = "" if application["reject_cost"] is None else f", rejecting {application['reject_cost']:g}"
-    target = _named(facts["target"])
+    target = quote(facts["target"], 80)
     return f"a prior of {prior:.6g} for {target}, a miss costing {miss:g}, a false alarm {alarm:g}{reject}"
 
 
@@ -101,7 +101,7 @@ def _cheapest_as_given(facts: dict[str, Any]) -> str:
     known = [(cost, name) for cost, name in costs if cost is not None]
     if not known or min(known)[0] in (costs[0][0], None):
         return ""
-    return f"As given, {_named(min(known)[1])} costs least: {_money(min(known)[0], application)}."
+    return f"As given, {quote(min(known)[1], 80)} costs least: {_money(min(known)[0], application)}."
 
 
 def _evaluation(facts: dict[str, Any]) -> str:
@@ -126,7 +126,3 @@ def _between(around: Any, application: dict[str, Any]) -> str:
     if around is None or None in around or around[0] == around[1]:
         return ""
     return f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
-
-
-def _named(name: Any) -> str:
-    return f"'{shortened(printable(str(name)), 80)}'"

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from sklearn.preprocessing import QuantileTransformer
 
-from likely._words import counted
+from likely._formatting import format_count
 from likely.exceptions import InvalidParameterError
 from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
 from likely.kernels import PolynomialKernel, RBFKernel
@@ -308,7 +308,7 @@ def family(name: str, shape: Shape) -> list[Candidate]:
 
 def _nothing_of(name: str, shape: Shape) -> NoReturn:
     """Tell why a family that was asked for has nothing to try."""
-    learned = f"models learn from {shape.n_rows:,} rows of {counted(shape.n_features, 'feature')} here"
+    learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')} here"
     if name == "polynomial-svm":
         raise InvalidParameterError(
             f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "

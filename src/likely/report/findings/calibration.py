@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy.stats import norm
 
-from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, quoted, systems, unit_cost
-from likely.report.wording import number
+from likely._formatting import format_cost, quote
+from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, systems, unit_cost
 
 __all__ = ["miscalibrated", "worthless", "wrong_sign"]
 
@@ -40,8 +40,9 @@ def miscalibrated(facts: dict[str, Any], looked: Looked) -> Finding | None:
     i, is_clear = lost
     costs = costs_of(facts["leaderboard"][0], facts)[i]
     said = (
-        f"Calibrated on other rows, the best system's decisions cost {number(costs['actual'])}{cost_at(facts, i)}, "
-        f"where the best {_way(facts)} would cost {number(costs['minimum'])}"
+        "Calibrated on other rows, the best system's decisions cost "
+        f"{format_cost(costs['actual'])}{cost_at(facts, i)}, "
+        f"where the best {_way(facts)} would cost {format_cost(costs['minimum'])}"
     )
     if not is_clear:
         remedy = "More rows would tell; meanwhile expect a cost between the two."
@@ -65,11 +66,14 @@ def _as_given(facts: dict[str, Any], looked: Looked) -> Finding | None:
     row, i = (clear or uncertain)[0]
     costs, others = costs_of(row, facts)[i], len(clear or uncertain) - 1
     said = (
-        f"As given, the scores of {quoted(row['name'])} cost {number(costs['uncalibrated'])}{cost_at(facts, i)}, where "
-        f"the best {_way(facts)} would cost {number(costs['minimum'])}" + ("" if clear else "; that may be chance")
+        f"As given, the scores of {quote(row['name'])} cost {format_cost(costs['uncalibrated'])}{cost_at(facts, i)}, "
+        "where "
+        f"the best {_way(facts)} would cost {format_cost(costs['minimum'])}" + ("" if clear else "; that may be chance")
     )
     said += f". The same holds for {systems(others)} more." if others else "."
-    mended = "" if costs.get("actual") is None else f" Calibrated on other rows they cost {number(costs['actual'])}."
+    mended = (
+        "" if costs.get("actual") is None else f" Calibrated on other rows they cost {format_cost(costs['actual'])}."
+    )
     remedy = (
         f"Calibrate them before deciding, by likely calibrate or AffineCalibrator.{mended} "
         "Scores that are no log-likelihood ratios at all, such as posteriors, need it in any case."
@@ -108,11 +112,11 @@ def wrong_sign(facts: dict[str, Any], looked: Looked) -> Finding | None:
     turned = _turned(facts, looked)
     if not turned:
         return None
-    target = quoted(facts["target"])
+    target = quote(facts["target"])
     other = next((label for label in labels_of(facts) if label != target), target)
     others = f" The same holds for {systems(len(turned) - 1)} more." if len(turned) > 1 else ""
     said = (
-        f"Scores of {quoted(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
+        f"Scores of {quote(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
         f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{others}"
     )
     remedy = f"Turn the sign of the scores, or name the class they are high for, {other}, as the positive class."
@@ -139,7 +143,8 @@ def worthless(facts: dict[str, Any], looked: Looked) -> Finding | None:
         return None
     where = cost_at(facts, bad[0]) + (f" and {len(bad) - 1} more of the {n} applications" if len(bad) > 1 else "")
     said = (
-        f"The best system cannot be told from deciding without looking{where}: it costs {number(paid[bad[0]][0])}, "
+        f"The best system cannot be told from deciding without looking{where}: it costs "
+        f"{format_cost(paid[bad[0]][0])}, "
         "where always making the same decision costs 1"
     )
     said += f", and the best of {tried} comes out low by chance." if tried > 1 else "."

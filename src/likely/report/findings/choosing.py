@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from likely.report.findings.looked import Finding, Looked, quoted
-from likely.report.wording import short
+from likely._formatting import format_label, quote
+from likely.report.findings.looked import Finding, Looked
 
 __all__ = ["choice", "close_race", "edge_of_grid", "failed"]
 
@@ -24,7 +24,7 @@ def choice(facts: dict[str, Any], looked: Looked) -> Finding | None:
         return None
     best = there["systems"][0]
     said = (
-        f"On the evaluation rows {quoted(best['name'])} does better than {quoted(there['chosen'])}, which was chosen "
+        f"On the evaluation rows {quote(best['name'])} does better than {quote(there['chosen'])}, which was chosen "
         f"and is in place {there['place']} of {len(there['systems'])} there. That is more than chance (p = "
         f"{there['p_value']:.2g})."
     )
@@ -32,7 +32,7 @@ def choice(facts: dict[str, Any], looked: Looked) -> Finding | None:
         f"Consider it: comparison.model({best['name']!r}) trains it, and so does likely fit -m. Then it is chosen on "
         "those rows, so judge it on others before you promise its cost."
     )
-    return Finding("choice", "warning", said, short(remedy, 400))
+    return Finding("choice", "warning", said, format_label(remedy, 400))
 
 
 def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
@@ -41,7 +41,7 @@ def close_race(facts: dict[str, Any], looked: Looked) -> Finding | None:
     alike = [row for row in tested if row["p_value"] > SIGNIFICANT]
     if not alike:
         return None
-    names = ", ".join(quoted(row["name"]) for row in alike[:3]) + (" and others" if len(alike) > 3 else "")
+    names = ", ".join(quote(row["name"]) for row in alike[:3]) + (" and others" if len(alike) > 3 else "")
     count = f"{len(alike)} of the next {len(tested)} systems" if len(tested) > 1 else "The next system"
     said = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
     remedy = f"Take the simplest or the cheapest{_taken(facts, alike)}. More rows may tell them apart."
@@ -53,7 +53,7 @@ def _taken(facts: dict[str, Any], alike: list[dict[str, Any]]) -> str:
     if facts["kind"] == "scores":
         return ""
     simple = next((row["name"] for row in alike if row["family"] not in ("fusion", "outside")), None)
-    return ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quoted(simple)}")
+    return ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quote(simple)}")
 
 
 def failed(facts: dict[str, Any], looked: Looked) -> Finding | None:
@@ -63,7 +63,7 @@ def failed(facts: dict[str, Any], looked: Looked) -> Finding | None:
         return None
     name, reason = next(iter(failures.items()))
     n = len(failures)
-    said = f"{n} of {n + len(facts['leaderboard'])} candidates failed. {quoted(name)}: {short(reason, 300)}"
+    said = f"{n} of {n + len(facts['leaderboard'])} candidates failed. {quote(name)}: {format_label(reason, 300)}"
     remedy = "The comparison goes without them. What each said is under failures; the message says what it needs."
     return Finding("failed", "warning" if n >= len(facts["leaderboard"]) else "note", said, remedy)
 
@@ -106,9 +106,9 @@ def _last(grid: dict[str, Any], which: str) -> float | None:
 def _wider(grid: dict[str, Any], value: float) -> Finding:
     values = [float(each) for each in grid["values"]]
     side, which = ("below", "least") if value == min(values) else ("above", "greatest")
-    parameter = short(grid["parameter"])
+    parameter = format_label(grid["parameter"])
     said = (
-        f"The best {short(grid['family'])} system has {parameter} {value:g}, the "
+        f"The best {format_label(grid['family'])} system has {parameter} {value:g}, the "
         f"{which} of the {len(values)} values tried, and its cost still falls there."
     )
     remedy = (

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from likely._formatting import format_cost, format_percent
 from likely._typing import Booleans, Floats
 from likely.report.duplicates import duplicates_across
-from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, share, unit_cost
-from likely.report.wording import number
+from likely.report.findings.looked import Finding, Looked, cost_at, costs_of, labels_of, unit_cost
 
 __all__ = ["duplicate_rows", "overfitting", "separable", "unstable_fold"]
 
@@ -45,8 +45,10 @@ def overfitting(facts: dict[str, Any], looked: Looked) -> Finding | None:
         return None
     i = max(gaps, key=lambda at: gaps[at])
     said = (
-        f"On the rows it was trained on the best system costs {number(looked.training[i])}{cost_at(facts, i)}, on rows "
-        f"that it has not seen {number(held_out[i])}: part of what it learned is peculiar to its rows. The costs shown "
+        f"On the rows it was trained on the best system costs {format_cost(looked.training[i])}{cost_at(facts, i)}, "
+        "on rows "
+        f"that it has not seen {format_cost(held_out[i])}: part of what it learned is peculiar to its rows. The "
+        "costs shown "
         "are those of rows not seen."
     )
     remedy = (
@@ -76,7 +78,7 @@ def _broken_promise(facts: dict[str, Any], looked: Looked) -> Finding | None:
             continue
         unit = unit_cost(looked.applications[i], looked.effective_units)
         if cost - promised > CLEAR * math.sqrt(promised * unit + cost * unit * len(looked.codes) / n_rows):
-            return _overconfident(number(promised), number(cost), cost_at(facts, i))
+            return _overconfident(format_cost(promised), format_cost(cost), cost_at(facts, i))
     return None
 
 
@@ -106,8 +108,9 @@ def unstable_fold(facts: dict[str, Any], looked: Looked) -> Finding | None:
     if chance > SIGNIFICANT or abs(there - elsewhere) < NOTABLE * max(there, elsewhere):
         return None
     said = (
-        f"Fold {fold + 1} of {len(tests)} costs {number(there)}{cost_at(facts, i)}, the others {number(elsewhere)} on "
-        f"average; chance would bring that about in fewer than {share(max(chance, 1e-4))} of comparisons."
+        f"Fold {fold + 1} of {len(tests)} costs {format_cost(there)}{cost_at(facts, i)}, the others "
+        f"{format_cost(elsewhere)} on "
+        f"average; chance would bring that about in fewer than {format_percent(max(chance, 1e-4), 2)} of comparisons."
     )
     remedy = (
         "Look at its rows. Rows that depend on each other must stay together (name their groups); rows in the order of "
@@ -157,7 +160,7 @@ def separable(facts: dict[str, Any], looked: Looked) -> Finding | None:
     said = (
         f"The scores of the best system tell the classes of all rows apart: with the best {_way(facts)} it makes no "
         f"mistake. Intervals say nothing then; of {looked.units[k]} {what} without one, all that can be promised is an "
-        f"error rate of class {labels_of(facts)[k]} below {share(min(1.0, 3 / units[k]))} (95 %)."
+        f"error rate of class {labels_of(facts)[k]} below {format_percent(min(1.0, 3 / units[k]), 2)} (95 %)."
     )
     remedy = (
         "Ask first whether a column knows the label, such as one written down after the fact, and exclude it; then "
@@ -193,7 +196,8 @@ def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
         if n_contradicting and grave
         else ""
     )
-    said = f"{n_rows:,} rows ({share(part)}) have exact copies in other folds, which their models learned from{labels}."
+    copied = f"{n_rows:,} rows ({format_percent(part, 2)})"
+    said = f"{copied} have exact copies in other folds, which their models learned from{labels}."
     said += " So costs may come out too low." if grave else ""
     remedy = (
         "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."

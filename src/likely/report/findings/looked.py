@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from likely._formatting import quote
 from likely._typing import Floats, Integers
 from likely.decisions import Application
-from likely.report.wording import short
 
-__all__ = ["Finding", "Looked", "cost_at", "costs_of", "labels_of", "quoted", "share", "systems", "unit_cost"]
+__all__ = ["Finding", "Looked", "cost_at", "costs_of", "labels_of", "systems", "unit_cost"]
 
 
 @dataclass(frozen=True)
@@ -129,24 +129,14 @@ def costs_of(row: dict[str, Any], facts: dict[str, Any]) -> list[dict[str, Any]]
 def cost_at(facts: dict[str, Any], i: int) -> str:
     """Where a cost is paid, if there is more than one application."""
     applications = facts["applications"]
-    return f" at {quoted(applications[i]['name'])}" if len(applications) > 1 else ""
+    return f" at {quote(applications[i]['name'])}" if len(applications) > 1 else ""
 
 
 def labels_of(facts: dict[str, Any]) -> list[str]:
     """The classes as they are written in sentences."""
-    return [quoted(each["label"]) for each in facts["classes"]]
-
-
-def quoted(name: Any) -> str:
-    """A name or label as it stands in a sentence, shortened."""
-    return f"'{short(name)}'"
+    return [quote(each["label"]) for each in facts["classes"]]
 
 
 def systems(count: int) -> str:
     """So many systems."""
     return "one system" if count == 1 else f"{count} systems"
-
-
-def share(rate: float) -> str:
-    """A rate in percent, with digits as it needs them."""
-    return f"{100 * rate:.2g} %" if rate < 0.1 else f"{100 * rate:.0f} %"

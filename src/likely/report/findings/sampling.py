@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from likely._formatting import format_percent
 from likely._numerics import log
 from likely._typing import Floats
-from likely.report.findings.looked import Finding, Looked, cost_at, labels_of, share
+from likely.report.findings.looked import Finding, Looked, cost_at, labels_of
 
 __all__ = ["prior_mismatch", "tiny_class"]
 
@@ -34,8 +35,10 @@ def prior_mismatch(facts: dict[str, Any], looked: Looked) -> Finding | None:
     k = int(np.abs(gaps[i]).argmax())
     more = f" So it is at {len(concerned)} of {len(gaps)} applications." if len(gaps) > 1 else ""
     said = (
-        f"{share(frequencies[k])} of the rows are {labels_of(facts)[k]}, but its prior{cost_at(facts, i)} is "
-        f"{share(looked.applications[i].priors[k])}, so accuracy on these rows is not what the application will "
+        f"{format_percent(frequencies[k], 2)} of the rows are {labels_of(facts)[k]}, but its "
+        f"prior{cost_at(facts, i)} is "
+        f"{format_percent(looked.applications[i].priors[k], 2)}, so accuracy on these rows is not what the "
+        "application will "
         f"see.{more} All costs here are at the application's priors already."
     )
     remedy = (
@@ -68,8 +71,9 @@ def tiny_class(facts: dict[str, Any], looked: Looked) -> Finding | None:
         else ""
     )
     said = (
-        f"Class {labels_of(facts)[k]} has {n} {what if n > 1 else what[:-1]}: its error rate of {share(rate)} "
-        f"may as well be anything from {share(low)} to {share(high)} (95 %).{others}"
+        f"Class {labels_of(facts)[k]} has {n} {what if n > 1 else what[:-1]}: its error rate of "
+        f"{format_percent(rate, 2)} "
+        f"may as well be anything from {format_percent(low, 2)} to {format_percent(high, 2)} (95 %).{others}"
     )
     remedy = (
         "Gather more of it, or merge it with a class it need not be told from. Whatever differs by less than that "
