@@ -51,9 +51,8 @@ def main(folder):
     lone = [name for name, users in importers.items() if len(users) == 1 and next(iter(users)).name != "__init__.py"]
     print(f"files {len(files)}, lines {lines}, functions {functions}")
     print(f"import lines {imports} ({imports / lines:.1%}), comment lines {comments} ({comments / lines:.1%})")
-    print(
-        f"modules with one importer {len(lone)}, files under {SHORT} lines {sum(len(t) < SHORT for t in texts.values())}"
-    )
+    short = sum(len(text) < SHORT for text in texts.values())
+    print(f"modules with one importer {len(lone)}, files under {SHORT} lines {short}")
     packages = Counter()
     for file, text in texts.items():
         parts = file.relative_to(root).parts
