@@ -199,9 +199,7 @@ def duplicate_rows(facts: dict[str, Any], looked: Looked) -> Finding | None:
     copied = f"{n_rows:,} rows ({format_percent(part, 2)})"
     said = f"{copied} have exact copies in other folds, which their models learned from{labels}."
     said += " So costs may come out too low." if grave else ""
-    remedy = (
-        "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."
-    )
+    remedy = "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."
     if not grave:
         remedy = "Few of them change little, and rows of few values coincide by themselves. Else: " + remedy
     return Finding("duplicate-rows", "warning" if grave else "note", said, remedy)
