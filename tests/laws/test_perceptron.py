@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 from sklearn import linear_model
 
 from likely import ArraySource, Block, Perceptron, Source
-from likely.blocks import presented_blocks
 from likely.objectives import perceptron, presentation
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
@@ -361,7 +360,7 @@ def test_shuffling_presents_every_row_once_and_is_repeatable(kind, rng):
 
     orders = []
     for seed in (0, 0, 1):
-        blocks = list(presented_blocks(source, np.random.RandomState(seed)))
+        blocks = list(source.iter_blocks(np.random.RandomState(seed)))
         orders.append(np.concatenate([block.positions for block in blocks]) - 100)
         assert_array_equal(np.vstack([block.X for block in blocks]), X[orders[-1]])
         assert_array_equal(np.concatenate([block.codes for block in blocks]), y[orders[-1]])

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 import likely
 from likely import ArraySource, Gaussian, GaussianClassifier, GenerativeClassifier, MappedSource, Source
-from likely.blocks import class_source, without_classes
 
 
 class Elsewhere(Source):
@@ -92,7 +91,7 @@ def test_the_rows_of_a_class_are_a_source_of_their_own(wrap, data):
     weight = np.arange(1.0, 201)
     source = wrap(source_of(X, y, weight=weight, block_rows=7))
 
-    part = class_source(source, 1)
+    part = source.of_class(1)
 
     assert part.classes is None
     assert_array_equal(stacked(part), sign * X[y == "b"])
@@ -105,22 +104,22 @@ def test_the_rows_of_a_class_are_a_source_of_their_own(wrap, data):
 def test_blocks_without_rows_of_the_class_are_passed_over():
     source = Elsewhere(source_of(np.arange(8.0)[:, None], ["a"] * 5 + ["b"] * 3, block_rows=2))
 
-    part = class_source(source, 1)
+    part = source.of_class(1)
 
     assert part.n_blocks == 2
     assert part.reduce(total) == 18
     with pytest.raises(likely.SourceError, match="no rows of the class at position 2"):
-        class_source(source, 2).reduce(total)
+        source.of_class(2).reduce(total)
 
 
 @pytest.mark.parametrize("wrap", [lambda s: s, Elsewhere, lambda s: MappedSource(Elsewhere(s), np.positive)])
 def test_all_rows_without_their_classes_are_a_source_too(wrap, data):
     source = wrap(source_of(*data, block_rows=7))
 
-    plain = without_classes(source)
+    plain = source.without_classes()
 
     assert plain.classes is None
-    assert without_classes(plain).classes is None
+    assert plain.without_classes().classes is None
     assert plain.block(0).codes is None
     assert_array_equal(stacked(plain), data[0])
     assert_allclose(plain.reduce(total), data[0].sum(axis=0))

@@ -212,7 +212,7 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
     mapped = MappedSource(ArraySource(X), np.square)
 
     with pytest.raises(
-        SourceError, match=r"needs them all at once, in memory, but got a MappedSource.* NystromFeatures"
+        SourceError, match=r"needs all rows at once, in memory, but got a MappedSource.* NystromFeatures"
     ):
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
@@ -334,7 +334,7 @@ def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
     source = MappedSource(ArraySource(X, y, classes=np.arange(2)), np.square)
 
     with pytest.raises(
-        SourceError, match=r"needs them all at once, in memory, but got a MappedSource. Set n_landmarks"
+        SourceError, match=r"needs all rows at once, in memory, but got a MappedSource. Set n_landmarks"
     ):
         KernelLogisticRegression().fit_source(source)
     by_landmarks = KernelLogisticRegression(n_landmarks=9, random_state=0)

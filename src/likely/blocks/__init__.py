@@ -1,18 +1,14 @@
-"""Where rows come from: blocks, sources that map and add over them, and the estimators that learn so.
+"""Where rows come from: blocks, sources that map statistics over them and add them up, and estimators that learn so."""
 
-This room knows no statistic; it adds whatever has ``+``.
-"""
+from collections.abc import Iterator
 
-from likely.blocks.arrays import ArraySource, block_rows
-from likely.blocks.block import Block
-from likely.blocks.learner import AdditiveLearner
+from numpy.random import RandomState
+
+from likely.blocks.arrays import ArraySource, block_rows, over_rows
+from likely.blocks.learner import AdditiveLearner, SourceLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
-from likely.blocks.of_class import class_source, without_classes
-from likely.blocks.presented import presented_blocks
-from likely.blocks.rows import over_rows
-from likely.blocks.source import Source
-from likely.blocks.source_learner import SourceLearner, all_or_nothing
+from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each, one_blas_thread
 
 __all__ = [
@@ -33,3 +29,18 @@ __all__ = [
     "repeat_until_stable",
     "without_classes",
 ]
+
+
+def class_source(source: Source, code: int) -> Source:
+    """Old spelling of ``source.of_class(code)``."""
+    return source.of_class(code)
+
+
+def without_classes(source: Source) -> Source:
+    """Old spelling of ``source.without_classes()``."""
+    return source.without_classes()
+
+
+def presented_blocks(source: Source, random: RandomState | None) -> Iterator[Block]:
+    """Old spelling of ``source.iter_blocks(random)``."""
+    return source.iter_blocks(random)

@@ -1,7 +1,8 @@
-"""Rows that are in memory."""
+"""Rows in memory: as a source of blocks, and for functions of single rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
 from itertools import pairwise
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels, Rows
-from likely.blocks.block import Block
-from likely.blocks.source import Source
+from likely.blocks.source import Block, Source
+from likely.blocks.threads import for_each
 
-__all__ = ["ArraySource", "block_rows"]
+__all__ = ["ArraySource", "block_rows", "over_rows"]
 
 ROWS = 2**14
 """Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
@@ -28,11 +30,8 @@ are then large beside a block, and blocks that share few of them leave little to
 LEAST_ROWS = 32
 """Rows of a block that is to be widened, however far: fewer would be outweighed by the statistics of the wide rows."""
 
-
-def block_rows(X: Rows) -> int:
-    """Rows that hold about a million numbers, of sparse rows stored ones: for sums that keep these sparse."""
-    width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
-    return max(1, ROW_VALUES // max(1, width))
+SCORED_ROWS = 2**10
+"""Rows scored at once: their products with all classes stay in the second-level cache."""
 
 
 class ArraySource(Source):
@@ -79,12 +78,13 @@ class ArraySource(Source):
         self._cuts = _runs(n, block_rows) if block_rows else self._cuts_for(d)
         self.n_blocks = len(self._cuts)
 
-    def cut_for(self, width: int) -> ArraySource:
-        """The same rows in blocks as short as rows of so many features ask for: for rows that are to be widened."""
+    def reblock(self, width: int) -> ArraySource:
         again = copy(self)
         again._cuts = self._cuts_for(width, LEAST_ROWS)
         again.n_blocks = len(again._cuts)
         return again
+
+    cut_for = reblock
 
     def _cuts_for(self, width: int, least: int = 1) -> list[range] | list[Integers]:
         if width < WIDE or self.codes is None:
@@ -93,8 +93,12 @@ class ArraySource(Source):
         cells = self.codes if folds is None else self.codes * (int(folds.max()) + 1) + folds
         return _cuts_by_cell(cells, max(least, CELL_VALUES // width))
 
+    @property
+    def arrays(self) -> ArraySource:
+        return self
+
     def all_rows(self) -> Block:
-        """All rows as one block."""
+        """Return all rows as one block."""
         return Block(self.X, self.codes, self.weight, self.folds, self.positions, self.targets)
 
     def block(self, index: int) -> Block:
@@ -106,6 +110,45 @@ class ArraySource(Source):
         places = positions if self.positions is None else self.positions[rows]
         targets = None if self.targets is None else self.targets[rows]
         return Block(_cut(self.X, rows), codes, weight, folds, places, targets, not isinstance(positions, range))
+
+    def _shuffled(self, random: np.random.RandomState) -> Iterator[Block]:
+        everything = self.all_rows()
+        for rows in np.array_split(random.permutation(len(everything)), self.n_blocks):
+            yield everything.take(rows)
+
+    def of_class(self, code: int) -> ArraySource:
+        rows = np.flatnonzero(self.codes == code)
+        weight = None if self.weight is None else self.weight[rows]
+        positions = rows if self.positions is None else self.positions[rows]
+        return ArraySource(self.X[rows], weight=weight, positions=positions)
+
+    def without_classes(self) -> ArraySource:
+        return ArraySource(self.X, weight=self.weight, positions=self.positions)
+
+
+def block_rows(X: Rows) -> int:
+    """Return how many rows hold about a million numbers (sparse rows: stored numbers), for sums that keep rows sparse."""
+    width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
+    return max(1, ROW_VALUES // max(1, width))
+
+
+def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> Floats:
+    """Stack ``function(rows)`` over blocks of dense, double-precision rows.
+
+    Parameters
+    ----------
+    function : function of an array (n, n_features)
+        Returns an array (n, n_outputs).
+    """
+    n = X.shape[0]
+    out = np.empty((n, n_outputs))
+
+    def fill(start: int) -> None:
+        rows = X[start : start + SCORED_ROWS]
+        out[start : start + SCORED_ROWS] = function(dense(rows))
+
+    for_each(fill, list(range(0, n, SCORED_ROWS)))
+    return out
 
 
 def _cut(X: Rows, rows: slice | Integers) -> Rows:

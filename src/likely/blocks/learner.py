@@ -1,17 +1,22 @@
-"""Estimators that learn by adding up statistics: fit, instalments and sources, written once."""
+"""Estimators that learn from a source, and those that learn by adding up statistics: fit, instalments and sources.
+
+Every method that learns is all or nothing: an error leaves the estimator in its earlier state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likely._typing import Integers, Labels
-from likely._validation import check_labels, encode_labels
+from likely._typing import Integers, Labels, Rows
+from likely._validation import check_labels, check_training, encode_labels
+from likely.blocks.arrays import ArraySource
 from likely.blocks.source import Source
-from likely.blocks.source_learner import SourceLearner, all_or_nothing
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
@@ -19,7 +24,75 @@ from likely.exceptions import (
     NotEnoughDataError,
 )
 
-__all__ = ["AdditiveLearner"]
+__all__ = ["AdditiveLearner", "SourceLearner", "all_or_nothing"]
+
+
+class SourceLearner(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators that learn from a source; a subclass says how (``_learn``)."""
+
+    by_class: ClassVar[bool] = False
+    """Whether labels are needed."""
+
+    def _learn(self, source: Source) -> None:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows in memory; an error leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, n_features)
+        y : array of labels of shape (n,), where the estimator learns from classes
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            self._learn(self._source(X, y, sample_weight))
+        return self
+
+    def fit_source(self, source: Source) -> Self:
+        """Learn from the rows of a source, wherever they are; an error leaves the estimator as it was."""
+        with all_or_nothing(self):
+            self._learn(self._opened(source))
+        return self
+
+    def _source(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        first: bool = True,
+        encode: Callable[[Labels], tuple[Labels, Integers]] = encode_labels,
+    ) -> ArraySource:
+        """Checked rows as a source; ``encode`` gives the classes, and each label's position among them."""
+        rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
+        classes, codes = (None, None) if labels is None else encode(labels)
+        return ArraySource(rows, codes, weight, classes, block_rows=self._block_rows(rows), positions=kept)
+
+    def _block_rows(self, X: Rows) -> int | None:
+        """Most rows of a block, which then keep their order; the source decides if this is None."""
+        return None
+
+    def _opened(self, source: Source) -> Source:
+        """A source that has what is needed; columns of an earlier fit are forgotten."""
+        if self.by_class:
+            source.require_classes(self._name())
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = source.n_features
+        return source
+
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.by_class
+        return tags
 
 
 class AdditiveLearner(SourceLearner):
@@ -125,6 +198,19 @@ class AdditiveLearner(SourceLearner):
             except DegenerateDataError as error:
                 raise NotEnoughDataError(str(error)) from None
         return self._parameters
+
+
+@contextmanager
+def all_or_nothing(*estimators: Any) -> Iterator[None]:
+    """Restore the attributes of the estimators if an error is raised inside."""
+    before = [estimator.__dict__.copy() for estimator in estimators]
+    try:
+        yield
+    except BaseException:
+        for estimator, state in zip(estimators, before, strict=True):
+            estimator.__dict__.clear()
+            estimator.__dict__.update(state)
+        raise
 
 
 def _kind(labels: Labels) -> str:

@@ -1,4 +1,4 @@
-"""Rows that are mapped on their way to whoever learns from them, and never held all at once."""
+"""A source whose rows are mapped block by block, so that the mapped rows are never held all at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from scipy.sparse import csr_array, issparse
 from likely._numerics import dense
 from likely._typing import Integers, Rows
 from likely.blocks.arrays import ArraySource
-from likely.blocks.block import Block
-from likely.blocks.source import Source
+from likely.blocks.source import Block, Source
 from likely.exceptions import InvalidDataError
 
 __all__ = ["MappedSource", "placed"]
@@ -22,19 +21,18 @@ S = TypeVar("S", bound=Any)
 
 
 class MappedSource(Source):
-    """Another source's rows, each block mapped when it is asked for; what belongs to the rows stays with them.
+    """Another source's rows, each block mapped on request; codes, weights and positions stay with the rows.
 
-    Where the map widens rows, ``reduce`` cuts a block into the shorter ones that wide rows ask for before it maps
-    them, there where the rows are.
+    Where the map widens rows, ``reduce`` divides a block into shorter ones before it maps them, where the rows are.
 
     Parameters
     ----------
     source : Source
     function : function of rows, such as a fitted step's ``transform``
-        Gives for an array or CSR array (n, n_features) as many rows of its own. At module level, or a method, it can
-        be sent to where the rows are.
+        Maps an array or CSR array (n, n_features) to as many rows. At module level, or a method, it can be sent to
+        where the rows are.
     n_features : int, optional
-        Columns that the function gives; found by mapping a row of zeros if not given.
+        Columns of the mapped rows; found by mapping a row of zeros if not given.
 
     Examples
     --------
@@ -58,6 +56,12 @@ class MappedSource(Source):
         total: S = self.source.reduce(_of_short_blocks, self.function, self.n_features, of, args)
         return total
 
+    def of_class(self, code: int) -> MappedSource:
+        return MappedSource(self.source.of_class(code), self.function, self.n_features)
+
+    def without_classes(self) -> MappedSource:
+        return MappedSource(self.source.without_classes(), self.function, self.n_features)
+
 
 def _of_short_blocks(
     block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
@@ -69,7 +73,7 @@ def _of_short_blocks(
     rows = ArraySource(
         block.X, block.codes, block.weight, folds=block.folds, positions=positions, targets=block.targets
     )
-    return rows.cut_for(width).reduce(_of_mapped, function, width, of, args)
+    return rows.reblock(width).reduce(_of_mapped, function, width, of, args)
 
 
 def _as_array(positions: Any) -> Integers:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely._numerics import dense
 from likely._typing import Floats
-from likely.blocks.block import Block
+from likely.blocks.source import Block
 
 __all__ = ["SAMPLE_ROWS", "Sample", "sampled", "scattered"]
 

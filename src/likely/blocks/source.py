@@ -1,33 +1,43 @@
-"""The seam between models and where their rows are."""
+"""Blocks of rows, and the sources that map statistics over them and add the results."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from scipy.sparse import issparse
 
-from likely._typing import Labels
-from likely.blocks.block import Block
+from likely._numerics import dense
+from likely._typing import Floats, Integers, Labels, Rows
 from likely.blocks.threads import tree_reduce
+from likely.exceptions import InvalidDataError, MissingValuesError, SourceError
 
-__all__ = ["Source"]
+if TYPE_CHECKING:
+    from likely.blocks.arrays import ArraySource
+
+__all__ = ["Block", "Source"]
 
 S = TypeVar("S", bound=Any)
 
 
 class Source(ABC):
-    """Rows in blocks, on which a model learns by adding up statistics.
+    """Rows in blocks, from which a model learns by adding up statistics.
 
-    The cutting into blocks is fixed by the shape of the data, never by the machine, and results are added in a fixed
-    tree order; so the same rows give the same bits however many workers there are.
+    The division into blocks depends on the shape of the data alone, never on the machine, and results are added in a
+    fixed tree order. So the same rows give the same bits for any number of threads.
+
+    A subclass sets the attributes and defines ``block``. The other methods have defaults that work for rows anywhere;
+    a subclass overrides those that it can answer better.
 
     Attributes
     ----------
     n_features : int
     classes : array of labels, or None
-        The classes in sorted order, to whose positions the blocks' codes refer.
+        The classes in sorted order; the codes of blocks are positions in it.
     n_blocks : int
     """
 
@@ -35,14 +45,9 @@ class Source(ABC):
     classes: Labels | None
     n_blocks: int
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether blocks hold sparse rows; found by looking at one."""
-        return bool(issparse(self.block(0).X))
-
     @abstractmethod
     def block(self, index: int) -> Block:
-        """The block at this position."""
+        """Return the block at this position."""
 
     def reduce(self, of: Callable[..., S], *args: Any) -> S:
         """Add up ``of(block, *args)`` over all blocks.
@@ -55,3 +60,237 @@ class Source(ABC):
             What ``of`` needs besides the block, such as the parameters of the last pass.
         """
         return tree_reduce(lambda index: of(self.block(index), *args), self.n_blocks)
+
+    def iter_blocks(self, random: np.random.RandomState | None = None) -> Iterator[Block]:
+        """Iterate over the blocks in order or, given a random state, shuffled.
+
+        Blocks are shuffled, and the rows within each block; rows in memory are shuffled all together.
+        """
+        if random is None:
+            yield from (self.block(index) for index in range(self.n_blocks))
+        else:
+            yield from self._shuffled(random)
+
+    def _shuffled(self, random: np.random.RandomState) -> Iterator[Block]:
+        for index in random.permutation(self.n_blocks):
+            block = self.block(int(index))
+            yield block.take(random.permutation(len(block)))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks hold sparse rows, as seen from the first."""
+        return bool(issparse(self.block(0).X))
+
+    @property
+    def arrays(self) -> ArraySource | None:
+        """This source, if all rows are arrays in memory; otherwise None."""
+        return None
+
+    def in_memory(self, who: str, remedy: str = "") -> ArraySource:
+        """Return the source whose rows are arrays in memory; raise if they are not.
+
+        Parameters
+        ----------
+        who : str
+            What needs all rows at once, for the message.
+        remedy : str
+            A sentence that says what to do instead.
+        """
+        rows = self.arrays
+        if rows is None:
+            raise SourceError(
+                f"{who} needs all rows at once, in memory, but got a {type(self).__name__}. {remedy}".rstrip()
+            )
+        return rows
+
+    def require_classes(self, who: str = "A classifier") -> Labels:
+        """Return the classes; raise if the source has none."""
+        if self.classes is None:
+            raise SourceError(f"{who} learns from classes, but the source has none. Give it codes and classes.")
+        return self.classes
+
+    def of_class(self, code: int) -> Source:
+        """Return the rows of the class at position ``code``, as a source without classes.
+
+        Examples
+        --------
+        >>> import likely, numpy as np
+        >>> X, codes = np.arange(6.0).reshape(3, 2), np.array([0, 1, 0])
+        >>> likely.ArraySource(X, codes, classes=np.array(["a", "b"])).of_class(0).block(0).X
+        array([[0., 1.],
+               [4., 5.]])
+        """
+        return _OfClass(self, code)
+
+    def without_classes(self) -> Source:
+        """Return the same rows as a source without classes."""
+        return self if self.classes is None else _Unlabelled(self)
+
+    def reblock(self, width: int) -> Source:
+        """Divide the rows into blocks as if they had ``width`` features; call before rows are widened.
+
+        Only rows in memory can be divided again; other sources are returned unchanged.
+        """
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a source.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, n_features)
+        Numbers of any width; statistics sum them in double precision.
+    codes : array of int of shape (n,), or None
+        Each row's class, as a position in the source's ``classes``.
+    weight : array of shape (n,), or None
+        Frequencies, all positive; None stands for ones.
+    folds : array of int of shape (n,), or None
+        The fold in which each row is held out.
+    positions : sequence of int, optional
+        Where the rows are in the source, for messages; 0, 1, … if not given.
+    targets : array of shape (n, n_targets), or None
+        What a regression is to predict.
+    is_copy : bool
+        Whether the rows were copied for this block, so that a statistic may use their memory as working space.
+    """
+
+    X: Rows
+    codes: Integers | None = None
+    weight: Floats | None = None
+    folds: Integers | None = None
+    positions: Sequence[int] | Integers | None = None
+    targets: Floats | None = None
+    is_copy: bool = False
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def require_codes(self) -> Integers:
+        """Return the class codes of the rows; raise if the source has no classes."""
+        if self.codes is None:
+            raise SourceError("The source has no classes to learn from. Give it codes and classes.")
+        return self.codes
+
+    def take(self, which: Integers) -> Block:
+        """Copy the rows at some positions, in that order, with their codes, weights, folds and targets."""
+        places = range(len(self)) if self.positions is None else self.positions
+        positions = places.start + which if isinstance(places, range) else np.asarray(places)[which]
+        return Block(
+            self.X[which],
+            None if self.codes is None else self.codes[which],
+            None if self.weight is None else self.weight[which],
+            None if self.folds is None else self.folds[which],
+            positions,
+            None if self.targets is None else self.targets[which],
+            is_copy=True,
+        )
+
+    def non_finite(self) -> InvalidDataError:
+        """Return the error that locates the first NaN or infinity, or else the column whose sums overflow."""
+        X = dense(self.X)
+        bad = np.argwhere(~np.isfinite(X))
+        if not len(bad):
+            column = np.abs(X).max(axis=0).argmax()
+            return InvalidDataError(
+                f"Values of column {column} reach {np.abs(X[:, column]).max():.3g}, too large to be squared and "
+                "summed. Rescale that column."
+            )
+        infinite = np.argwhere(np.isinf(X))
+        row, column = infinite[0] if len(infinite) else bad[0]
+        position = row if self.positions is None else self.positions[row]
+        where = f"in row {position}, column {column}"
+        if np.isnan(X[row, column]):
+            return MissingValuesError(
+                f"X contains NaN {where}. Fill in missing values, or use a model that takes them: Gaussian classifiers "
+                "and mixtures score such rows, and learn from them (classifiers by partial_fit too, where covariances "
+                "are diagonal or spherical)."
+            )
+        return InvalidDataError(
+            f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."
+        )
+
+    def non_finite_targets(self) -> InvalidDataError | None:
+        """Return the error that locates the first target that cannot be squared and summed, or None."""
+        with np.errstate(all="ignore"):
+            if self.targets is None or np.isfinite(np.square(self.targets).sum()):
+                return None
+        bad = np.argwhere(~np.isfinite(self.targets))
+        if not len(bad):
+            reached = np.abs(self.targets).max()
+            return InvalidDataError(f"Values of y reach {reached:.3g}, too large to be squared and summed. Rescale y.")
+        row, column = bad[0]
+        position = row if self.positions is None else self.positions[row]
+        what = "NaN" if np.isnan(self.targets[row, column]) else "infinity (inf)"
+        where = f"row {position}" + (f", column {column}" if self.targets.shape[1] > 1 else "")
+        return InvalidDataError(f"Input y contains {what} in {where}. Drop rows whose target is not known.")
+
+
+class _Unlabelled(Source):
+    """The blocks of another source, without codes."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.n_features, self.n_blocks = source, source.n_features, source.n_blocks
+        self.classes: Labels | None = None
+
+    def block(self, index: int) -> Block:
+        return replace(self.source.block(index), codes=None)
+
+    def reduce(self, of: Callable[..., S], *args: Any) -> S:
+        total: S = self.source.reduce(_of_unlabelled, of, args)
+        return total
+
+
+class _OfClass(Source):
+    """The blocks of another source that hold rows of one class, reduced to these rows."""
+
+    def __init__(self, source: Source, code: int) -> None:
+        self.source, self.code, self.n_features = source, code, source.n_features
+        self.classes: Labels | None = None
+
+    @property
+    def n_blocks(self) -> int:  # type: ignore[override]
+        return len(self._holders)
+
+    @cached_property
+    def _holders(self) -> Integers:
+        """Positions of the blocks that hold rows of the class; only ``block`` needs this pass, ``reduce`` does not."""
+        held = [np.any(self.source.block(index).codes == self.code) for index in range(self.source.n_blocks)]
+        return np.flatnonzero(held)
+
+    def block(self, index: int) -> Block:
+        return _rows_of(self.source.block(int(self._holders[index])), self.code)
+
+    def reduce(self, of: Callable[..., S], *args: Any) -> S:
+        total = self.source.reduce(_of_class, self.code, of, args)
+        if total.empty:
+            raise SourceError(f"The source has no rows of the class at position {self.code}.")
+        statistic: S = total.statistic
+        return statistic
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A statistic, or the sum over no rows; so the statistic needs no zero."""
+
+    statistic: Any = None
+    empty: bool = False
+
+    def __add__(self, other: _Sum) -> _Sum:
+        if self.empty or other.empty:
+            return other if self.empty else self
+        return _Sum(self.statistic + other.statistic)
+
+
+def _of_class(block: Block, code: int, of: Callable[..., Any], args: tuple[Any, ...]) -> _Sum:
+    rows = _rows_of(block, code)
+    return _Sum(of(rows, *args)) if len(rows) else _Sum(empty=True)
+
+
+def _of_unlabelled(block: Block, of: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    return of(replace(block, codes=None), *args)
+
+
+def _rows_of(block: Block, code: int) -> Block:
+    return replace(block.take(np.flatnonzero(block.codes == code)), codes=None)

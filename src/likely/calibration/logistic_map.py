@@ -105,9 +105,8 @@ def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
 
 
 def _margins(block: Block, direction: Floats, n_classes: int) -> Margins:
-    assert block.codes is not None
     logits = _llrs(block, direction) if n_classes == 2 else _log_likelihoods(block, direction, n_classes)
-    return Margins.of(logits, block.codes)
+    return Margins.of(logits, block.require_codes())
 
 
 def _llrs(block: Block, theta: Floats) -> Floats:
@@ -132,8 +131,7 @@ def _by_system(block: Block, n_classes: int) -> list[Floats]:
 
 def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
     """Cross-entropy of llrs X w + b at a prior, of a block."""
-    X, codes = np.asarray(block.X), block.codes
-    assert codes is not None
+    X, codes = np.asarray(block.X), block.require_codes()
     weight = class_weight.take(codes)
     if block.weight is not None:
         weight *= block.weight
@@ -151,8 +149,7 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
 
 def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
     """Cross-entropy of log-likelihoods Σ_s w_s x_s + b at some priors, of a block."""
-    n_classes, codes = len(priors), block.codes
-    assert codes is not None
+    n_classes, codes = len(priors), block.require_codes()
     systems = _by_system(block, n_classes)
     weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
     loss, residual, posteriors = softmax_loss(_log_likelihoods(block, theta, n_classes) + log(priors), targets, codes)

@@ -10,10 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from likely._numerics import scratch
+from likely._numerics import Workspace
 from likely._typing import Floats
 
 __all__ = ["DistancesByOneWhitener", "DistancesByVariances", "DistancesByWhiteners"]
+
+_WORKSPACE = Workspace()
 
 PANEL = 64
 """Columns of a triangular factor multiplied at once."""
@@ -71,7 +73,7 @@ class DistancesByVariances(_Distances):
             pairs = zip(self.centres, self.variances, strict=True)
             return np.column_stack([np.square(rows - m) @ (1 / v) for m, v in pairs])
         n, d = rows.shape
-        expanded = scratch((n, 2 * d), slot=0)
+        expanded = _WORKSPACE.array("expanded", (n, 2 * d))
         np.subtract(rows, self._origin, out=expanded[:, d:])
         np.square(expanded[:, d:], out=expanded[:, :d])
         return np.asarray(expanded @ self._factors + self._offsets)
@@ -117,12 +119,12 @@ class DistancesByWhiteners(_Distances):
             whites = ((rows - m) @ U for m, U in zip(self.centres, self.whiteners, strict=True))
             return np.column_stack([np.einsum("nj,nj->n", white, white) for white in whites])
         n, k = len(rows), len(self.centres)
-        extended = scratch((n, rows.shape[1] + 1), slot=0)
+        extended = _WORKSPACE.array("extended", (n, rows.shape[1] + 1))
         extended[:, 0] = 1.0
         np.subtract(rows, self._origin, out=extended[:, 1:])
         total = np.zeros((n, k))
         for panel in self._panels:
-            product = scratch((n, panel.shape[1]), slot=1)
+            product = _WORKSPACE.array("product", (n, panel.shape[1]))
             np.matmul(extended[:, : len(panel)], panel, out=product)
             white = product.reshape(n, k, -1)
             total += np.einsum("nkj,nkj->nk", white, white)

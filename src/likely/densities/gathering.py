@@ -27,10 +27,9 @@ def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
 
 def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
     """The moments of a block's rows by class, or by (class, fold) where the block knows its folds."""
-    assert block.codes is not None
     _check_width(block, kind)
     with np.errstate(all="ignore"):
-        cells = ByClass.of(kind, block.X, block.codes, block.weight, block.folds, overwrite=block.is_copy)
+        cells = ByClass.of(kind, block.X, block.require_codes(), block.weight, block.folds, overwrite=block.is_copy)
     finite: ByClass[Any] = _finite(cells, block)
     return finite
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely._typing import Floats, Integers
 from likely._validation import is_count
-from likely.blocks.threads import for_each
+from likely.blocks import for_each
 from likely.evaluation.truth import check_lengths
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 

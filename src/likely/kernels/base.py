@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from likely._numerics import dense
+from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows, is_number
 from likely.blocks import Block
@@ -17,6 +17,8 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.kernels.columns import Columns, matrix_of
 
 __all__ = ["ConstantKernel", "Kernel", "KernelProduct", "KernelSum"]
+
+_WORKSPACE = Workspace()
 
 
 class Kernel(ABC):
@@ -184,13 +186,11 @@ class _CombinedColumns(Columns):
         return [part.facing(A) for part in self.parts]
 
     def fill(self, rows: list[Any], part: slice, columns: slice, out: Floats) -> None:
-        others = [np.empty(out.shape) for _ in self.parts[1:]]
-        for each, ready, other in zip(self.parts[1:], rows[1:], others, strict=True):
-            each.fill(ready, part, columns, other)
-        # Last: a function of the user's that calls a kernel of this library uses the space of ``out`` too.
         self.parts[0].fill(rows[0], part, columns, out)
-        for other in others:
-            self.combine(out, other)
+        for each, ready in zip(self.parts[1:], rows[1:], strict=True):
+            with _WORKSPACE.borrow("part", out.shape) as other:
+                each.fill(ready, part, columns, other)
+                self.combine(out, other)
 
 
 def _as_kernel(other: Any) -> Kernel:

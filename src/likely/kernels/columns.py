@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from likely._numerics import scratch
+from likely._numerics import Workspace
 from likely._typing import Floats, Rows
 from likely.blocks import for_each
 
 __all__ = ["Columns", "by_pieces", "matrix_of", "weighted_sums"]
+
+_WORKSPACE = Workspace()
 
 ROWS, COLUMNS = 256, 512
 """Of a piece: a megabyte, so that exponentials find its products in the second-level cache."""
@@ -59,9 +62,9 @@ def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             ready = columns.facing(A[part])
             for some in _cuts(columns.n, COLUMNS):
-                piece = _piece(part.stop - part.start, some)
-                columns.fill(ready, slice(None), some, piece)
-                out[part] += piece @ weights[some]
+                with _piece(part, some) as piece:
+                    columns.fill(ready, slice(None), some, piece)
+                    out[part] += piece @ weights[some]
 
     for_each(score, list(range(0, len(out), ROWS)))
     return out
@@ -76,17 +79,17 @@ def by_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], 
         ready, n = columns.facing(A), A.shape[0]
 
     def fill(piece: tuple[slice, slice]) -> None:
-        part, some = piece
-        out = _piece(part.stop - part.start, some)
-        with np.errstate(over="ignore", invalid="ignore"):  # here too: it holds for one thread
-            columns.fill(ready, part, some, out)
-        keep(part, some, out)
+        with _piece(*piece) as out:
+            with np.errstate(over="ignore", invalid="ignore"):  # here too: it holds for one thread
+                columns.fill(ready, *piece, out)
+            keep(*piece, out)
 
     for_each(fill, list(product(_cuts(n, ROWS), _cuts(columns.n, COLUMNS))))
 
 
-def _piece(n: int, columns: slice) -> Floats:
-    return scratch((n, columns.stop - columns.start), slot=5)
+def _piece(part: slice, columns: slice) -> AbstractContextManager[Floats]:
+    """Working memory for a piece of the matrix, lent: a function of the user may evaluate another kernel meanwhile."""
+    return _WORKSPACE.borrow("piece", (part.stop - part.start, columns.stop - columns.start))
 
 
 def _cuts(n: int, step: int) -> list[slice]:

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import ArraySource, Block, Source
-from likely.exceptions import InvalidDataError, SourceError, warn_of_degenerate_data
+from likely.exceptions import InvalidDataError, warn_of_degenerate_data
 from likely.kernels.base import Kernel
 from likely.kernels.columns import Columns, matrix_of
 from likely.kernels.given import check_semi_definite
@@ -35,18 +35,15 @@ LOST = 1e-10
 
 
 def all_at_once(source: Source, whom: str, most: int, remedy: str) -> ArraySource:
-    """The source, whose rows must be in memory, and few enough for a matrix of all rows with all rows."""
-    said = f"{whom} compares all rows with each other"
-    if not isinstance(source, ArraySource):
-        raise SourceError(
-            f"{said}, so it needs them all at once, in memory, but got a {type(source).__name__}. {remedy}"
-        )
-    n = source.X.shape[0]
+    """Return the rows, which must be in memory, and few enough for a matrix of all rows with all rows."""
+    rows = source.in_memory(whom, remedy)
+    n = rows.X.shape[0]
     if n > most:
         raise InvalidDataError(
-            f"{said}, at most {most} of them, but X has {n}, whose matrix would take {8 * n**2 / 1e9:.1f} GB. {remedy}"
+            f"{whom} compares all rows with each other, at most {most} of them, but X has {n}, whose matrix would "
+            f"take {8 * n**2 / 1e9:.1f} GB. {remedy}"
         )
-    return source
+    return rows
 
 
 def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_two
-from likely.blocks import Source, SourceLearner, class_source
+from likely.blocks import Source, SourceLearner
 from likely.exceptions import DegenerateDataError, InvalidParameterError, speaking_of
 from likely.models.base import DensityClassifier
 from likely.objectives import census
@@ -106,11 +106,11 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
 
     def _learn(self, source: Source) -> None:
         check_density("density", self.density, self._name())
-        assert source.classes is not None
-        check_two(self._name(), source.classes, "To model a single population fit the density itself.")
+        classes = source.require_classes(self._name())
+        check_two(self._name(), classes, "To model a single population fit the density itself.")
         weights = weights_by_class(source)
-        densities = [fitted_to_class(self.density, source, code) for code in range(len(source.classes))]
-        self._keep(source.classes, densities, weights / weights.sum())
+        densities = [fitted_to_class(self.density, source, code) for code in range(len(classes))]
+        self._keep(classes, densities, weights / weights.sum())
 
     def __sklearn_tags__(self) -> Any:
         return taking_what(super().__sklearn_tags__(), self.density)
@@ -133,16 +133,15 @@ def check_density(name: str, value: Any, whom: str) -> None:
 
 def weights_by_class(source: Source) -> Floats:
     """What each class weighs; refused where one has no rows."""
-    assert source.classes is not None
-    counts = source.reduce(census, len(source.classes))
+    classes = source.require_classes()
+    counts = source.reduce(census, len(classes))
     if not counts.rows.all():
-        absent = source.classes.tolist()[int(counts.rows.argmin())]
+        absent = classes.tolist()[int(counts.rows.argmin())]
         raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
     return np.asarray(counts.weights)
 
 
 def fitted_to_class(density: Any, source: Source, code: int) -> Any:
     """A copy of a density, fitted to the rows of one class; errors and warnings name the class."""
-    assert source.classes is not None
-    with speaking_of(f"Class {source.classes.tolist()[code]!r}"):
-        return clone(density).fit_source(class_source(source, code))
+    with speaking_of(f"Class {source.require_classes().tolist()[code]!r}"):
+        return clone(density).fit_source(source.of_class(code))

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Rows
 from likely._validation import check_count, check_two, is_number
-from likely.blocks import ArraySource, Block, MappedSource, Source, SourceLearner
+from likely.blocks import Block, MappedSource, Source, SourceLearner
 from likely.blocks.sample import SAMPLE_ROWS
 from likely.decisions import training_priors
 from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietly, warn_of_no_convergence
@@ -261,6 +261,7 @@ def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     rank = int(features.projection_.any(axis=0).sum())
     features.projection_ = features.projection_[:, :rank].copy()
     learned = (features.kernel_, features.landmarks_, features.projection_)
-    if isinstance(source, ArraySource) and source.X.shape[0] * rank <= MOST_VALUES:
-        return _Space(*learned, expanded(source, features.transform(source.X)))
+    rows = source.arrays
+    if rows is not None and rows.X.shape[0] * rank <= MOST_VALUES:
+        return _Space(*learned, expanded(rows, features.transform(rows.X)))
     return _Space(*learned, MappedSource(source, features.transform, rank))

@@ -9,7 +9,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_weight
-from likely.blocks import Source, class_source, without_classes
+from likely.blocks import Source
 from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
 from likely.densities import Gaussian, GaussianMixture
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, speaking_of
@@ -118,11 +118,10 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         density, background = self._parts()
         check_density("density", density, self._name())
         check_density("background", background, self._name())
-        assert source.classes is not None
-        known, classes = self._known(source.classes)
+        known, classes = self._known(source.require_classes())
         weights = weights_by_class(source)
         densities = [fitted_to_class(density, source, code) for code in known.tolist()]
-        at = np.setdiff1d(np.arange(len(source.classes)), known)
+        at = np.setdiff1d(np.arange(len(source.require_classes())), known)
         with speaking_of("The background"):
             densities.append(self._fitted_background(background, source, at))
         self._keep(classes, densities, _shares(weights[known], weights[at]))
@@ -134,7 +133,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
                 f"All rows are of one known class, {source.classes.tolist()[0]!r}, so a density of all rows would be "
                 f"that class again. Give rows labelled {self.unknown!r}, or set background."
             )
-        rows = class_source(source, int(at[0])) if len(at) else without_classes(source)
+        rows = source.of_class(int(at[0])) if len(at) else source.without_classes()
         mixture = clone(background)
         if self.background is None and len(at):
             mixture.set_params(n_components=least_bic(mixture, rows))

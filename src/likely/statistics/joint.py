@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likely._numerics import dense, scratch
+from likely._numerics import Workspace, dense
 from likely._typing import Floats, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.moments import Moments, about_mean, scatter_about_zero
 
 __all__ = ["JointMoments"]
+
+_WORKSPACE = Workspace()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ class JointMoments:
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
         # Targets about their mean, so that one product gives the sums of the rows, and theirs with the targets.
-        beside = scratch((n, m + 1), slot=0)
+        beside = _WORKSPACE.array("weight and targets", (n, m + 1))
         beside[:, 0] = w
         target_mean = np.asarray(w @ targets / total)
         np.subtract(targets, target_mean, out=beside[:, 1:])
@@ -115,7 +117,7 @@ class JointMoments:
 def _side_by_side(X: Floats, targets: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
     """Mean and scatter of rows, copied about their mean, and of targets that are about theirs already."""
     (n, d), m = X.shape, targets.shape[1]
-    both = scratch((n, d + m), slot=1)
+    both = _WORKSPACE.array("rows and targets", (n, d + m))
     np.subtract(X, mean[:d], out=both[:, :d])
     both[:, d:] = targets
     return about_mean(both, mean, weight)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likely._numerics import scratch
+from likely._numerics import Workspace
 from likely._typing import Floats
 
 __all__ = ["LinearMap"]
+
+_WORKSPACE = Workspace()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class LinearMap:
 
     def __call__(self, X: Floats) -> Floats:
         """Map rows."""
-        return self.times(np.subtract(X, self.centre, out=scratch(X.shape, slot=0)))
+        return self.times(np.subtract(X, self.centre, out=_WORKSPACE.array("centred", X.shape)))
 
     def inverse(self, Z: Floats) -> Floats:
         """The rows that map to ``Z`` (of least squared distance to the centre, where P has fewer outputs)."""

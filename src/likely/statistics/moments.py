@@ -14,12 +14,14 @@ import numpy as np
 from scipy.linalg import blas, eigh
 from scipy.sparse import issparse
 
-from likely._numerics import dense, scratch
+from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.linear_map import LinearMap
 
 __all__ = ["DiagonalMoments", "Moments", "about_mean", "scatter_about_zero"]
+
+_WORKSPACE = Workspace()
 
 LARGE, MOST_CANCELLED = 2**15, 16.0
 """Values of a block that may be worth not copying, and how far its squares may exceed those about the mean."""
@@ -90,7 +92,7 @@ class Moments:
             return cls(total, mean, scatter)
         # Rows that are not finite are kept as they are, to be looked at.
         spare = overwrite and bool(np.isfinite(mean).all())
-        centred = np.subtract(X, mean, out=X if spare else scratch(X.shape, slot=1))
+        centred = np.subtract(X, mean, out=X if spare else _WORKSPACE.array("centred", X.shape))
         return cls(total, *about_mean(centred, mean, weight))
 
     @classmethod
@@ -358,5 +360,5 @@ def _of_rows(kind: Any, X: Rows, run: Integers, weight: Floats | None) -> Any:
     w = None if weight is None else weight[run]
     if issparse(X):
         return kind.of(X[run], w)
-    together = np.take(X, run, axis=0, out=scratch((len(run), X.shape[1]), slot=0), mode="clip")
+    together = np.take(X, run, axis=0, out=_WORKSPACE.array("group", (len(run), X.shape[1])), mode="clip")
     return kind.of(together, w, overwrite=True)
