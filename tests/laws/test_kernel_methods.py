@@ -21,7 +21,7 @@ from likely import (
     kfold_scores,
 )
 from likely.blocks import arrays
-from likely.kernels import columns as pieces
+from likely.kernels import base as pieces
 
 
 def overlap(A, B):

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from likely import ConstantKernel, FunctionKernel, LinearKernel, PolynomialKernel, RBFKernel
 from likely.kernels import GramRows, check_semi_definite, matrix_of, weighted_sums
-from likely.kernels import columns as pieces
+from likely.kernels import base as pieces
 
 
 def overlap(A, B):

@@ -23,7 +23,7 @@ from likely import (
     RBFKernel,
 )
 from likely.kernels import check_semi_definite, kernel_of, matrix_of
-from likely.kernels.landmarks import columns_of, directions, fitted_kernel, landmarks_of
+from likely.kernels.gram import columns_of, directions, fitted_kernel, landmarks_of
 
 A, B = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([[3.0, 4.0], [1.0, 1.0], [0.0, 2.0]])
 PRODUCTS = np.array([[11.0, 3.0, 4.0], [-4.0, -1.0, -2.0]])

@@ -83,7 +83,7 @@ class Source(ABC):
 
     @property
     def arrays(self) -> ArraySource | None:
-        """This source, if all rows are arrays in memory; otherwise None."""
+        """The source itself, if all rows are arrays in memory; otherwise None."""
         return None
 
     def in_memory(self, who: str, remedy: str = "") -> ArraySource:

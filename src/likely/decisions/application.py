@@ -13,11 +13,9 @@ from scipy.special import logsumexp
 
 from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
-from likely.decisions.thresholds import llr_threshold
-from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
 
-__all__ = ["Application", "as_application", "highest"]
-
+__all__ = ["Application", "as_application", "highest", "llr_threshold", "training_priors"]
 
 _FAINT = 1e-200
 """Expected costs, relative to the dearest mistake and the likeliest class, below which products may have vanished."""
@@ -390,3 +388,37 @@ def _checked_costs(costs: Any, n_classes: int) -> Floats:
 
 def _listing(classes: Labels) -> str:
     return ", ".join(repr(c) for c in classes.tolist()[:10]) + (", …" if len(classes) > 10 else "")
+
+
+def llr_threshold(false_alarm: float, miss: float) -> float:
+    """The log-likelihood ratio at which both mistakes are expected to cost the same, from prior times cost of each.
+
+    Their ratio is taken to 14 digits, so that the same stakes on another scale, which rounding tells apart, have the
+    same threshold: scores that lie on it are decided alike.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = float(np.divide(false_alarm, miss))
+    if not 1e-290 < ratio < 1e290:
+        return float(log(false_alarm) - log(miss))
+    return float(np.log(float(f"{ratio:.14g}")))
+
+
+def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
+    """Priors > 0 of every class, from a number for two classes, a sequence in class order, or a mapping by label."""
+    n = len(classes)
+    if isinstance(prior, (int, float, np.number)) and not isinstance(prior, bool):
+        if n != 2:
+            raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")
+        if not 0 < prior < 1:
+            raise InvalidParameterError(f"prior of {whom} must lie between 0 and 1, both left out, but is {prior!r}.")
+        return Application.binary(float(prior)).priors
+    if isinstance(prior, str) or not np.iterable(prior):
+        raise InvalidParameterError(f"prior of {whom} must be a number, a sequence or a mapping, but is {prior!r}.")
+    given = prior if isinstance(prior, Mapping) else np.asarray(prior)
+    try:
+        priors = Application(given).aligned(classes).priors
+    except LikelyError as error:
+        raise InvalidParameterError(f"prior of {whom} does not fit its classes {classes.tolist()}: {error}") from None
+    if not (priors > 0).all():
+        raise InvalidParameterError(f"{whom} needs a prior > 0 for every class, but they are {priors.tolist()}.")
+    return priors

@@ -15,7 +15,7 @@ from likely.exceptions import DegenerateDataError
 from likely.features.base import with_signs
 from likely.features.expansion import finite
 from likely.kernels import kernel_of, weighted_sums
-from likely.kernels.landmarks import (
+from likely.kernels.gram import (
     all_at_once,
     columns_of,
     directions,

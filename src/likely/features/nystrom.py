@@ -16,7 +16,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 from likely.features.base import with_signs
 from likely.features.expansion import Expansion, finite_sample
 from likely.kernels import Kernel, check_semi_definite, kernel_of, matrix_of
-from likely.kernels.landmarks import columns_of, directions, gram_of, hardly_vary, warn_of_lost_digits
+from likely.kernels.gram import columns_of, directions, gram_of, hardly_vary, warn_of_lost_digits
 
 __all__ = ["MOST_ROWS", "NystromFeatures", "rooted"]
 

@@ -12,8 +12,7 @@ from scipy.linalg import eigvalsh
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
-from likely.kernels.base import Kernel
-from likely.kernels.columns import Columns, matrix_of
+from likely.kernels.base import Columns, Kernel, matrix_of
 
 __all__ = ["FunctionKernel", "PrecomputedKernel", "check_semi_definite"]
 

@@ -19,7 +19,7 @@ from likely.features.expansion import expanded
 from likely.features.expansion import finite as finite_rows
 from likely.features.nystrom import MOST_ROWS, NystromFeatures, rooted
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
+from likely.kernels.gram import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import finite
 from likely.models.logistic import LogisticRegression, evidence_of

@@ -24,7 +24,7 @@ from likely.exceptions import (
 )
 from likely.features.expansion import finite
 from likely.kernels import Kernel, LinearKernel, kernel_of, weighted_sums
-from likely.kernels.landmarks import columns_of, fitted_kernel, is_precomputed, landmarks_of
+from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores

@@ -15,7 +15,7 @@ from likely.exceptions import InvalidParameterError
 from likely.features.expansion import expanded
 from likely.features.nystrom import MOST_ROWS, rooted
 from likely.kernels import Kernel, LinearKernel
-from likely.kernels.landmarks import all_at_once, landmarks_of
+from likely.kernels.gram import all_at_once, landmarks_of
 from likely.models.svm_training import SUPPORT, Machine, Task
 from likely.objectives.svm.joint import JointSolution, solve_joint
 from likely.objectives.svm.options import DualSolver, PrimalSolver, teller

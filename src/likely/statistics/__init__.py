@@ -4,8 +4,8 @@ A statistic is immutable, has ``+`` and a zero, is made ``of`` rows, and knows n
 """
 
 from likely.statistics.by_class import ByClass
-from likely.statistics.counts import Counts
 from likely.statistics.information import (
+    Counts,
     conditional_entropy,
     conditional_gini,
     cross_entropy,
@@ -15,8 +15,7 @@ from likely.statistics.information import (
     kl_divergence,
 )
 from likely.statistics.joint import JointMoments
-from likely.statistics.linear_map import LinearMap
-from likely.statistics.moments import DiagonalMoments, Moments
+from likely.statistics.moments import DiagonalMoments, LinearMap, Moments
 
 __all__ = [
     "ByClass",

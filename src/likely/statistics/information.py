@@ -1,21 +1,23 @@
-"""Entropy, information and impurity of counts, of one histogram or of stacks of them.
+"""Counts of codes, and the entropies and impurities of counts.
 
-Everything here takes weights that need not sum to one: a list, an array or ``Counts``. Logarithms are natural unless
-``base`` says otherwise, and 0 log 0 is 0. Without weight, entropy and impurity are 0: an empty branch costs nothing.
+The functions take weights that need not sum to one: a list, an array or :class:`Counts`, of one histogram or of stacks
+of them. Logarithms are natural unless ``base`` says otherwise, and 0 log 0 is 0. Without weight, entropy and impurity
+are 0: an empty branch costs nothing.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import entr, rel_entr, xlogy
 
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 from likely.exceptions import InvalidDataError, InvalidParameterError
-from likely.statistics.counts import Counts
 
 __all__ = [
+    "Counts",
     "conditional_entropy",
     "conditional_gini",
     "cross_entropy",
@@ -25,8 +27,50 @@ __all__ = [
     "kl_divergence",
 ]
 
-
 _TABLE = (-2, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Weight per code: an immutable value with ``+`` and a zero.
+
+    Parameters
+    ----------
+    weights : array of shape (n_codes,)
+        Total weight of the rows that carry each code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = Counts.of(np.array([0, 2, 2]), n_codes=3)
+    >>> b = Counts.of(np.array([1, 2]), n_codes=3, weight=np.array([0.5, 4.0]))
+    >>> (a + b).weights
+    array([1. , 0.5, 6. ])
+    >>> (a + Counts.zero(3)).proportions()
+    array([0.33333333, 0.        , 0.66666667])
+    """
+
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        self.weights.flags.writeable = False
+
+    @classmethod
+    def zero(cls, n_codes: int) -> Counts:
+        """The counts of no rows."""
+        return cls(np.zeros(n_codes))
+
+    @classmethod
+    def of(cls, codes: Integers, n_codes: int, weight: Floats | None = None) -> Counts:
+        """The counts of rows that carry ``codes`` in ``range(n_codes)``."""
+        return cls(np.bincount(codes, weight, minlength=n_codes).astype(np.float64))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.weights + other.weights)
+
+    def proportions(self) -> Floats:
+        """Each code's share of the whole weight: the maximum-likelihood probabilities."""
+        return np.asarray(self.weights / self.weights.sum())
 
 
 def entropy(counts: Any, axis: int = -1, base: float | None = None) -> Any:

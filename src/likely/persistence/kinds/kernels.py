@@ -18,7 +18,7 @@ from likely.kernels import (
     PrecomputedKernel,
     RBFKernel,
 )
-from likely.kernels.named import KERNELS
+from likely.kernels.standard import KERNELS
 from likely.persistence.checks import Check, Scope, count, either, floats, listed, none_or, number, option, part
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds.kind import Kind
