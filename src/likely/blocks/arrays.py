@@ -127,7 +127,7 @@ class ArraySource(Source):
 
 
 def block_rows(X: Rows) -> int:
-    """Return how many rows hold about a million stored numbers: the block size for sums that keep sparse rows sparse."""
+    """Return how many rows hold about a million stored numbers: the size of blocks that keep sparse rows sparse."""
     width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
     return max(1, ROW_VALUES // max(1, width))
 
