@@ -1,32 +1,92 @@
-"""The main job: everything compared on one data set, calibrated, at the user's costs."""
+"""Comparison of systems on one data set: candidates that are trained here, or scores that others computed.
+
+:func:`compare` and :func:`compare_scores` check their arguments once, as a :class:`CompareOptions`, which the command
+line builds too. Then rows, folds and candidates are prepared, all candidates are scored, and the systems are ranked.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from likely._typing import Labels
-from likely._validation import check_option, is_count
+from likely._typing import Floats, Labels
+from likely._validation import check_labels, check_option, check_scores, check_weight, is_count
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
-from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, LikelyError
 from likely.selection.applications import named_applications, target_of
 from likely.selection.candidates import Candidate, named_candidates, outside_systems
 from likely.selection.comparison import Comparison, Workings
 from likely.selection.data import RowSet, check_two_classes, encoder_for
 from likely.selection.families import Shape, default_candidates, family
 from likely.selection.judging import Judge
-from likely.selection.protocols import Folds, HeldOutSet, Protocol, folds_of
+from likely.selection.protocols import Folds, GivenScores, HeldOutSet, Protocol, folds_of
 from likely.selection.ranking import Ranking
 from likely.selection.record import identity, keep_report, kept_model, settings
 from likely.selection.scoring import Progress, Scored, scored
 from likely.selection.store import MemoryStore, RunStore
 
-__all__ = ["checked_ranking", "compare", "judged"]
+__all__ = ["CompareOptions", "compare", "compare_scores", "run_comparison"]
+
+Trial = tuple[RowSet, Mapping[str, Floats]]
+"""Evaluation rows, and the scores that outside systems gave to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompareOptions:
+    """The arguments of :func:`compare` besides the training rows, checked when they are put together."""
+
+    candidates: Any = None
+    applications: Any = None
+    folds: Any = 5
+    groups: Any = None
+    sample_weight: Any = None
+    held_out: Any = None
+    evaluation: Any = None
+    scores: Mapping[str, Any] | None = None
+    calibrator: Any = None
+    by: str = "minimum"
+    fuse: int = 3
+    seed: int = 0
+    run: str | os.PathLike[str] | None = None
+    restart: bool = False
+    about: dict[str, Any] | None = None
+    progress: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_option("by", self.by, ("minimum", "actual", "cllr"))
+        _check_count("fuse", self.fuse, 100)
+        _check_count("seed", self.seed, 2**32 - 1)
+        for name in ("held_out", "evaluation"):
+            _check_pair(name, getattr(self, name))
+
+    @property
+    def ranking(self) -> Ranking:
+        """How systems are ordered, fused and calibrated."""
+        calibrator = AffineCalibrator(rising=True) if self.calibrator is None else self.calibrator
+        return Ranking(self.by, self.fuse, calibrator)
+
+
+def _check_count(name: str, value: Any, high: int) -> None:
+    if not is_count(value, 0, high):
+        raise InvalidParameterError(f"{name} must be an integer from 0 to {high}, but is {value!r}.", parameter=name)
+
+
+def _check_pair(name: str, given: Any) -> None:
+    """Raise unless other rows are given as (X, y), or as (X, y, scores) where outside systems are judged."""
+    if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
+        raise InvalidParameterError(
+            f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.", parameter=name
+        )
+    if name == "held_out" and given is not None and len(given) == 3 and given[2] is not None:
+        raise InvalidParameterError(
+            "held_out must be (X, y): scores of outside systems are given by scores=.", parameter=name
+        )
 
 
 def compare(
@@ -50,13 +110,13 @@ def compare(
     about: dict[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """All model families, or candidates of your own, compared on one data set by what their decisions cost.
+    """Compare all model families, or candidates of your own, on one data set by what their decisions cost.
 
-    Every candidate scores rows it has not seen. Its pooled scores are judged: at best (minimum cost), and calibrated by
-    the K-fold protocol (actual cost, Cllr). The best of some families are fused. The systems come back in order, with
-    intervals and a paired test against the best for the first ten, and can be trained on everything. Candidates
-    that learn by adding up statistics are cross-validated from one pass over the data; others share features and paths
-    of a penalty. One that fails is reported with its reason.
+    Every candidate scores rows it has not seen. Its pooled scores are judged at their best threshold (minimum cost) and
+    calibrated by the K-fold protocol (actual cost, Cllr). The best systems of some families are fused. The systems are
+    returned in order, with intervals and a paired test against the best for the first ten, and can be trained on all
+    rows. Candidates that learn by adding up statistics are cross-validated from one pass over the data; others share
+    features and regularization paths. A candidate that fails is reported with its reason.
 
     Parameters
     ----------
@@ -90,7 +150,7 @@ def compare(
     by : {"minimum", "actual", "cllr"}, default "minimum"
         What systems are put in order by: minimum cost, cost of calibrated decisions, or Cllr.
     fuse : int, default 3
-        Fuse the best systems of the two, three, … best families, up to so many; 0 for no fusion.
+        Fuse the best systems of the two, three, … best families, up to this number; 0 for no fusion.
     seed : int, default 0
         Of the folds.
     run : path, optional
@@ -125,95 +185,191 @@ def compare(
     >>> model.decide(X[:2], clinic)
     array(['malignant', 'malignant'], dtype='<U9')
     """
-    ranking = checked_ranking(by, fuse, calibrator, seed)
-    encoder = encoder_for(X, sample_weight)
-    rows = RowSet.of(X, y, sample_weight, groups, encoder, "compare")
-    systems = checked_scores(scores, rows.y) if held_out is None else dict(scores or {})
-    if rows.weight is not None and not rows.weight.all():  # rows of weight 0 are dropped before anything else
-        kept = np.flatnonzero(rows.weight)
-        rows = rows.of_rows(kept)
-        systems = {name: column[kept] for name, column in systems.items()} if held_out is None else systems
-    classes = check_two_classes(rows.y, "compare")
-    named = named_applications(applications, classes)
-    protocol = _protocol(rows, folds, held_out, encoder, seed)
-    trial = None if evaluation is None else _evaluation(evaluation, encoder, rows, classes)
-    shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
-    chosen = _candidates(candidates, shape, systems, len(protocol.judged.y), len(classes))
-    _check_names(chosen)
-    _check_judged(chosen, trial)
-    opened = RunStore(run, identity(rows, protocol, classes), restart) if run is not None else None
-    with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
-        found = scored(chosen, rows, protocol, trial, store, progress)
-        judge = Judge.of(protocol.judged, classes, list(named.values()))
-        workings = Workings(rows, protocol, judge, ranking.calibrator, encoder)
-        comparison = judged(found, named, ranking, workings, trial, target_of(applications, classes))
-        comparison.record.update(settings(ranking, seed, chosen))
-        if opened is not None:
-            comparison.record["model"] = kept_model(comparison, opened, about or {})
-        store.write_json("leaderboard.json", comparison.to_dict())
-        if opened is not None:
-            keep_report(comparison, opened, about or {})
+    options = CompareOptions(
+        candidates, applications, folds, groups, sample_weight, held_out, evaluation, scores,
+        calibrator, by, fuse, seed, run, restart, about, progress,
+    )  # fmt: skip
+    return run_comparison(X, y, options)
+
+
+def compare_scores(
+    y_true: Any,
+    scores: Any,
+    applications: Any = None,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    calibrator: Any = None,
+    by: str = "minimum",
+    fuse: int = 0,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the scores of several systems by what their decisions cost: as given, calibrated, and at best.
+
+    What :func:`likely.compare` does with scores of its candidates, for scores that others gave: costs, Cllr, intervals,
+    a paired test against the best, and a report. ``model()`` is the best system's calibrator, trained on all rows.
+
+    Parameters
+    ----------
+    y_true : array of labels of shape (n,)
+    scores : array, or mapping {name: array}
+        Of one system, or of several by name. Two classes: log-likelihood ratios of shape (n,), target against
+        nontarget, or log-likelihoods of shape (n, 2); what only ranks is judged too. More: shape (n, n_classes).
+    applications : Application, effective prior, list of them, or mapping {name: application}, optional
+        By default equal priors and costs.
+    pos_label : label, optional
+        Of two classes, the one that scores of shape (n,) are high for: by default the one that an application names,
+        or else the second.
+    sample_weight : array of shape (n,), optional
+        Frequencies.
+    groups : array of shape (n,), optional
+        Rows that depend on each other: calibration keeps them together, and intervals draw them together.
+    calibrator : calibrator, default AffineCalibrator(rising=True)
+    by : {"minimum", "actual", "cllr"}, default "minimum"
+    fuse : int, default 0
+        Fuse the best two, three, … systems, up to this number.
+    seed : int, default 0
+        Of the folds that calibrators are judged by.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from likely import Application, compare_scores
+    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
+    >>> comparison = compare_scores(y, {"mine": llr}, Application.binary(0.5))
+    >>> round(comparison.best.standing.minimum[0], 4), round(comparison.best.standing.uncalibrated[0], 4)
+    (0.3333, 0.6667)
+    """
+    options = CompareOptions(None, applications, calibrator=calibrator, by=by, fuse=fuse, seed=seed)
+    rows = _rows_without_columns(y_true, sample_weight, groups)
+    classes = check_two_classes(rows.y, "compare_scores")
+    named = named_applications(applications, classes, rejecting=True)
+    target = target_of(applications, classes) if pos_label is None else _check_target(pos_label, classes.tolist())
+    oriented = _oriented_scores(scores, target is not None and target == classes[0])
+    systems = outside_systems(oriented, len(rows.y), len(classes))
+    if not systems:
+        raise InvalidParameterError("There is nothing to compare: scores is empty.", parameter="scores")
+    rows, parts = _without_zero_weights(rows, {each.name: each.scores for each in systems if each.scores is not None})
+    protocol, judge = GivenScores(rows, seed), Judge.of(rows, classes, list(named.values()))
+    workings = Workings(rows, protocol, judge, options.ranking.calibrator, None)
+    found = Scored({each.name: each for each in systems}, parts, {}, {}, [], [])
+    comparison = _rank(found, named, options.ranking, workings, None, target)
+    comparison.record.update(settings(options.ranking, seed, systems))
     return comparison
 
 
-def checked_ranking(by: str, fuse: int, calibrator: Any, seed: int) -> Ranking:
-    """How systems are put in order, fused and calibrated, once that and the seed of the folds make sense."""
-    check_option("by", by, ("minimum", "actual", "cllr"))
-    if not is_count(fuse, 0, 100) or not is_count(seed, 0, 2**32 - 1):
-        raise InvalidParameterError(f"fuse and seed must be whole numbers from 0 on, but are {fuse!r} and {seed!r}.")
-    return Ranking(by, fuse, AffineCalibrator(rising=True) if calibrator is None else calibrator)
+def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
+    """Compare candidates on the rows ``X`` with labels ``y``; keep everything in the folder ``options.run``, if any."""
+    encoder = encoder_for(X, options.sample_weight)
+    rows, outside = _training_rows(X, y, options, encoder)
+    classes = check_two_classes(rows.y, "compare")
+    named = named_applications(options.applications, classes)
+    protocol = _protocol(rows, options, encoder)
+    trial = None if options.evaluation is None else _evaluation(options.evaluation, encoder, rows, classes)
+    shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
+    candidates = _candidates(options.candidates, shape, outside, len(protocol.judged.y), len(classes))
+    _check_judged(candidates, trial)
+    opened = None
+    if options.run is not None:
+        opened = RunStore(options.run, identity(rows, protocol, classes), options.restart)
+    with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
+        found = scored(candidates, rows, protocol, trial, store, options.progress)
+        judge = Judge.of(protocol.judged, classes, list(named.values()))
+        workings = Workings(rows, protocol, judge, options.ranking.calibrator, encoder)
+        target = target_of(options.applications, classes)
+        comparison = _rank(found, named, options.ranking, workings, trial, target)
+        comparison.record.update(settings(options.ranking, options.seed, candidates))
+        if opened is not None:
+            comparison.record["model"] = kept_model(comparison, opened, options.about or {})
+        store.write_json("leaderboard.json", comparison.to_dict())
+        if opened is not None:
+            keep_report(comparison, opened, options.about or {})
+    return comparison
 
 
-def checked_scores(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Any]:
-    """Columns of outside scores as arrays, one entry for each row."""
-    return {each.name: each.scores for each in outside_systems(scores, len(y), len(np.unique(y)))}
-
-
-def judged(
-    found: Scored, named: dict[str, Application], ranking: Ranking, workings: Workings, trial: Any, target: Any
+def _rank(
+    found: Scored,
+    named: dict[str, Application],
+    ranking: Ranking,
+    workings: Workings,
+    trial: Trial | None,
+    target: Any,
 ) -> Comparison:
-    """The systems in order, from the scores of all candidates."""
+    """Order the systems by their scores, and judge them on the evaluation rows if there are any."""
     judge = workings.judge
     systems, notes = ranking.systems(found, judge, workings.protocol.cv())
     verdict = None
     if trial is not None:
-        verdict, said = ranking.verdict(systems, found, judge, Judge.of(trial[0], judge.classes, judge.applications))
-        notes += said
+        there = Judge.of(trial[0], judge.classes, judge.applications)
+        verdict, more = ranking.verdict(systems, found, judge, there)
+        notes += more
     notes = list(dict.fromkeys([*found.notes, *notes]))
     total = sum(batch["seconds"] for batch in found.batches)
     record: dict[str, Any] = {"seconds": {"total": total, "batches": found.batches}}
     return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings, target)
 
 
-def _protocol(rows: RowSet, folds: Any, held_out: Any, encoder: Any, seed: int) -> Protocol:
-    if held_out is None:
-        return Folds(rows, *folds_of(rows, folds, seed))
-    X, y, scores = _pair("held_out", held_out)
-    if scores is not None:
-        raise InvalidParameterError("held_out must be (X, y): scores of outside systems are given by scores.")
-    judged = RowSet.of(X, y, None, None, encoder, "held_out")
-    _check_alike(judged, rows, np.unique(rows.y), "held_out")
-    return HeldOutSet(rows, judged, seed)
+# Rows.
 
 
-def _evaluation(given: Any, encoder: Any, rows: RowSet, classes: Labels) -> tuple[RowSet, Mapping[str, Any]]:
-    X, y, scores = _pair("evaluation", given)
-    judged = RowSet.of(X, y, None, None, encoder, "evaluation")
-    _check_alike(judged, rows, classes, "evaluation")
-    fewest = int(np.unique(judged.y, return_counts=True)[1].min())
-    if fewest < 2:
-        raise DegenerateDataError("evaluation must have two rows of each class at least, but has one of some class.")
-    return judged, checked_scores(scores, judged.y)
+def _training_rows(X: Any, y: Any, options: CompareOptions, encoder: Any) -> tuple[RowSet, dict[str, Any]]:
+    """Check the rows to learn from, and the outside scores of the rows compared on."""
+    rows = RowSet.of(X, y, options.sample_weight, options.groups, encoder, "compare")
+    if options.held_out is not None:  # the scores are of the held-out rows
+        return _without_zero_weights(rows, {})[0], dict(options.scores or {})
+    return _without_zero_weights(rows, _check_outside(options.scores, rows.y))
 
 
-def _pair(name: str, given: Any) -> tuple[Any, Any, Any]:
-    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-        raise InvalidParameterError(f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.")
-    return given[0], given[1], given[2] if len(given) == 3 else None
+def _without_zero_weights(rows: RowSet, scores: dict[str, Floats]) -> tuple[RowSet, dict[str, Floats]]:
+    """Drop rows of weight 0, and their scores, before anything else."""
+    if rows.weight is None or rows.weight.all():
+        return rows, scores
+    kept = np.flatnonzero(rows.weight)
+    return rows.of_rows(kept), {name: column[kept] for name, column in scores.items()}
+
+
+def _check_outside(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Floats]:
+    """Check that each column of outside scores is an array with an entry for each row."""
+    systems = outside_systems(scores, len(y), len(np.unique(y)))
+    return {each.name: each.scores for each in systems if each.scores is not None}
+
+
+def _protocol(rows: RowSet, options: CompareOptions, encoder: Any) -> Protocol:
+    if options.held_out is None:
+        return Folds(rows, *folds_of(rows, options.folds, options.seed))
+    with _naming("held_out"):
+        judged = RowSet.of(options.held_out[0], options.held_out[1], None, None, encoder, "held_out")
+        _check_alike(judged, rows, np.unique(rows.y), "held_out")
+    return HeldOutSet(rows, judged, options.seed)
+
+
+def _evaluation(given: Any, encoder: Any, rows: RowSet, classes: Labels) -> Trial:
+    with _naming("evaluation"):
+        judged = RowSet.of(given[0], given[1], None, None, encoder, "evaluation")
+        _check_alike(judged, rows, classes, "evaluation")
+        if int(np.unique(judged.y, return_counts=True)[1].min()) < 2:
+            raise DegenerateDataError(
+                "evaluation must have two rows of each class at least, but has one of some class."
+            )
+        return judged, _check_outside(given[2] if len(given) == 3 else None, judged.y)
+
+
+@contextmanager
+def _naming(parameter: str) -> Iterator[None]:
+    """Inside, errors of this library are about a parameter."""
+    try:
+        yield
+    except LikelyError as error:
+        error.parameter = parameter
+        raise
 
 
 def _check_alike(judged: RowSet, rows: RowSet, classes: Labels, whose: str) -> None:
-    """Rows to judge on have the features and classes of those learned from."""
+    """Raise unless the rows to judge on have the features and classes of the training rows."""
     n_features = [int(each.numbers.shape[1]) for each in (rows, judged)]
     if n_features[0] != n_features[1]:
         raise InvalidDataError(f"{whose} must have the {n_features[0]} features of X, but has {n_features[1]}.")
@@ -224,32 +380,67 @@ def _check_alike(judged: RowSet, rows: RowSet, classes: Labels, whose: str) -> N
         )
 
 
+# Candidates.
+
+
 def _candidates(given: Any, shape: Shape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
-    systems = outside_systems(outside, n, n_classes)
-    if given is None:
-        return default_candidates(shape) + systems
-    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else given
-    if not isinstance(listed, list):
-        return named_candidates(listed) + systems
-    families = [candidate for name in listed if isinstance(name, str) for candidate in family(name, shape)]
-    own = [entry for entry in listed if not isinstance(entry, str)]
-    if not (own or families or systems):
-        raise InvalidParameterError("There is nothing to compare: candidates is empty.")
-    return families + (named_candidates(own) if own else []) + systems
-
-
-def _check_names(candidates: list[Candidate]) -> None:
-    names = [candidate.name for candidate in candidates]
+    """List the candidates, each under a name that no other has: families, classifiers, and outside systems."""
+    found = _classifiers(given, shape) + outside_systems(outside, n, n_classes)
+    if not found:
+        raise InvalidParameterError("There is nothing to compare: candidates is empty.", parameter="candidates")
+    names = [candidate.name for candidate in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidParameterError(f"Every candidate needs a name of its own, but two are called {twice!r}.")
+        raise InvalidParameterError(f"Candidates must have different names, but two are called {twice!r}.")
+    return found
 
 
-def _check_judged(candidates: list[Candidate], trial: tuple[RowSet, Mapping[str, Any]] | None) -> None:
-    """An outside system that is compared has scores of the evaluation rows too: it may be the one that is chosen."""
-    judged = {str(name) for name in trial[1]} if trial is not None else set()
-    for each in candidates if trial is not None else []:
-        if each.estimator is None and each.name not in judged:
+def _classifiers(given: Any, shape: Shape) -> list[Candidate]:
+    if given is None:
+        return default_candidates(shape)
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else given
+    if not isinstance(listed, list):
+        return named_candidates(listed)
+    families = [candidate for name in listed if isinstance(name, str) for candidate in family(name, shape)]
+    own = [entry for entry in listed if not isinstance(entry, str)]
+    return families + (named_candidates(own) if own else [])
+
+
+def _check_judged(candidates: list[Candidate], trial: Trial | None) -> None:
+    """Raise unless every outside system has scores of the evaluation rows too: it may be the one that is chosen."""
+    if trial is None:
+        return
+    for each in candidates:
+        if each.estimator is None and each.name not in trial[1]:
             raise InvalidParameterError(
-                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores)."
+                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores).",
+                parameter="evaluation",
             )
+
+
+# Scores without a model.
+
+
+def _rows_without_columns(y_true: Any, sample_weight: Any, groups: Any) -> RowSet:
+    """Check labels, weights and groups."""
+    labels = check_labels("compare_scores", y_true)
+    names = None if groups is None else np.asarray(groups)
+    if names is not None and len(names) != len(labels):
+        raise InvalidDataError(f"compare_scores: {len(names)} groups came with {len(labels)} labels.")
+    nothing = np.empty((len(labels), 0))
+    return RowSet(nothing, nothing, labels, check_weight(sample_weight, len(labels)), names)
+
+
+def _oriented_scores(scores: Any, turned: bool) -> dict[str, Any]:
+    """Scores by name; llrs of two classes are those of the second class."""
+    systems = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
+    arrays = {str(name): check_scores(f"The system {str(name)!r}", values) for name, values in systems.items()}
+    return {name: -values if turned and values.ndim == 1 else values for name, values in arrays.items()}
+
+
+def _check_target(pos_label: Any, classes: list[Any]) -> Any:
+    if len(classes) != 2 or pos_label not in classes:
+        raise InvalidParameterError(
+            f"pos_label must be one of two classes, but is {pos_label!r} of {classes}.", parameter="pos_label"
+        )
+    return pos_label
