@@ -61,7 +61,7 @@ from likely.displays import (
     TippettDisplay,
     WeightsDisplay,
 )
-from likely.displays.thinning import thinned
+from likely.plots import visible_points
 
 OF_TRIALS = [
     BayesErrorDisplay,
@@ -743,7 +743,7 @@ def test_long_curves_are_thinned_without_a_visible_change(display, ax, monkeypat
     assert all(len(curve) < 12_000 for curve in thin)
     assert len(shown.frame("pyarrow")) > 90_000
 
-    monkeypatch.setattr("likely.displays.thinning.FEW", 10**9)
+    monkeypatch.setattr("likely.displays.canvas.FEW", 10**9)
     whole = Figure().subplots()
     shown.plot(whole)
 
@@ -765,7 +765,7 @@ def test_thinning_keeps_the_ends_and_what_it_is_told_to():
     corners = np.zeros(len(x), dtype=bool)
     corners[[777, 5555]] = True
 
-    kept = thinned(x, np.sqrt(x), (0.0, 1.0), (0.0, 1.0), corners)
+    kept = visible_points(x, np.sqrt(x), (0.0, 1.0), (0.0, 1.0), corners)
 
     assert kept[[0, 777, 5555, -1]].all()
     assert kept.sum() < 9000

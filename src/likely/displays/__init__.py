@@ -1,19 +1,12 @@
-"""Pictures of curves: the only room that imports matplotlib, and only when something is drawn.
+"""Plots with matplotlib, which this package alone imports, and only when something is drawn.
 
-``from_predictions`` and ``from_estimator`` compute a display; ``plot`` draws it; ``frame`` gives its points as a table.
+``from_predictions`` and ``from_estimator`` compute a display; ``plot`` draws it; ``frame`` tabulates its points.
 """
 
-from likely.displays.bayes_error import BayesErrorDisplay
-from likely.displays.confusion import ConfusionDisplay
-from likely.displays.cost_curve import CostCurveDisplay
-from likely.displays.cross_entropy import CrossEntropyDisplay
-from likely.displays.decision_regions import DecisionRegionsDisplay
-from likely.displays.det import DetDisplay
-from likely.displays.reliability import ReliabilityDisplay
-from likely.displays.risk_coverage import RiskCoverageDisplay
-from likely.displays.roc import RocDisplay
-from likely.displays.score_histogram import ScoreHistogramDisplay
-from likely.displays.tippett import TippettDisplay
+from likely.displays.costs import BayesErrorDisplay, CostCurveDisplay, CrossEntropyDisplay, RiskCoverageDisplay
+from likely.displays.decisions import ConfusionDisplay, DecisionRegionsDisplay
+from likely.displays.rates import DetDisplay, RocDisplay
+from likely.displays.scores import ReliabilityDisplay, ScoreHistogramDisplay, TippettDisplay
 from likely.displays.weights import WeightsDisplay
 
 __all__ = [

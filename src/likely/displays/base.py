@@ -1,32 +1,46 @@
-"""What all displays share: systems by name, one long frame, and how drawing begins and ends."""
+"""What all displays share: systems and their names, data frames of the points, and how drawing begins and ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from importlib.util import find_spec
+from typing import Any, ClassVar, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
-from likely._typing import Booleans, Floats
-from likely.displays import canvas
-from likely.displays.frames import long_frame
-from likely.displays.systems import named_estimators, named_scores, target_scores_of
-from likely.displays.thinning import thinned
+from likely._typing import Floats, Labels
+from likely._validation import check_labels, check_option
+from likely.displays.canvas import MatplotlibCanvas, make_panels
 from likely.evaluation import Trials
+from likely.evaluation.truth import codes_of
+from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError, MissingDependencyError
+from likely.resampling.scoring import check_scorer, scores_of
 
-__all__ = ["Display", "TrialsDisplay", "draw_line", "trials_of"]
+__all__ = [
+    "CurveDisplay",
+    "Display",
+    "TrialsDisplay",
+    "decide",
+    "make_trials",
+    "name_estimators",
+    "name_scores",
+    "score_classes",
+]
+
+BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 class Display:
     """Computed data, ready to be drawn or tabulated.
 
     The class methods ``from_predictions`` and ``from_estimator`` compute and do not draw. ``plot`` draws, as often as
-    asked, and keeps the axes and figure it drew on last.
+    it is called, and keeps the axes and figure of the last call.
 
     Attributes
     ----------
     curves : dict {system: Curve}
-    ax_ : matplotlib Axes, or array of them where each system has a panel of its own
+    ax_ : matplotlib Axes, or array of them where each system has its own panel
         After ``plot``.
     figure_ : matplotlib Figure
         After ``plot``.
@@ -41,42 +55,73 @@ class Display:
         return f"<{type(self).__name__} of {', '.join(self.curves)}>"
 
     def frame(self, backend: str | None = None) -> Any:
-        """All points as one long data frame: the system's name, then the columns of its curve.
+        """Return all points as one long data frame: the system's name, then the columns of its curve.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
             The kind of frame; by default the first one installed.
         """
-        return long_frame({name: self._columns(name) for name in self.curves}, backend)
+        systems = {name: self._columns(name) for name in self.curves}
+        data: dict[str, Any] = {"system": []}
+        for name, columns in systems.items():
+            data["system"] += [name] * len(next(iter(columns.values())))
+        for column in next(iter(systems.values())):
+            data[column] = _concatenate([columns[column] for columns in systems.values()])
+        return nw.from_dict(data, backend=_choose_backend(backend)).to_native()
 
     def _columns(self, name: str) -> dict[str, Any]:
         columns: dict[str, Any] = self.curves[name].columns()
         return columns
 
-    def _begin(self, ax: Any, beside: bool = False) -> Any:
-        """The axes to draw all systems on, in a new figure with room for a legend beside them."""
-        self.ax_ = canvas.panels(ax, 1, self._figure_size(), beside=beside)[0]
-        self.figure_ = self.ax_.figure
-        return self.ax_
-
-    def _begin_panels(self, ax: Any, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
-        """Axes for each system, titled with its name where there are several."""
-        axes = canvas.panels(ax, len(self.curves), self._figure_size(), by_row, beside)
-        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+    def _begin_panels(self, ax: Any, *, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
+        """Yield axes for each system, titled with its name where there are several."""
+        axes = make_panels(ax, len(self.curves), self._figure_size(), by_row=by_row, beside=beside)
+        self._keep_axes(axes)
         for panel, name in zip(axes, self.curves, strict=True):
             if len(axes) > 1:
                 panel.set_title(name, fontsize=11)
             yield panel, name
 
+    def _keep_axes(self, axes: Any) -> None:
+        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+
     def _figure_size(self) -> tuple[float, float]:
         """Width and height of a new figure's panel in inches."""
         return self._size
 
-    def _colored(self) -> Iterator[tuple[str, Any, str]]:
-        """Name, curve and colour of each system."""
-        for i, (name, curve) in enumerate(self.curves.items()):
-            yield name, curve, canvas.color_of(i)
+
+class CurveDisplay(Display):
+    """A display that draws all systems on one pair of axes."""
+
+    _legend_beside: ClassVar[bool] = True
+    """Whether the legend of a new figure stands beside the axes."""
+
+    _legend_loc: ClassVar[str] = "best"
+    """Where the legend stands within the axes."""
+
+    def plot(self, ax: Any = None, *, legend: bool = True, **line: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        legend : bool, default True
+        **line
+            Options of matplotlib's lines, for all curves.
+        """
+        beside = legend and ax is None and self._legend_beside
+        axes = make_panels(ax, 1, self._figure_size(), beside=beside)
+        self._keep_axes(axes)
+        canvas = MatplotlibCanvas(axes[0], line)
+        self._draw(canvas)
+        if legend:
+            canvas.legend(beside=beside, loc=self._legend_loc)
+        return self
+
+    def _draw(self, canvas: MatplotlibCanvas) -> None:
+        raise NotImplementedError
 
 
 class TrialsDisplay(Display):
@@ -96,7 +141,7 @@ class TrialsDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier of two classes, or mapping {name: classifier}
-            It is asked for ``log_likelihood``, or else for ``decision_function``, or else for log posteriors.
+            Its ``log_likelihood`` is used, or else its ``decision_function``, or else its log posteriors.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         name : str, optional
@@ -104,26 +149,93 @@ class TrialsDisplay(Display):
         **options
             As for ``from_predictions``.
         """
-        pos_label = options.get("pos_label")
-        systems = named_estimators(estimator, name)
-        scores = {key: target_scores_of(system, X, y, pos_label) for key, system in systems.items()}
+        scores = {}
+        for key, system in name_estimators(estimator, name).items():
+            classes, values = score_classes(system, X, y)
+            pos_label = options.get("pos_label")
+            is_reversed = values.ndim == 1 and pos_label is not None and pos_label == classes.tolist()[0]
+            scores[key] = -values if is_reversed else values
         return cls.from_predictions(y, scores, **options)
 
 
-def trials_of(y_true: Any, scores: Any, name: str | None, pos_label: Any, sample_weight: Any) -> dict[str, Trials]:
-    """Sorted trials of each system."""
+def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, sample_weight: Any) -> dict[str, Trials]:
+    """Sort the trials of each system."""
     return {
         key: Trials(y_true, values, pos_label=pos_label, sample_weight=sample_weight)
-        for key, values in named_scores(scores, name).items()
+        for key, values in name_scores(scores, name).items()
     }
 
 
-def draw_line(ax: Any, x: Floats, y: Floats, always: Booleans | None = None, **line: Any) -> None:
-    """A curve with as many points as can be seen, on axes whose limits have been set.
+def name_scores(scores: Any, name: str | None) -> dict[str, Any]:
+    """Scores by the name of their system: a mapping unchanged, or one system's scores under its name."""
+    return _name_systems(scores, "scores" if name is None else name, name)
 
-    What lies beyond the axes leaves them; an infinity is drawn far outside.
-    """
-    x_scale, y_scale = ax.xaxis.get_transform(), ax.yaxis.get_transform()
-    x_limits, y_limits = x_scale.transform(ax.get_xlim()), y_scale.transform(ax.get_ylim())
-    kept = thinned(x_scale.transform(x), y_scale.transform(y), tuple(x_limits), tuple(y_limits), always)
-    ax.plot(np.asarray(x)[kept], np.asarray(y)[kept], **{"linewidth": 1.6, **line})
+
+def name_estimators(estimator: Any, name: str | None) -> dict[str, Any]:
+    """Estimators by name: a mapping unchanged, or one under the given name or that of its class."""
+    return _name_systems(estimator, type(estimator).__name__ if name is None else name, name)
+
+
+def _name_systems(systems: Any, default: str, name: str | None) -> dict[str, Any]:
+    if not isinstance(systems, Mapping):
+        return {default: systems}
+    if not systems:
+        raise InvalidParameterError("A display needs one system at least, but the mapping is empty.")
+    if name is not None:
+        raise InvalidParameterError(
+            f"name={name!r} names a single system, but a mapping of {len(systems)} was given, which names them itself.",
+            parameter="name",
+        )
+    return {str(key): system for key, system in systems.items()}
+
+
+def score_classes(estimator: Any, X: Any, y: Any) -> tuple[Labels, Floats]:
+    """Return the classes in column order, among which all labels must be, and the estimator's scores."""
+    check_scorer(estimator, weighted=False)
+    classes = np.sort(np.asarray(estimator.classes_))
+    labels = check_labels("Evaluation", y)
+    unknown = [label for label in codes_of(labels)[0].tolist() if label not in classes.tolist()]
+    if unknown:
+        raise InvalidDataError(
+            f"y holds the label {unknown[0]!r}, which {type(estimator).__name__} does not know. It knows "
+            f"{classes.tolist()[:10]}."
+        )
+    return classes, scores_of(estimator, X)
+
+
+def decide(estimator: Any, X: Any, application: Any) -> Labels:
+    """Return an estimator's decisions in an application, or its predictions without one."""
+    if application is None:
+        return np.asarray(estimator.predict(X))
+    if not hasattr(estimator, "decide"):
+        raise IncompatiblePartsError(
+            f"{type(estimator).__name__} has no decide, so it takes no application. Calibrate it first, or leave "
+            "application out to show what it predicts."
+        )
+    return np.asarray(estimator.decide(X, application))
+
+
+def _concatenate(parts: list[Any]) -> Any:
+    """Join arrays of numbers to an array, and lists, which may hold labels and None, to a list."""
+    if isinstance(parts[0], list):
+        return [value for part in parts for value in part]
+    return np.concatenate(parts)
+
+
+def _choose_backend(backend: str | None) -> Any:
+    if backend is not None:
+        check_option("backend", backend, BACKENDS)
+    wanted = BACKENDS if backend is None else (backend,)
+    found = [name for name in wanted if _is_installed(name)]
+    if not found:
+        raise MissingDependencyError(
+            f"A data frame needs {' or '.join(wanted)}, which is not installed. Run: pip install {wanted[0]}"
+        )
+    return found[0]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # a module without a specification
+        return False

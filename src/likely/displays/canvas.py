@@ -1,37 +1,193 @@
-"""What displays ask of matplotlib: axes, colours, lines and legends, without touching its settings."""
+"""The matplotlib canvas, and figures with panels; nothing global of matplotlib is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from likely._typing import Booleans, Floats
 from likely.exceptions import InvalidParameterError, MissingDependencyError
+from likely.plots import Axis, visible_points
 
-__all__ = [
-    "COLORS",
-    "INK",
-    "QUIET",
-    "color_of",
-    "grid",
-    "legend",
-    "light",
-    "panels",
-    "proxy",
-    "require_matplotlib",
-    "tidy",
-]
+__all__ = ["COLORS", "INK", "QUIET", "MatplotlibCanvas", "arrange_panels", "color_of", "lighten", "make_panels"]
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D")
-"""Okabe and Ito's colours, which colour-blind people tell apart, without the yellow that white paper swallows."""
+"""Okabe and Ito's colours, which colour-blind people tell apart, without the yellow, which is pale on white."""
 
 INK, QUIET = "#333333", "#8a8a8a"
-"""Text and marks that belong to no system; lines to compare with."""
+"""Text and marks that belong to no system; reference lines."""
+
+FEW = 4000
+"""Curves of no more points are not thinned."""
+
+_SHAPES = "osD^v"
 
 
-def require_matplotlib() -> None:
-    """Load matplotlib, or say how to get it."""
+class MatplotlibCanvas:
+    """A canvas on matplotlib axes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    options : dict
+        The user's options for all lines, bars or points.
+    """
+
+    edge = 0.006
+
+    def __init__(self, ax: Any, options: dict[str, Any]) -> None:
+        self.ax, self._options = ax, options
+        self._x = self._y = Axis(0, 1)
+        self._entries: list[Any] = []
+
+    def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
+        """Set scales, limits and titles, with a quiet grid and no frame at the top and right."""
+        # Lines along the edges would be cut in half by the frame where the data fill square axes.
+        room = 0.015 if equal and x.scale == "linear" else 0.0
+        for axis, which in ((x, "x"), (y, "y")):
+            self._set_scale(axis, which)
+            margin = room * (axis.high - axis.low)
+            self.ax.set(**{f"{which}lim": (axis.low - margin, axis.high + margin), f"{which}label": axis.title})
+        if equal:
+            self.ax.set(aspect="equal")
+        self.ax.set_axisbelow(True)
+        self.ax.grid(True, color="#e4e4e4", linewidth=0.7)
+        self.ax.spines[["top", "right"]].set_visible(False)
+        self._x, self._y = x, y
+
+    def _set_scale(self, axis: Axis, which: str) -> None:
+        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+        drawn = self.ax.xaxis if which == "x" else self.ax.yaxis
+        if axis.scale == "probit":
+            getattr(self.ax, f"set_{which}scale")("function", functions=(axis.transform, ndtr))
+            drawn.set_major_locator(FixedLocator([rate for rate, _ in axis.ticks]))
+            drawn.set_minor_locator(NullLocator())
+        if axis.percent:
+            drawn.set_major_formatter(FuncFormatter(_format_percent))
+
+    def line(
+        self,
+        x: Any,
+        y: Any,
+        series: int,
+        stroke: str = "line",
+        *,
+        variant: str = "",
+        label: tuple[str, str] | None = None,
+        steps: bool = False,
+        keep: Booleans | None = None,
+    ) -> None:
+        """Draw a curve with as many points as can be seen."""
+        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        if len(x) > FEW:
+            scaled = self._x.transform(x), self._y.transform(y)
+            kept = visible_points(*scaled, self._x.ends, self._y.ends, keep)
+            x, y = x[kept], y[kept]
+        style = {"color": color_of(series), "linewidth": 1.6, "label": _join_label(label)}
+        style |= {"drawstyle": "steps-pre"} if steps else {}
+        style |= self._options
+        style |= {"linestyle": "--", "label": None} if stroke == "dashed" else {}
+        self.ax.plot(x, y, **style)
+
+    def reference(self, x: Any, y: Any, label: str = "") -> None:
+        self.ax.plot(x, y, color=QUIET, linewidth=1.2, linestyle=":", zorder=1, label=label or None)
+
+    def bars(self, edges: Any, heights: Any, category: int, label: str, note: str = "") -> None:
+        options = {"color": color_of(category), "alpha": 0.5, "label": _join_label((label, note)), **self._options}
+        self.ax.bar(edges[:-1], heights, np.diff(edges), align="edge", linewidth=0, **options)
+
+    def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
+        """Draw a disc in the middle of each block, whose area is the block's share of the rows."""
+        color = self._options.get("color", color_of(series))
+        self.ax.scatter((low + high) / 2, level, s=600 * shares, color=color, alpha=0.35, linewidth=0, clip_on=False)
+
+    def entry(self, text: str, stroke: str) -> None:
+        self.add_entry(text, linestyle="--" if stroke == "dashed" else "-")
+
+    # What matplotlib's canvas offers beyond the primitives.
+
+    def band(self, x: Floats, low: Floats, high: Floats, series: int, alpha: float) -> None:
+        """Fill the area between two curves."""
+        color = self._options.get("color", color_of(series))
+        self.ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0)
+
+    def mark(self, at: tuple[float, float], series: int, shape: int, hollow: bool) -> None:
+        """Draw a marker, on the edge of the axes where the point lies beyond them."""
+        point = [float(np.clip(value, axis.low, axis.high)) for value, axis in zip(at, (self._x, self._y), strict=True)]
+        look = {"markersize": 9, "markerfacecolor": "white", "markeredgewidth": 1.6} if hollow else {"markersize": 5.5}
+        color = self._options.get("color", color_of(series))
+        marker = _SHAPES[shape % len(_SHAPES)]
+        self.ax.plot(*point, color=color, marker=marker, linestyle="none", clip_on=False, zorder=5 - hollow, **look)
+
+    def mark_entry(self, text: str, shape: int, hollow: bool) -> None:
+        """Explain a marker in the legend."""
+        look = {"markersize": 8, "markerfacecolor": "white"} if hollow else {"markersize": 5.5}
+        self.add_entry(text, linestyle="none", marker=_SHAPES[shape % len(_SHAPES)], **look)
+
+    def add_entry(self, text: str, **style: Any) -> None:
+        """Add an entry to the legend that belongs to no curve."""
+        from matplotlib.lines import Line2D
+
+        self._entries.append(Line2D([], [], label=text, **{"color": INK, "linewidth": 1.4, **style}))
+
+    def legend(self, *, beside: bool = False, loc: str = "best") -> None:
+        """Draw the legend of all labelled curves and entries, within the axes or beside them."""
+        handles = [*self.ax.get_legend_handles_labels()[0], *self._entries]
+        # The layout reserves room for a legend of the figure; that of axes with a fixed aspect would be cut off.
+        owner, where = (self.ax.figure, "outside right upper") if beside else (self.ax, loc)
+        if handles:
+            owner.legend(handles=handles, loc=where, edgecolor="none", framealpha=0.85, fontsize=9)
+
+
+def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = True, beside: bool = False) -> Any:
+    """Return an array of n axes: the given ones, or those of a new figure, side by side or below each other.
+
+    A new figure has room for a legend ``beside`` the axes.
+    """
+    if ax is None:
+        return arrange_panels(None, n, n if by_row else 1, size, 2.4 if beside else 0.0)
+    _require_matplotlib()
+    axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    if len(axes) != n:
+        raise InvalidParameterError(
+            f"ax must be {'one axes object' if n == 1 else f'a sequence of {n} axes, one for each system'}, "
+            f"but there {'is' if len(axes) == 1 else 'are'} {len(axes)}.",
+            parameter="ax",
+        )
+    return axes
+
+
+def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], margin: float) -> Any:
+    """Return an array of n axes: the given ones, or those of a new figure in rows of ``n_columns``, with a margin."""
+    if ax is not None:
+        return make_panels(ax, n, size)
+    _require_matplotlib()
+    import matplotlib.pyplot as plt
+
+    n_rows = -(-n // n_columns)
+    shape = (size[0] * n_columns + margin, size[1] * n_rows)
+    _, grid = plt.subplots(n_rows, n_columns, figsize=shape, layout="compressed", squeeze=False)
+    axes = grid.ravel()
+    for empty in axes[n:]:
+        empty.remove()
+    return axes[:n]
+
+
+def color_of(index: int) -> str:
+    """The colour of a system or class by its position; colours repeat after seven."""
+    return COLORS[index % len(COLORS)]
+
+
+def lighten(color: str, share: float = 0.3) -> tuple[float, float, float]:
+    """Mix a colour with white, of which it keeps a share."""
+    red, green, blue = (1 - share * (1 - int(color[i : i + 2], 16) / 255) for i in (1, 3, 5))
+    return red, green, blue
+
+
+def _require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -40,79 +196,12 @@ def require_matplotlib() -> None:
         ) from error
 
 
-def panels(ax: Any, n: int, size: tuple[float, float], by_row: bool = True, beside: bool = False) -> Any:
-    """An array of n axes: the given ones, or those of a new figure, side by side or below each other.
-
-    A new figure is wide enough for a legend ``beside`` the axes, if there is to be one.
-    """
-    require_matplotlib()
-    if ax is None:
-        return _new_panels(n, size, by_row, 2.4 if beside else 0.0)
-    axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-    if len(axes) != n:
-        raise InvalidParameterError(
-            f"ax must be {'one axes object' if n == 1 else f'a sequence of {n} axes, one for each system'}, "
-            f"but there {'is' if len(axes) == 1 else 'are'} {len(axes)}."
-        )
-    return axes
+def _join_label(label: tuple[str, str] | None) -> str | None:
+    if label is None:
+        return None
+    name, note = label
+    return f"{name} ({note})" if note else name
 
 
-def grid(ax: Any, n: int, columns: int, size: tuple[float, float]) -> Any:
-    """An array of n axes: the given ones, or those of a new figure in rows of so many, with room for a scale beside."""
-    if ax is not None:
-        return panels(ax, n, size)
-    require_matplotlib()
-    rows = -(-n // columns)
-    axes = _subplots(rows, columns, size, 0.9)
-    for empty in axes[n:]:
-        empty.remove()
-    return axes[:n]
-
-
-def _new_panels(n: int, size: tuple[float, float], by_row: bool, margin: float) -> Any:
-    rows, columns = (1, n) if by_row else (n, 1)
-    return _subplots(rows, columns, size, margin)
-
-
-def _subplots(rows: int, columns: int, size: tuple[float, float], margin: float) -> Any:
-    import matplotlib.pyplot as plt
-
-    shape = (size[0] * columns + margin, size[1] * rows)
-    _, axes = plt.subplots(rows, columns, figsize=shape, layout="compressed", squeeze=False)
-    return axes.ravel()
-
-
-def color_of(index: int) -> str:
-    """The colour of a system or class by its position; they repeat after seven."""
-    return COLORS[index % len(COLORS)]
-
-
-def light(color: str, share: float = 0.3) -> tuple[float, float, float]:
-    """A colour mixed with white, of which it keeps a share."""
-    red, green, blue = (1 - share * (1 - int(color[i : i + 2], 16) / 255) for i in (1, 3, 5))
-    return red, green, blue
-
-
-def tidy(ax: Any, x_label: str, y_label: str) -> None:
-    """Labels, a quiet grid behind the curves, and no frame at the top and right."""
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(y_label)
-    ax.set_axisbelow(True)
-    ax.grid(True, color="#e4e4e4", linewidth=0.7)
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def proxy(label: str, **line: Any) -> Any:
-    """An entry of a legend that stands for a style, not for a curve."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=label, **{"color": INK, "linewidth": 1.4, **line})
-
-
-def legend(ax: Any, more: Sequence[Any] = (), *, beside: bool = False, loc: str = "best") -> None:
-    """A legend of the labelled curves and some entries more, within the axes or beside them."""
-    handles = [*ax.get_legend_handles_labels()[0], *more]
-    # A legend of the figure has its room kept free; that of axes of a fixed shape would be cut off.
-    owner, where = (ax.figure, "outside right upper") if beside else (ax, loc)
-    if handles:
-        owner.legend(handles=handles, loc=where, edgecolor="none", framealpha=0.85, fontsize=9)
+def _format_percent(share: float, _: Any = None) -> str:
+    return np.format_float_positional(round(100 * share, 10), trim="-")

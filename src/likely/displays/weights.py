@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import dense
 from likely._typing import Floats
 from likely._validation import is_count
-from likely.displays import canvas
-from likely.displays.base import Display
-from likely.displays.systems import named_estimators
+from likely.displays.base import Display, name_estimators
+from likely.displays.canvas import arrange_panels
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
 
@@ -92,7 +91,7 @@ class WeightsDisplay(Display):
         name : str, optional
             Of a single system; by default the estimator's class.
         """
-        images = {key: _images_of(system, shape) for key, system in named_estimators(estimator, name).items()}
+        images = {key: _images_of(system, shape) for key, system in name_estimators(estimator, name).items()}
         titles = [of.titles for of in images.values()]
         if any(others != titles[0] for others in titles):
             raise IncompatiblePartsError(
@@ -118,8 +117,8 @@ class WeightsDisplay(Display):
         if limit is not None and not limit > 0:
             raise InvalidParameterError(f"limit must be a positive weight, but is {limit!r}.")
         n_panels = sum(len(of.titles) for of in self.curves.values())
-        axes = canvas.grid(ax, n_panels, self._n_columns(n_panels), self._panel_size(n_panels))
-        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+        axes = arrange_panels(ax, n_panels, self._n_columns(n_panels), self._panel_size(n_panels), margin=0.9)
+        self._keep_axes(axes)
         for row, (name, of) in zip(np.split(axes, len(self.curves)), self.curves.items(), strict=True):
             drawn = _draw(row, of, limit or float(np.abs(of.images).max()) or 1.0, image)
             if len(self.curves) > 1:

@@ -1,4 +1,4 @@
-"""What a classifier of two features decides, wherever a row may lie."""
+"""Displays of decisions: tables of truth against decision, and decision regions over two features."""
 
 from __future__ import annotations
 
@@ -12,16 +12,157 @@ import numpy as np
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, is_count
 from likely.decisions import Application
-from likely.displays import canvas
-from likely.displays.base import Display
-from likely.displays.systems import decisions_of, named_estimators
+from likely.displays.base import Display, decide, name_estimators, name_scores
+from likely.displays.canvas import COLORS, INK, MatplotlibCanvas, color_of, lighten
+from likely.evaluation import Confusion, confusion
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
-__all__ = ["DecisionRegions", "DecisionRegionsDisplay"]
+__all__ = ["ConfusionDisplay", "DecisionRegions", "DecisionRegionsDisplay"]
+
+_LEGIBLE = 20
+"""With more classes there is no room for numbers in the cells."""
 
 _POINTS = 3000
-"""At most so many rows are drawn, taken evenly."""
+"""At most this many rows are drawn, taken evenly."""
+
+
+@dataclass(eq=False, repr=False)
+class ConfusionDisplay(Display):
+    """Tables of truth against decision, a panel for each system, shaded by the share of each class's rows.
+
+    Where rows were rejected, the last column holds them.
+
+    Attributes
+    ----------
+    curves : dict {system: Confusion}
+
+    Examples
+    --------
+    >>> display = ConfusionDisplay.from_predictions(["a", "a", "b", "b"], ["a", "b", "b", None], name="A")
+    >>> display.curves["A"].counts
+    array([[1., 1., 0.],
+           [0., 1., 1.]])
+    >>> display.frame("pyarrow").column_names
+    ['system', 'truth', 'decision', 'count', 'rate']
+    """
+
+    curves: Mapping[str, Confusion]
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_decided: Any, *, name: str | None = None, labels: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Count decisions; nothing is drawn until ``plot``.
+
+        Parameters
+        ----------
+        y_true : array of labels of shape (n,)
+        y_decided : array of labels of shape (n,), or mapping {name: decisions}
+            Decisions, as ``Application.decide`` makes them of scores; None where a row was rejected.
+        name : str, optional
+            Of a single system.
+        labels : sequence of labels, optional
+            All classes in the order wanted; by default those of both arrays, sorted.
+        sample_weight : array of shape (n,), optional
+            Frequencies.
+        """
+        options = {"labels": labels, "sample_weight": sample_weight}
+        return cls({key: confusion(y_true, made, **options) for key, made in name_scores(y_decided, name).items()})
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        application: Application | None = None,
+        labels: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Count the decisions of fitted estimators; nothing is drawn until ``plot``.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or mapping {name: classifier}
+        X : array or frame of shape (n, n_features)
+        y : array of labels of shape (n,)
+        application : Application, optional
+            In which the estimators decide; by default they predict.
+        name, labels, sample_weight
+            As for ``from_predictions``; a single system is by default named after its class.
+        """
+        systems = name_estimators(estimator, name)
+        made = {key: decide(system, X, application) for key, system in systems.items()}
+        return cls.from_predictions(y, made, labels=labels, sample_weight=sample_weight)
+
+    def plot(self, ax: Any = None, *, color: str = COLORS[0]) -> Self:
+        """Draw a table for each system.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a sequence of one for each system, optional
+            By default those of a new figure, side by side.
+        color : str, default blue
+            Of cells that hold all rows of a class, as ``"#rrggbb"``.
+        """
+        for panel, name in self._begin_panels(ax):
+            table = self.curves[name]
+            n_shown = len(table.labels) + bool(table.counts[:, -1].any())
+            rates, counts = table.rates()[:, :n_shown], table.counts[:, :n_shown]
+            panel.imshow(_shaded(rates, color), aspect="auto" if n_shown > _LEGIBLE else "equal")
+            _label_axes(panel, table, n_shown)
+            if n_shown <= _LEGIBLE:
+                _write_cells(panel, counts, rates)
+        return self
+
+    def _figure_size(self) -> tuple[float, float]:
+        side = float(np.clip(1.4 + 0.58 * max(len(table.labels) for table in self.curves.values()), 3.4, 12))
+        return side + 0.9, side
+
+    def _columns(self, name: str) -> dict[str, Any]:
+        table = self.curves[name]
+        labels = table.labels.tolist()
+        decisions = [*labels, None] if table.counts[:, -1].any() else labels
+        return {
+            "truth": [truth for truth in labels for _ in decisions],
+            "decision": decisions * len(labels),
+            "count": table.counts[:, : len(decisions)].ravel(),
+            "rate": table.rates()[:, : len(decisions)].ravel(),
+        }
+
+
+def _shaded(rates: Floats, color: str) -> Floats:
+    """Cells between white and the colour."""
+    return np.array([[lighten(color, 0.9 * rate) for rate in row] for row in rates])
+
+
+def _label_axes(ax: Any, table: Confusion, n_shown: int) -> None:
+    labels = [str(label) for label in table.labels.tolist()]
+    ax.set(xlabel="Decision", ylabel="Truth")
+    shown = [*labels, "rejected"][:n_shown]
+    crowded = n_shown > _LEGIBLE or max(map(len, shown)) > max(8, 42 / n_shown)
+    ax.set_xticks(range(n_shown), shown, rotation=90 if crowded else 0)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.tick_params(length=0, labelsize=9 if n_shown <= _LEGIBLE else 6)
+    ax.spines[:].set_visible(False)
+    if n_shown > len(labels):
+        ax.axvline(len(labels) - 0.5, color="white", linewidth=4)
+
+
+def _write_cells(ax: Any, counts: Floats, rates: Floats) -> None:
+    """Count and, below it, share of the class."""
+    size = float(np.clip(60 / counts.shape[1], 7, 11))
+    for (i, j), count in np.ndenumerate(counts):
+        ink = "white" if rates[i, j] > 0.8 else INK
+        text = _count(count) + ("" if counts.shape[1] > 12 or count == 0 else f"\n{100 * rates[i, j]:.1f} %")
+        ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
+
+
+def _count(count: float) -> str:
+    return f"{count:.0f}" if count == round(count) else f"{count:.4g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +257,7 @@ class DecisionRegionsDisplay(Display):
         if not is_count(resolution, 2, 10**4):
             raise InvalidParameterError(f"resolution must be a whole number from 2 on, but is {resolution!r}.")
         rows = _Rows(X)
-        systems = named_estimators(estimator, name)
+        systems = name_estimators(estimator, name)
         classes = _common_classes(list(systems.values()))
         labels = check_labels("Decision regions", y)
         check_lengths("X", rows.values, len(labels))
@@ -146,16 +287,22 @@ class DecisionRegionsDisplay(Display):
             self._draw_points(panel, regions.classes.tolist(), points)
             panel.set(xlabel=self.features[0], ylabel=self.features[1])
             if legend and name == list(self.curves)[-1]:
-                rejects = any((each.decisions < 0).any() for each in self.curves.values())
-                canvas.legend(panel, _rejected_entry() if rejects else [], beside=own)
+                self._draw_legend(panel, beside=own)
         return self
+
+    def _draw_legend(self, ax: Any, beside: bool) -> None:
+        canvas = MatplotlibCanvas(ax, {})
+        if any((each.decisions < 0).any() for each in self.curves.values()):
+            square = {"linestyle": "none", "marker": "s", "markersize": 8, "markeredgecolor": "#999"}
+            canvas.add_entry("rejected", color="#ededed", **square)
+        canvas.legend(beside=beside)
 
     def _draw_points(self, ax: Any, labels: list[Any], points: dict[str, Any]) -> None:
         stride = -(-len(self.X) // _POINTS)
         shown, codes = self.X[::stride], self.codes[::stride]
         options = {"s": 16, "edgecolor": "white", "linewidth": 0.5, **points}
         for k, label in enumerate(labels):
-            ax.scatter(*shown[codes == k].T, **{"color": canvas.color_of(k), "label": str(label), **options})
+            ax.scatter(*shown[codes == k].T, **{"color": color_of(k), "label": str(label), **options})
 
 
 class _Rows:
@@ -199,7 +346,7 @@ def _grid(values: Floats, resolution: int) -> Floats:
 
 
 def _codes(estimator: Any, grid: Any, application: Application | None, classes: Labels, resolution: int) -> Integers:
-    decided = decisions_of(estimator, grid, application)
+    decided = decide(estimator, grid, application)
     codes = np.full(len(decided), -1, dtype=np.intp)
     for k, label in enumerate(classes.tolist()):
         codes[decided == label] = k
@@ -207,7 +354,7 @@ def _codes(estimator: Any, grid: Any, application: Application | None, classes: 
 
 
 def _draw_regions(ax: Any, regions: DecisionRegions) -> None:
-    palette = [canvas.light(canvas.color_of(k)) for k in range(len(regions.classes))]
+    palette = [lighten(color_of(k)) for k in range(len(regions.classes))]
     image = np.array([*palette, (0.93, 0.93, 0.93)])[regions.decisions]
     ax.imshow(image, extent=(*_span(regions.first), *_span(regions.second)), origin="lower", aspect="auto")
 
@@ -216,9 +363,3 @@ def _span(axis: Floats) -> tuple[float, float]:
     """Ends of the picture, half a cell beyond the outer grid points."""
     half = (axis[1] - axis[0]) / 2
     return float(axis[0] - half), float(axis[-1] + half)
-
-
-def _rejected_entry() -> list[Any]:
-    return [
-        canvas.proxy("rejected", linestyle="none", marker="s", markersize=8, color="#ededed", markeredgecolor="#999")
-    ]

@@ -1,0 +1,232 @@
+"""The plots themselves: what is drawn on which axes, whatever the canvas.
+
+Every function takes a canvas and the traces of some systems, sets the axes and draws. Coordinates are arrays in units
+of the data; NaN interrupts a curve. Callers add legends and whatever their canvas alone offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import logit
+
+from likely._formatting import format_significant
+from likely._typing import Floats
+from likely.plots.canvas import Axis, Canvas, Trace, edge_value, linear_axis, probit_axis, share_axis
+
+__all__ = [
+    "draw_bayes_error",
+    "draw_cost_curve",
+    "draw_cross_entropy",
+    "draw_det",
+    "draw_histograms",
+    "draw_precision_recall",
+    "draw_reliability",
+    "draw_risk_coverage",
+    "draw_roc",
+    "draw_tippett",
+    "finite_range",
+]
+
+FALSE_ALARMS, MISSES = "False alarms: nontargets accepted (%)", "Misses: targets refused (%)"
+WITHOUT_SCORES = "best decision without scores"
+
+_LOWEST = (0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+"""Where the axes of a DET may begin."""
+
+_HIGHEST_COST = 1.2
+"""Top of a plot of normalised costs. A worse system leaves the plot, so that the others can be told apart."""
+
+_PRIORS = tuple((float(logit(prior)), f"{100 * prior:g} %") for prior in (0.01, 0.1, 0.5, 0.9, 0.99))
+
+
+def draw_roc(canvas: Canvas, traces: Sequence[Trace]) -> None:
+    """Draw hits against false alarms; parts are (false-alarm rates, hit rates)."""
+    canvas.axes(share_axis(1, FALSE_ALARMS), share_axis(1, "Hits: targets accepted (%)"), equal=True)
+    canvas.reference([0, 1], [0, 1], "chance")
+    _draw_lines(canvas, traces)
+
+
+def draw_det(canvas: Canvas, traces: Sequence[Trace], worst_eer: float) -> tuple[Axis, Axis]:
+    """Draw misses against false alarms on probit axes, where Gaussian scores give straight lines; return the axes.
+
+    Parts are (false-alarm rates, miss rates). A rate of 0 is infinitely far away on such axes and is drawn on their
+    lower edge. The axes end where the curves have little to show, which depends on the largest equal error rate.
+    """
+    high = 0.6 if worst_eer < 0.1 else 0.9 if worst_eer < 0.25 else 0.99
+    pairs = [part for trace in traces for part in trace.parts.values()]
+    x = probit_axis(_lowest_rate(pairs, high), high, FALSE_ALARMS)
+    y = probit_axis(_lowest_rate([pair[::-1] for pair in pairs], high), high, MISSES)
+    canvas.axes(x, y, equal=True)
+    lowest = [edge_value(axis, canvas.edge) for axis in (x, y)]
+    for k, trace in enumerate(traces):
+        for variant, rates in trace.parts.items():
+            alarms, misses = (np.where(rate == 0, low, rate) for rate, low in zip(rates, lowest, strict=True))
+            canvas.line(alarms, misses, k, variant=variant, label=trace.label, keep=trace.keep)
+    return x, y
+
+
+def _lowest_rate(pairs: Sequence[Sequence[Floats]], high: float) -> float:
+    """Where an axis begins: at a round rate below the least one above 0 that can be seen."""
+    seen = [rate[(rate > 0) & (other <= high)] for rate, other in pairs]
+    least = min((float(np.min(rates, initial=0.015)) for rates in seen), default=0.015)
+    return next((low for low in _LOWEST if 1.2 * low <= least), _LOWEST[-1])
+
+
+def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float) -> None:
+    """Draw precision at a prior of the target against recall; parts are (false-alarm rates, hit rates)."""
+    title = f"Precision at a prior of {format_significant(prior)} (%)"
+    canvas.axes(share_axis(1, "Recall: targets accepted (%)"), share_axis(1, title), equal=True)
+    canvas.reference([0, 1], [prior, prior], "deciding for everything")
+    for k, trace in enumerate(traces):
+        for variant, (alarms, hits) in trace.parts.items():
+            there = hits > 0  # precision of nothing is undefined
+            hits, alarms = hits[there], alarms[there]
+            precision = prior * hits / (prior * hits + (1 - prior) * alarms)
+            canvas.line(hits, precision, k, variant=variant, label=trace.label)
+
+
+def draw_bayes_error(canvas: Canvas, traces: Sequence[Trace]) -> None:
+    """Draw normalised costs against the prior log-odds of applications.
+
+    Parts are (log-odds, costs): minimum costs under the name "minimum", actual ones under any others.
+    """
+    low, high = _range_of_x(traces, (-5.0, 5.0))
+    x = linear_axis(low, high, "Prior log-odds, costs included (misses matter more →)", 10)
+    x = replace(x, under=tuple((at, text) for at, text in _PRIORS if x.holds(at)))
+    y = linear_axis(0, _HIGHEST_COST, "Normalised cost")
+    _draw_costs(canvas, traces, x, y, ([x.low, x.high], [1, 1]), WITHOUT_SCORES)
+
+
+def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Floats, Floats]) -> None:
+    """Draw costs that are not normalised against the effective prior; parts as for a Bayes error plot.
+
+    ``constant`` is the curve of the best constant decision.
+    """
+    highest = _highest_cost(traces)
+    top = 1.25 * highest if 0 < highest < 0.3 else 0.52
+    x = linear_axis(*_range_of_x(traces, (0.0, 1.0)), "Effective prior of the target")
+    _draw_costs(canvas, traces, x, linear_axis(0, top, "Cost (error rate at that prior)"), constant, WITHOUT_SCORES)
+
+
+def draw_cross_entropy(canvas: Canvas, traces: Sequence[Trace], neutral: tuple[Floats, Floats]) -> None:
+    """Draw empirical cross-entropies against prior log-odds; parts as for a Bayes error plot.
+
+    ``neutral`` is the curve of llrs that are all 0.
+    """
+    top = min(max(1.05 * _highest_cost(traces), 1.05), 1.3)
+    x = linear_axis(*_range_of_x(traces, (-5.0, 5.0)), "Prior log-odds of the target")
+    y = linear_axis(0, top, "Empirical cross-entropy (bits)")
+    _draw_costs(canvas, traces, x, y, neutral, "neutral: without scores")
+
+
+def _draw_costs(
+    canvas: Canvas,
+    traces: Sequence[Trace],
+    x: Axis,
+    y: Axis,
+    reference: tuple[Iterable[float], Iterable[float]],
+    of: str,
+) -> None:
+    """Actual costs solid, minimum costs dashed, and a reference to compare them with."""
+    canvas.axes(x, y)
+    for k, trace in enumerate(traces):
+        for variant, (across, costs) in trace.parts.items():
+            if variant == "minimum":
+                canvas.line(across, costs, k, "dashed")
+            else:
+                canvas.line(across, costs, k, "solid", variant=variant, label=trace.label)
+    canvas.reference(*reference, of)
+    canvas.entry("actual", "solid")
+    canvas.entry("minimum", "dashed")
+
+
+def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
+    """Draw shares of targets (solid) and nontargets (dashed) whose llr is at least a value.
+
+    Parts are (llrs, shares of targets, shares of nontargets). Infinite llrs are drawn on the edges.
+    """
+    low, high = finite_range(part[0] for trace in traces for part in trace.parts.values())
+    margin = 0.04 * (high - low)
+    x = linear_axis(low - margin, high + margin, "Log-likelihood ratio")
+    y = replace(share_axis(1, "Trials with at least this llr (%)"), high=1.02)
+    canvas.axes(x, y)
+    canvas.reference([0, 0], [y.low, y.high])
+    for k, trace in enumerate(traces):
+        for llr, *shares in trace.parts.values():
+            # No trial lies above the highest llr, unless that is infinite and so lies on the edge itself.
+            at_edge = float(np.isposinf(llr[-1]))
+            across = np.append(np.clip(llr, x.low, x.high), x.high)
+            targets, nontargets = (np.append(share, at_edge * share[-1]) for share in shares)
+            canvas.line(across, targets, k, "solid", label=trace.label, steps=True)
+            canvas.line(across, nontargets, k, "dashed", steps=True)
+    canvas.entry("targets", "solid")
+    canvas.entry("nontargets", "dashed")
+
+
+def draw_risk_coverage(canvas: Canvas, traces: Sequence[Trace]) -> None:
+    """Draw the mean cost of the decided rows against their share; parts are (coverages, costs)."""
+    highest = max(float(risk.max()) for trace in traces for _, risk in trace.parts.values())
+    top = 1.08 * highest if highest > 0 else 1.0
+    coverage = share_axis(1, "Rows decided, the most certain first (%)")
+    canvas.axes(coverage, linear_axis(0, top, "Mean cost of the decided rows"))
+    _draw_lines(canvas, traces)
+
+
+def draw_histograms(
+    canvas: Canvas,
+    edges: Floats,
+    heights: Sequence[Floats],
+    labels: Sequence[str],
+    title: str,
+    notes: Sequence[str] = (),
+) -> None:
+    """Draw histograms of classes over each other, each as shares of its class; ``title`` is that of the x axis."""
+    most = max((float(np.max(shares, initial=0)) for shares in heights), default=0.0)
+    canvas.axes(linear_axis(edges[0], edges[-1], title, 8), share_axis(most or 1, "Rows of each class (%)"))
+    for k, (shares, label) in enumerate(zip(heights, labels, strict=False)):
+        canvas.bars(edges, shares, k, label, notes[k] if notes else "")
+
+
+def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) -> None:
+    """Draw what scores claim against what the rows show, by blocks of the best monotone map (PAV).
+
+    Parts are (least claim, greatest claim, what is shown, share of the rows) of each block. Infinite values are drawn
+    on the edges. The curve of a calibrated system follows the diagonal.
+    """
+    canvas.axes(x, y, equal=True)
+    canvas.reference([x.low, x.high], [y.low, y.high], "well calibrated")
+    for k, trace in enumerate(traces):
+        for variant, (low, high, level, shares) in trace.parts.items():
+            level = np.clip(level, y.low, y.high)
+            ends = np.ravel([low, high], order="F")
+            canvas.line(ends, np.repeat(level, 2), k, "thread", variant=variant, label=trace.label)
+            canvas.blocks(low, high, level, shares, k, variant=variant)
+
+
+def finite_range(parts: Iterable[Floats]) -> tuple[float, float]:
+    """The least and greatest finite value; −1 and 1 where there is none, and apart by 2 where they are the same."""
+    values = np.concatenate([part[np.isfinite(part)] for part in parts])
+    if not len(values):
+        return -1.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if low < high else (low - 1.0, high + 1.0)
+
+
+def _draw_lines(canvas: Canvas, traces: Sequence[Trace]) -> None:
+    for k, trace in enumerate(traces):
+        for variant, (x, y) in trace.parts.items():
+            canvas.line(x, y, k, variant=variant, label=trace.label, keep=trace.keep)
+
+
+def _range_of_x(traces: Sequence[Trace], default: tuple[float, float]) -> tuple[float, float]:
+    known = [x[np.isfinite(x)] for trace in traces for x, _ in trace.parts.values()]
+    return finite_range(known) if any(map(len, known)) else default
+
+
+def _highest_cost(traces: Sequence[Trace]) -> float:
+    """The highest finite actual cost."""
+    costs = [y for trace in traces for variant, (_, y) in trace.parts.items() if variant != "minimum"]
+    return max((float(np.max(y[np.isfinite(y)], initial=0.0)) for y in costs), default=0.0)
