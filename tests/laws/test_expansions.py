@@ -24,8 +24,8 @@ from likely import (
     kfold_scores,
     make_pipeline,
 )
-from likely.blocks import arrays, sample
-from likely.features import expansion
+from likely.blocks import arrays, gathering
+from likely.features import expansions
 from likely.models import streaming
 
 EXPANSIONS = [
@@ -75,7 +75,7 @@ def _forbid_fit(monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("a step was fitted to arrays")
 
-    for kind in (likely.blocks.AdditiveLearner, expansion.Expansion):
+    for kind in (likely.blocks.AdditiveLearner, expansions.Expansion):
         monkeypatch.setattr(kind, "fit", forbidden)
 
 
@@ -137,8 +137,8 @@ def test_sparse_rows_expand_as_dense_ones_do_however_they_are_cut(expansion_, rn
     assert whole.shape == (100, fitted.expands_to(4))
     assert len(fitted.get_feature_names_out()) == whole.shape[1]
     for rows in (1, 7, 64):
-        monkeypatch.setattr(expansion, "LEAST_ROWS", 1)
-        monkeypatch.setattr(expansion, "ROWS", rows)
+        monkeypatch.setattr(expansions, "LEAST_ROWS", 1)
+        monkeypatch.setattr(expansions, "ROWS", rows)
         assert_allclose(fitted.transform(X), whole, rtol=1e-12)
         assert_allclose(clone(expansion_).fit(csr_array(X)).transform(csr_array(X)), whole, rtol=1e-12)
     assert_allclose(fitted.transform(X.astype(np.float32)), whole, rtol=1e-5, atol=1e-5)
@@ -169,10 +169,10 @@ def test_an_expansion_learns_from_a_source_what_it_learns_from_arrays(expansion_
 
 
 def test_the_rows_that_centres_are_found_in_are_taken_evenly_whatever_the_cutting_and_the_period(monkeypatch):
-    monkeypatch.setattr(sample, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(gathering, "SAMPLE_ROWS", 200)
     X = np.arange(5000.0)[:, None] % 50
 
-    samples = [ArraySource(X, block_rows=rows).reduce(sample.sampled) for rows in (5000, 170, 33)]
+    samples = [ArraySource(X, block_rows=rows).reduce(gathering.sampled) for rows in (5000, 170, 33)]
 
     counts = np.bincount(samples[0].rows.ravel().astype(int), minlength=50)
     assert len(samples[0].rows) == 200

@@ -19,7 +19,7 @@ from likely import (
     kfold_scores,
     make_pipeline,
 )
-from likely.densities import joint_moments
+from likely.blocks import joint_moments
 from likely.statistics import JointMoments, Moments
 
 CLASSIFIERS = [

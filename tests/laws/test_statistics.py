@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from likely import ArraySource, IncompatiblePartsError
-from likely.densities import class_moments, moments
+from likely.blocks import class_moments, moments
 from likely.statistics import ByClass, Counts, DiagonalMoments, LinearMap, Moments
 
 KINDS = [Moments, DiagonalMoments]

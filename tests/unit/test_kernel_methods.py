@@ -31,7 +31,7 @@ from likely import (
     kfold_scores,
     make_pipeline,
 )
-from likely.features import kernel_pca
+from likely.features import kernel_features
 from likely.models import kernel_logistic
 
 METHODS = [KernelPCA(2), NystromFeatures(3, random_state=0), KernelLogisticRegression(0.1)]
@@ -216,7 +216,7 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
     ):
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
-    monkeypatch.setattr(kernel_pca, "MOST_ROWS", 59)
+    monkeypatch.setattr(kernel_features, "MOST_PCA_ROWS", 59)
     with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
         KernelPCA().fit(X)
 

@@ -5,6 +5,18 @@ from collections.abc import Iterator
 from numpy.random import RandomState
 
 from likely.blocks.arrays import ArraySource, block_rows, over_rows
+from likely.blocks.gathering import (
+    SAMPLE_ROWS,
+    Sample,
+    check_classes,
+    check_finite,
+    checked_total,
+    class_moments,
+    joint_moments,
+    moments,
+    sampled,
+    scattered,
+)
 from likely.blocks.learner import AdditiveLearner, SourceLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
@@ -12,21 +24,31 @@ from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each, one_blas_thread
 
 __all__ = [
+    "SAMPLE_ROWS",
     "AdditiveLearner",
     "ArraySource",
     "Block",
     "MappedSource",
+    "Sample",
     "Source",
     "SourceLearner",
     "all_or_nothing",
     "block_rows",
+    "check_classes",
+    "check_finite",
+    "checked_total",
+    "class_moments",
     "class_source",
     "for_each",
+    "joint_moments",
+    "moments",
     "one_blas_thread",
     "over_rows",
     "placed",
     "presented_blocks",
     "repeat_until_stable",
+    "sampled",
+    "scattered",
     "without_classes",
 ]
 

@@ -1,15 +1,9 @@
 """Linear features, from moments, which map moments too; expansions, and components by kernels; tables as numbers."""
 
-from likely.features.encode import Encode
-from likely.features.fill import Fill
-from likely.features.kernel_pca import KernelPCA
-from likely.features.lda import LDA
-from likely.features.nystrom import NystromFeatures
-from likely.features.pca import PCA
-from likely.features.quadratic import QuadraticFeatures
-from likely.features.radial import RadialFeatures
-from likely.features.scaling import Center, Standardize
-from likely.features.whiten import Whiten
+from likely.features.encode import Encode, Fill
+from likely.features.expansions import QuadraticFeatures, RadialFeatures
+from likely.features.kernel_features import KernelPCA, NystromFeatures
+from likely.features.linear import LDA, PCA, Center, Standardize, Whiten
 
 __all__ = [
     "LDA",

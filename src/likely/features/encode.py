@@ -1,22 +1,29 @@
-"""Columns of numbers and of categories as numbers."""
+"""Columns of numbers and of categories as numbers, and missing numbers filled in."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likely._typing import Floats, Labels
-from likely._validation import check_weight, is_count
-from likely.blocks import all_or_nothing
+from likely._validation import check_rows, check_weight, is_count
+from likely.blocks import AdditiveLearner, Block, all_or_nothing, moments, over_rows
 from likely.exceptions import InvalidDataError, InvalidParameterError
-from likely.features.categories import Categories
-from likely.features.frames import Table, opened
-from likely.tables.cells import distinct, kind_of, numbers_of
+from likely.statistics import DiagonalMoments
+from likely.tables.cells import column_of, distinct, kind_of, numbers_of
+from likely.tables.files import hint
 
-__all__ = ["Encode"]
+__all__ = ["Categories", "Encode", "Fill", "Table", "opened"]
 
 
 class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -184,3 +191,187 @@ def _check_finite(name: Any, values: Floats) -> None:
             f"Numbers must be finite or missing, but row {row} of column {name!r} is {values[row]}. Correct it, or "
             "leave it out."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The categories of a column by falling frequency, of which the first ``kept`` are told apart.
+
+    ``shares`` has the share of each in training, and after them that of the missing.
+    """
+
+    texts: list[str]
+    shares: Floats
+    kept: int
+
+    @classmethod
+    def of(cls, column: Any, weight: Floats | None, most: int) -> Categories:
+        """The categories of an Arrow column; equally frequent ones are sorted."""
+        texts, codes = distinct(column)
+        sums = np.bincount(codes + 1, weight, minlength=len(texts) + 1)
+        shares = sums / sums.sum()
+        # Sums of weights in another order may differ by rounding, and equally frequent categories must not.
+        ranks = (-shares.round(12)).tolist()
+        seen = np.flatnonzero(sums[1:] > 0).tolist()
+        order = sorted(seen, key=lambda at: (ranks[at + 1], texts[at]))
+        return cls([texts[at] for at in order], np.append(shares[1:][order], shares[0]), min(len(order), most))
+
+    def indicators(self) -> list[str]:
+        """What each indicator stands for; the first category is the reference and has none."""
+        other = ["(other)"] if len(self.texts) > self.kept else []
+        missing = ["(missing)"] if self.texts and self.shares[-1] > 0 else []
+        return [*self.texts[1 : self.kept], *other, *missing]
+
+    def rows(self) -> Floats:
+        """A row of indicators for each category, then for a missing one, and last for one that was not seen."""
+        kept = self.kept
+        rows = np.zeros((len(self.texts) + 2, len(self.indicators())))
+        rows[np.arange(1, kept), np.arange(kept - 1)] = 1.0
+        rows[kept:-2, kept - 1 : kept] = 1.0
+        if self.shares[-1] > 0:
+            rows[-2, -1:] = 1.0
+        rows[-1] = self.shares @ rows[:-1]
+        if not self.shares[-1] > 0:
+            rows[-2] = rows[-1]
+        return rows
+
+    def encoded(self, column: Any) -> Floats:
+        """The indicators of an Arrow column; the distinct texts are looked up, not the rows."""
+        texts, codes = distinct(column)
+        places = {text: at for at, text in enumerate(self.texts)}
+        found = [places.get(text, len(self.texts) + 1) for text in texts]
+        # The code of a missing cell is -1.
+        return np.asarray(self.rows()[np.array([*found, len(self.texts)])[codes]])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns by name: an array of numbers, or columns that become Arrow columns when they are asked for."""
+
+    names: list[Any]
+    n: int
+    array: Labels | None = None
+    frame: Any = None
+
+    def is_numeric(self) -> bool:
+        """Whether all columns are numbers in one array."""
+        return self.array is not None and self.array.dtype.kind in "iufb"
+
+    def columns(self, whom: str, names: list[Any]) -> Iterator[tuple[Any, Any]]:
+        """The columns of these names, each an Arrow column of numbers or of categories, after its name."""
+        for at, name in enumerate(names):
+            column = column_of(self.array[:, at]) if self.array is not None else self._of_frame(whom, name)
+            if kind_of(column) is None:
+                raise InvalidDataError(
+                    f"{whom} takes columns of numbers and of categories, but column {name!r} is of type {column.type}. "
+                    "Drop it, or turn it into a number."
+                )
+            yield name, column
+
+    def _of_frame(self, whom: str, name: Any) -> Any:
+        if name not in self.names:
+            likely = hint(str(name), [str(other) for other in self.names])
+            raise InvalidDataError(f"{whom} takes the columns it was fitted on, but X has no column {name!r}.{likely}")
+        series = self.frame.get_column(name)
+        try:
+            return series.to_arrow()
+        except (TypeError, ValueError):  # cells that mix texts and numbers
+            return column_of(series.to_numpy().astype(object))
+
+
+def opened(estimator: Any, X: Any, reset: bool) -> Table:
+    """Rows to be encoded; at a fit (``reset``) the names and number of columns are kept in the estimator."""
+    whom = type(estimator).__name__
+    if issparse(X):
+        raise InvalidDataError(
+            f"{whom} takes dense rows, but X is sparse: its columns are numbers already. Leave {whom} out."
+        )
+    frame = _as_frame(X)
+    if isinstance(frame, nw.LazyFrame):
+        raise InvalidDataError(f"{whom} takes rows in memory, but X is a lazy frame. Collect it first.")
+    if not isinstance(frame, nw.DataFrame):
+        return _of_array(estimator, X, reset)
+    names = list(frame.columns)
+    if not (names and len(frame)):
+        raise InvalidDataError(f"Found array with {len(frame)} sample(s) and {len(names)} feature(s) in X of {whom}.")
+    if reset:
+        _keep_names(estimator, names)
+    return Table(names, len(frame), frame=frame)
+
+
+def _as_frame(X: Any) -> Any:
+    """A frame that can be asked for its columns, whatever library it is of; anything else as it is."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else []
+    except DuplicateError:
+        names = list(X.columns)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InvalidDataError(f"Columns must have names of their own, but X has {twice[0]!r} twice. Rename one.")
+    return frame
+
+
+def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
+    if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind == "U":
+        X = np.array(X, dtype=object)  # numbers beside texts stay numbers
+    array = np.asarray(validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False))
+    return Table([f"x{at}" for at in range(array.shape[1])], len(array), array=array)
+
+
+def _keep_names(estimator: Any, names: list[Any]) -> None:
+    """What scikit-learn keeps of a frame's columns."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.n_features_in_ = len(names)
+    if all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ignore[misc]
+    """Fill missing values with the mean of their column: for models that take none.
+
+    Unlike scikit-learn's imputers it takes weights, learns in instalments and from sources. A filled value looks like
+    one that was observed, so models are surer of such rows than they should be; generative models of this library need
+    no filling, and leave missing values out exactly. A column without any value is filled with 0.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Fill().fit_transform([[1.0, 5.0], [3.0, np.nan]])
+    array([[1., 5.],
+           [3., 5.]])
+    """
+
+    @property
+    def mean_(self) -> Floats:
+        mean: Floats = self._learned()
+        return mean
+
+    def transform(self, X: Any) -> Floats:
+        """The rows, with means in place of NaN."""
+        mean, rows = self.mean_, check_rows(self, X)
+        filled = over_rows(partial(_filled, mean), rows, len(mean))
+        infinite = np.flatnonzero(np.isinf(filled).any(axis=1))
+        if len(infinite):
+            at = int(infinite[0])
+            raise Block(rows[at : at + 1], positions=[at]).non_finite()
+        return filled
+
+    def _statistic(self) -> Any:
+        return moments, (DiagonalMoments,)
+
+    def _estimate(self, statistics: Any) -> Floats:
+        return np.asarray(np.nan_to_num(statistics.mean))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _filled(mean: Floats, rows: Floats) -> Floats:
+    return np.where(np.isnan(rows), mean, rows)

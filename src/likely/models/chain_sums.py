@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.blocks import AdditiveLearner, Source
-from likely.densities import class_moments, moments
+from likely.blocks import AdditiveLearner, Source, class_moments, moments
 from likely.exceptions import IncompatiblePartsError, SourceError
 from likely.models.streaming import pass_names_on
 from likely.resampling.chains import estimate_chain, fits_in_memory, needs_of, steps_of

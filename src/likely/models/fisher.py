@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats, Rows
-from likely.blocks import AdditiveLearner
-from likely.densities import Gaussians, class_moments
+from likely.blocks import AdditiveLearner, check_classes, class_moments
+from likely.densities import Gaussians
 from likely.densities.covariance import FLOOR
 from likely.densities.factors import FullCovariances
-from likely.densities.gathering import check_classes
 from likely.features import LDA
 from likely.models.base import EvidenceClassifier
 from likely.statistics import ByClass, Moments

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from likely._typing import Booleans, Floats, Integers, Labels, Rows
-from likely.blocks import AdditiveLearner, Source
-from likely.densities import Covariance, Gaussians, Spherical, class_moments
+from likely.blocks import AdditiveLearner, Source, check_classes, class_moments
+from likely.densities import Covariance, Gaussians, Spherical
 from likely.densities.covariance import FLOOR, shape_of
-from likely.densities.gathering import check_classes
 from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import expected_moments

@@ -11,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Rows
 from likely._validation import check_count, check_two, is_number
-from likely.blocks import Block, MappedSource, Source, SourceLearner
-from likely.blocks.sample import SAMPLE_ROWS
+from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner
+from likely.blocks import check_finite as finite_rows
 from likely.decisions import training_priors
 from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietly, warn_of_no_convergence
-from likely.features.expansion import expanded
-from likely.features.expansion import finite as finite_rows
-from likely.features.nystrom import MOST_ROWS, NystromFeatures, rooted
+from likely.features.expansions import expanded
+from likely.features.kernel_features import MOST_ROWS, NystromFeatures, rooted
 from likely.kernels import Kernel, kernel_of, weighted_sums
 from likely.kernels.gram import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import EvidenceClassifier

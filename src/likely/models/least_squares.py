@@ -8,9 +8,7 @@ import numpy as np
 
 from likely._typing import Floats, Rows
 from likely._validation import check_penalty
-from likely.blocks import AdditiveLearner
-from likely.densities import class_moments
-from likely.densities.gathering import check_classes, checked_total
+from likely.blocks import AdditiveLearner, check_classes, checked_total, class_moments
 from likely.models.base import ScoreClassifier
 from likely.models.normal_equations import LinearFit, solve_least_squares
 from likely.statistics import ByClass, Moments

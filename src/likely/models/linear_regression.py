@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin
 
 from likely._typing import Floats
 from likely._validation import check_confidence, check_option, check_penalty, check_rows, check_training
-from likely.blocks import AdditiveLearner, ArraySource, Source, all_or_nothing
-from likely.densities import joint_moments
+from likely.blocks import AdditiveLearner, ArraySource, Source, all_or_nothing, joint_moments
 from likely.exceptions import DegenerateDataError, InvalidParameterError
 from likely.models.normal_equations import LinearFit, short_blocks, solve_least_squares
 from likely.statistics import JointMoments

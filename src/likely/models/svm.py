@@ -14,6 +14,7 @@ from likely._typing import Floats, Labels, Rows
 from likely._validation import check_option, check_two, is_number
 from likely._words import counted
 from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows
+from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
 from likely.exceptions import (
     DegenerateDataError,
@@ -22,7 +23,6 @@ from likely.exceptions import (
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
-from likely.features.expansion import finite
 from likely.kernels import Kernel, LinearKernel, kernel_of, weighted_sums
 from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import ScoreClassifier

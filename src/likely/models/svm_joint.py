@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from likely._typing import Floats
 from likely.blocks import ArraySource, Source
 from likely.exceptions import InvalidParameterError
-from likely.features.expansion import expanded
-from likely.features.nystrom import MOST_ROWS, rooted
+from likely.features.expansions import expanded
+from likely.features.kernel_features import MOST_ROWS, rooted
 from likely.kernels import Kernel, LinearKernel
 from likely.kernels.gram import all_at_once, landmarks_of
 from likely.models.svm_training import SUPPORT, Machine, Task

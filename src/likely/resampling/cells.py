@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_rows
-from likely.blocks import ArraySource, for_each
-from likely.densities import class_moments
+from likely.blocks import ArraySource, class_moments, for_each
 from likely.exceptions import MissingValuesError
 from likely.resampling.chains import (
     alike,

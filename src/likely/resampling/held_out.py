@@ -13,8 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from likely._typing import Floats, Labels
 from likely._validation import check_rows, encode_labels
-from likely.blocks import ArraySource
-from likely.densities import class_moments
+from likely.blocks import ArraySource, class_moments
 from likely.exceptions import IncompatiblePartsError, MissingValuesError
 from likely.resampling.cells import score_together
 from likely.resampling.chains import Chains, alike, fingerprint, fits_in_memory, is_mappable, needs_of, steps_of

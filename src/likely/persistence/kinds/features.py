@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.blocks.sample import SAMPLE_ROWS
+from likely.blocks import SAMPLE_ROWS
 from likely.features import (
     LDA,
     PCA,
@@ -18,7 +18,7 @@ from likely.features import (
     Standardize,
     Whiten,
 )
-from likely.features.lda import _Discriminants
+from likely.features.linear import _Discriminants
 from likely.persistence.checks import (
     Check,
     Scope,

@@ -1,0 +1,161 @@
+"""From blocks to statistics: the functions that sources map over their blocks.
+
+Moments, with or without classes, and an even sample of the rows, in which starting points are looked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._numerics import dense
+from likely._typing import Floats, Labels
+from likely._validation import check_two
+from likely.blocks.source import Block
+from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
+from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
+
+__all__ = [
+    "SAMPLE_ROWS",
+    "Sample",
+    "check_classes",
+    "check_finite",
+    "checked_total",
+    "class_moments",
+    "joint_moments",
+    "moments",
+    "sampled",
+    "scattered",
+]
+
+MOST_BYTES = 2**32
+"""Memory that a scatter matrix may take."""
+
+SAMPLE_ROWS = 2**14
+"""Most rows of a sample."""
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, spread evenly, whatever period the rows have."""
+
+
+def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
+    """Return the moments of a block's rows."""
+    _check_width(block, kind)
+    with np.errstate(all="ignore"):
+        return _finite(kind.of(block.X, block.weight), block)
+
+
+def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
+    """Return the moments of a block's rows by class, or by (class, fold) if the block has folds."""
+    _check_width(block, kind)
+    with np.errstate(all="ignore"):
+        cells = ByClass.of(kind, block.X, block.require_codes(), block.weight, block.folds, overwrite=block.is_copy)
+    finite: ByClass[Any] = _finite(cells, block)
+    return finite
+
+
+def joint_moments(block: Block) -> JointMoments:
+    """Return the joint moments of a block's rows and targets."""
+    if block.targets is None:
+        raise SourceError("A regression learns from targets, but the source has none. Give it targets.")
+    _check_width(block, Moments)
+    with np.errstate(all="ignore"):
+        joint = JointMoments.of(block.X, block.targets, block.weight)
+    if not joint.is_finite():
+        raise block.non_finite_targets() or block.non_finite()
+    return joint
+
+
+def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: str = "") -> None:
+    """Raise if a class has no rows, or if there is one class only."""
+    labels = classes.tolist()
+    absent = [label for code, label in enumerate(labels) if code not in statistics.parts]
+    if absent:
+        raise DegenerateDataError(
+            f"Class {absent[0]!r} has no rows yet, so nothing is known of it. Learn from some first."
+        )
+    check_two(whom, classes, remedy)
+
+
+def checked_total(statistics: ByClass[Any]) -> Any:
+    """Return the moments of all rows; raise if classes lie so far apart that they overflow."""
+    with np.errstate(all="ignore"):
+        total = statistics.total()
+    if not total.is_finite():
+        column = int(np.abs(total.mean).argmax())
+        raise InvalidDataError(
+            f"Values of column {column} are too large to be squared and summed. Rescale that column."
+        )
+    return total
+
+
+def check_finite(block: Block) -> int:
+    """Return the number of a block's rows; raise if one of their values is not finite."""
+    if not np.isfinite(block.X.data if issparse(block.X) else block.X).all():
+        raise block.non_finite()
+    return len(block)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """An even sample of rows: those whose positions come first in a fixed low-discrepancy order."""
+
+    order: Any
+    rows: Floats
+    weight: Floats
+
+    def __add__(self, other: Sample) -> Sample:
+        order = np.concatenate([self.order, other.order])
+        rows = np.concatenate([self.rows, other.rows])
+        return Sample(order, rows, np.concatenate([self.weight, other.weight])).cut()
+
+    def cut(self) -> Sample:
+        """Keep the first ``SAMPLE_ROWS`` of these rows."""
+        if len(self.order) <= SAMPLE_ROWS:
+            return self
+        first = np.argpartition(self.order, SAMPLE_ROWS)[:SAMPLE_ROWS]
+        return Sample(self.order[first], self.rows[first], self.weight[first])
+
+    def distinct(self) -> tuple[Floats, Floats]:
+        """Return the different rows, sorted, and the weight of each: order and repetition of rows do not matter."""
+        rows, which = np.unique(self.rows, axis=0, return_inverse=True)
+        return rows, np.asarray(np.bincount(which.ravel(), self.weight), dtype=np.float64)
+
+
+def sampled(block: Block) -> Sample:
+    """Return the even sample of a block's rows, dense."""
+    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+    return Sample(_places(block) * GOLDEN, dense(block.X), weight).cut()
+
+
+def scattered(block: Block, seed: int) -> Any:
+    """Return a pseudo-random number for each row, which depends on its position and the seed alone (SplitMix64)."""
+    mixed = _places(block) * GOLDEN + np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(33)
+
+
+def _places(block: Block) -> Any:
+    places = np.arange(len(block)) if block.positions is None else np.asarray(block.positions)
+    return places.astype(np.uint64)
+
+
+def _check_width(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> None:
+    """Raise if the scatter matrix of the rows would not fit into memory."""
+    d = block.X.shape[1]
+    if kind is Moments and 8 * d**2 > MOST_BYTES:
+        raise InvalidDataError(
+            f"The covariance of {d} columns would take {8 * d**2 / 2**30:.0f} GiB. Use fewer columns, a diagonal "
+            "covariance, or a model that does without one, such as LogisticRegression."
+        )
+
+
+def _finite(statistic: Any, block: Block) -> Any:
+    """Return the statistic if its sums are finite, which shows that the rows are; otherwise locate the value."""
+    if not statistic.is_finite():
+        raise block.non_finite()
+    return statistic

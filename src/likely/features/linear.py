@@ -1,0 +1,412 @@
+"""Linear features: maps learned from moments, which map rows and moments alike.
+
+Centring, standardising, whitening, principal components and linear discriminants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_array
+
+from likely._numerics import dense, is_rounding
+from likely._typing import Floats, Integers
+from likely._validation import check_fraction, check_option, check_rows, is_count
+from likely.blocks import AdditiveLearner, Block, checked_total, class_moments, moments, over_rows
+from likely.densities import Full
+from likely.densities.covariance import FLOOR
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
+from likely.statistics import ByClass, DiagonalMoments, LinearMap, Moments
+
+__all__ = ["LDA", "PCA", "Center", "LinearFeature", "Projection", "Standardize", "Whiten", "with_signs"]
+
+
+class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
+    """A map x ↦ (x − centre) P learned from moments.
+
+    A subclass says which moments it needs and computes its :class:`~likely.statistics.LinearMap` from them.
+    """
+
+    needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
+    """The least statistic it can learn from."""
+
+    keeps_missing: ClassVar[bool] = False
+    """Whether NaN is passed on as NaN."""
+
+    @property
+    def mean_(self) -> Floats:
+        return self._map().centre
+
+    def transform(self, X: Any) -> Floats:
+        """Map rows; the result has shape (n, n_outputs)."""
+        linear = self._map()
+        rows = check_rows(self, X)
+        mapped = over_rows(partial(_quietly, linear), rows, linear.n_outputs)
+        doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
+        if len(doubtful):
+            self._refuse(rows, doubtful)
+        return mapped
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """The rows that map to ``X``; of those, the nearest to the mean in the features left out."""
+        linear = self._map()
+        Z = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if self.keeps_missing else True)
+        if Z.shape[1] != linear.n_outputs:
+            raise InvalidDataError(
+                f"inverse_transform of {type(self).__name__} takes the {linear.n_outputs} columns that transform "
+                f"gives, but came with {Z.shape[1]}."
+            )
+        return linear.inverse(Z)
+
+    def map_statistics(self, statistics: Any) -> Any:
+        """The moments, or moments by class, that the mapped rows have."""
+        linear = self._map()
+        return statistics.each(lambda part: part.mapped(linear))
+
+    def _map(self) -> LinearMap:
+        linear: LinearMap = self._learned()
+        return linear
+
+    def _statistic(self) -> Any:
+        return (class_moments if self.by_class else moments), (self.needs,)
+
+    def _refuse(self, rows: Any, doubtful: Integers) -> None:
+        """Refuse infinities, values that overflow, and NaN where a projection would spread it over every output."""
+        values = dense(rows[doubtful])
+        refused = ~np.isnan(values).any(axis=1) if self.keeps_missing else np.ones(len(values), dtype=bool)
+        refused |= np.isinf(values).any(axis=1)
+        if refused.any():
+            at = int(doubtful[refused.argmax()])
+            raise Block(rows[at : at + 1], positions=[at]).non_finite()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._map().n_outputs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.keeps_missing
+        return tags
+
+
+class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
+    """A linear feature that mixes columns: it has directions, and refuses missing values."""
+
+    @property
+    def components_(self) -> Floats:
+        return self._map().matrix.T
+
+    @property
+    def n_components_(self) -> int:
+        return self._map().n_outputs
+
+
+def _quietly(linear: LinearMap, rows: Floats) -> Floats:
+    """Mapped rows; infinities and NaN among them are looked for afterwards."""
+    with np.errstate(all="ignore"):
+        return linear(rows)
+
+
+def with_signs(directions: Floats) -> Floats:
+    """Directions, as columns, turned so that the largest entry of each is positive."""
+    largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
+    return np.asarray(directions * np.where(largest < 0, -1.0, 1.0))
+
+
+class Center(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
+    """Move every column to mean zero; missing values stay missing.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> Center().fit_transform([[1.0, 5.0], [3.0, 6.0]])
+    array([[-1. , -0.5],
+           [ 1. ,  0.5]])
+    """
+
+    needs = DiagonalMoments
+    keeps_missing = True
+
+    def _estimate(self, statistics: Any) -> LinearMap:
+        return LinearMap(statistics.mean, np.ones(statistics.n_features))
+
+
+class Standardize(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
+    """Move every column to mean zero and scale it to unit variance; missing values stay missing.
+
+    The variance is the maximum-likelihood one (over n). A constant column is moved and not scaled.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    scale_ : array of shape (n_features,)
+        The standard deviations divided by; 1 for a constant column.
+
+    Examples
+    --------
+    >>> Standardize().fit_transform([[1.0, 5.0], [3.0, 5.0]])
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+
+    needs = DiagonalMoments
+    keeps_missing = True
+
+    @property
+    def scale_(self) -> Floats:
+        return np.asarray(1 / self._map().matrix)
+
+    def _estimate(self, statistics: Any) -> LinearMap:
+        variances = statistics.variances()
+        scale = np.where(is_rounding(variances, statistics.mean), 1.0, np.sqrt(variances))
+        return LinearMap(statistics.mean, 1 / scale)
+
+
+class Whiten(Projection):
+    """Turn the covariance into the identity.
+
+    In the form "zca" a singular covariance is floored with a warning, as everywhere (see :class:`likely.Full`).
+
+    Parameters
+    ----------
+    form : {"zca", "pca"}, default "zca"
+        The whitening that moves the data least (symmetric), or the one onto the principal axes, largest variance first,
+        which leaves out the directions that hold none.
+    by : {"total", "within"}, default "total"
+        Whose covariance becomes the identity: that of all rows, or the average within the classes, which needs labels.
+    floor : float, default 1e-9
+        Least eigenvalue of the correlation matrix, below which a direction holds nothing.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    components_ : array of shape (n_outputs, n_features)
+        One direction a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 2)) @ [[1.0, 2.0], [0.0, 3.0]]
+    >>> np.cov(Whiten().fit_transform(X), rowvar=False, bias=True).round(10) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
+        self.form = form
+        self.by = by
+        self.floor = floor
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Whether it learns from labels."""
+        return self.by == "within"
+
+    def _estimate(self, statistics: Any) -> LinearMap:
+        check_option("form", self.form, ("zca", "pca"))
+        check_option("by", self.by, ("total", "within"))
+        by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
+        total: Moments = checked_total(by_class)
+        about: Moments = by_class.within()
+        if self.form == "pca":
+            return LinearMap(total.mean, with_signs(_onto_principal_axes(about, total, self.floor)))
+        full = Full(floor=self.floor)
+        fitted = full.estimate([about], ["X"], total.diagonal(), remedy="Put PCA before it to drop empty directions.")
+        axes, roots, _ = np.linalg.svd(fitted.whiteners[0])
+        return LinearMap(total.mean, (axes * roots) @ axes.T)
+
+
+def _onto_principal_axes(about: Moments, total: Moments, floor: float) -> Floats:
+    """The axes of the covariance over their standard deviations, largest first, without those that hold nothing.
+
+    What holds nothing is judged in correlations, as everywhere, so that a small column is not taken for an empty one.
+    """
+    check_fraction("floor", floor, "Whiten")
+    variances = about.variances()
+    varying = ~is_rounding(variances, np.sqrt(total.mean**2 + total.variances()))
+    if not varying.any():
+        return np.zeros((len(variances), 1))
+    scale = np.sqrt(variances[varying])
+    values, vectors = eigh(about.covariance()[np.ix_(varying, varying)] / np.outer(scale, scale))
+    held = values > max(floor, len(values) * np.finfo(np.float64).eps)
+    axes, deviations, _ = np.linalg.svd(scale[:, None] * vectors[:, held] * np.sqrt(values[held]), full_matrices=False)
+    matrix = np.zeros((len(variances), int(held.sum())))
+    matrix[varying] = axes / deviations
+    return matrix
+
+
+class PCA(Projection):
+    """Project onto the directions of largest variance.
+
+    The signs make the largest entry of each direction positive. Missing values are refused.
+
+    Parameters
+    ----------
+    n_components : int, float below 1, or None
+        How many directions to keep; as a fraction, as many as hold that share of the variance; None keeps all
+        that hold any.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    components_ : array of shape (n_components_, n_features)
+        Orthonormal directions, one a row.
+    n_components_ : int
+    explained_variance_ : array of shape (n_components_,)
+        Maximum-likelihood variances along the directions (over n).
+    explained_variance_ratio_ : array of shape (n_components_,)
+
+    Notes
+    -----
+    The eigenvectors of the covariance, from moments alone: no copy of the data is centred or decomposed. A direction
+    whose variance is less than about 1e-16 of the largest is not resolved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.1]])
+    >>> pca = PCA(0.99).fit(X)
+    >>> pca.n_components_, pca.components_.round(2), pca.explained_variance_ratio_.round(4)
+    (1, array([[0.7 , 0.72]]), array([0.9999]))
+    """
+
+    def __init__(self, n_components: int | float | None = None) -> None:
+        self.n_components = n_components
+
+    @property
+    def explained_variance_(self) -> Floats:
+        return np.maximum(self._moments().principal_axes[0][: self.n_components_], 0.0)
+
+    @property
+    def explained_variance_ratio_(self) -> Floats:
+        whole = self._moments().variances().sum()
+        return np.asarray(self.explained_variance_ / (whole if whole > 0 else 1.0))
+
+    def _moments(self) -> Moments:
+        self._map()
+        statistics: Moments = self.statistics_
+        return statistics
+
+    def _estimate(self, statistics: Any) -> LinearMap:
+        values, vectors = statistics.principal_axes
+        kept = vectors[:, : _n_kept(self.n_components, np.maximum(values, 0.0))]
+        return LinearMap(statistics.mean, with_signs(kept))
+
+
+def _n_kept(n_components: Any, variances: Floats) -> int:
+    d = len(variances)
+    if n_components is None:
+        return max(1, int((variances > d * np.finfo(np.float64).eps * variances[0]).sum()))
+    if is_count(n_components, 1, d):
+        return int(n_components)
+    if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
+        return min(d, int(np.searchsorted(np.cumsum(variances), n_components * variances.sum())) + 1)
+    raise InvalidParameterError(
+        f"n_components of PCA must be a number of directions from 1 to the {d} features, a share of the variance "
+        f"between 0 and 1, or None, but is {n_components!r}."
+    )
+
+
+class LDA(Projection):
+    """Project onto the directions in which the class means lie furthest apart, measured in spread within the classes.
+
+    There are at most K − 1 of them. In the projection the average covariance within the classes is the identity, so
+    a tied Gaussian decides there as it does on all the features. With two classes the one direction points from the
+    first class to the second; otherwise the signs make the largest entry positive. Missing values are refused.
+
+    Parameters
+    ----------
+    n_components : int or None
+        How many directions; None keeps all there are: the number of classes less one, or the number of features.
+    floor : float, default 1e-9
+        Floor of the within-class covariance where it is singular (see :class:`likely.Full`); 0 raises.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    components_ : array of shape (n_components_, n_features)
+    n_components_ : int
+    explained_variance_ratio_ : array of shape (n_components_,)
+        Share of the between-class variance, in units of the within-class one, that each direction holds.
+    classes_ : array of labels
+
+    Notes
+    -----
+    Directions v solve S_B v = λ S_W v with v' S_W v = n, where S_W sums the scatters about the class means and S_B is
+    the scatter of the class means, each weighted by its class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [5.0, 5.0], [7.0, 5.0], [5.0, 6.0]])
+    >>> lda = LDA().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> lda.components_.round(3)
+    array([[0.926, 2.315]])
+    """
+
+    by_class = True
+
+    def __init__(self, n_components: int | None = None, floor: float = FLOOR) -> None:
+        self.n_components = n_components
+        self.floor = floor
+
+    @property
+    def explained_variance_ratio_(self) -> Floats:
+        discriminants: _Discriminants = self._learned()
+        return discriminants.shares
+
+    def _estimate(self, statistics: ByClass[Moments]) -> _Discriminants:
+        if len(statistics.parts) < 2:
+            raise DegenerateDataError("LDA needs rows of at least two classes, but y has one class only.")
+        total, between = checked_total(statistics), _between(statistics)
+        n_kept = self._n_kept(len(statistics.parts), total.n_features)
+        shape = Full(floor=self.floor)
+        within = shape.estimate(
+            [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
+        )
+        U = within.whiteners[0]
+        values, vectors = eigh(U.T @ between.covariance() @ U)
+        directions = U @ vectors[:, ::-1][:, :n_kept]
+        whole = max(values.sum(), np.finfo(np.float64).tiny)
+        shares = np.maximum(values[::-1][:n_kept], 0.0) / whole
+        return _Discriminants(total.mean, _orient(directions, statistics), shares)
+
+    def _n_kept(self, n_classes: int, n_features: int) -> int:
+        most = min(n_classes - 1, n_features)
+        if self.n_components is None:
+            return most
+        if not is_count(self.n_components, 1, most):
+            raise InvalidParameterError(
+                f"n_components of LDA must lie between 1 and {most}, since {n_classes} classes of {n_features} "
+                f"features have no more directions, but is {self.n_components!r}."
+            )
+        return int(self.n_components)
+
+
+@dataclass(frozen=True, eq=False)
+class _Discriminants(LinearMap):
+    """The projection, with the share of the between-class variance along each of its directions."""
+
+    shares: Floats
+
+
+def _between(statistics: ByClass[Moments]) -> Moments:
+    """The moments of rows that sit at their class means."""
+    parts = list(statistics.parts.values())
+    return Moments.of(np.stack([part.mean for part in parts]), statistics.weights())
+
+
+def _orient(directions: Floats, statistics: ByClass[Moments]) -> Floats:
+    """Fix the signs; with two classes the direction points from the first class to the second."""
+    parts = list(statistics.parts.values())
+    if len(parts) > 2:
+        return with_signs(directions)
+    return np.asarray(directions * np.where((parts[1].mean - parts[0].mean) @ directions < 0, -1.0, 1.0))
