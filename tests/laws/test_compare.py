@@ -950,10 +950,10 @@ def test_a_family_that_is_not_tried_on_so_many_rows_is_named_before_the_work(ask
 
 def test_kernels_are_tried_up_to_their_limit_of_rows_and_by_landmarks_beyond(two, monkeypatch):
     X, y = two  # folds leave 48 to learn from
-    monkeypatch.setattr("likely.selection.families.LANDMARKS", 20)
-    monkeypatch.setattr("likely.selection.families.MOST_KERNEL_ROWS", 48)
+    monkeypatch.setattr("likely.selection.candidates.LANDMARKS", 20)
+    monkeypatch.setattr("likely.selection.candidates.MOST_KERNEL_ROWS", 48)
     within = compare(X, y, ["polynomial-svm", "rbf-svm"])
-    monkeypatch.setattr("likely.selection.families.MOST_KERNEL_ROWS", 47)
+    monkeypatch.setattr("likely.selection.candidates.MOST_KERNEL_ROWS", 47)
     beyond = compare(X, y, ["rbf-svm"])
 
     assert within.failures == beyond.failures == {}

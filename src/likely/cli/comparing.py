@@ -23,7 +23,7 @@ from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidParameterError, LikelyError
 from likely.persistence import save
 from likely.selection import Comparison, Progress, compare
-from likely.selection.record import about_best
+from likely.selection.comparison import describe_best
 from likely.tables import DataTable
 from likely.tables.files import replacing
 
@@ -97,7 +97,7 @@ def _kept(comparison: Comparison, folder: Path | None, path: Path, about: dict[s
                 with replacing(path) as temporary:
                     shutil.copyfile(folder / inside, temporary)
             else:
-                save(comparison.model(), path, about={**about, **about_best(comparison)})
+                save(comparison.model(), path, about={**about, **describe_best(comparison)})
     except (LikelyError, OSError) as error:
         return error
     return None

@@ -19,8 +19,9 @@ from likely.calibration.steps import Steps
 from likely.decisions import Application, llr_threshold
 from likely.evaluation import Trials
 from likely.report.coding import encoded
+from likely.report.facts import target_facts
 
-__all__ = ["Controls", "Sample", "application_facts", "sample_rows"]
+__all__ = ["Controls", "Sample", "sample_rows"]
 
 _UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 10)))
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
@@ -54,7 +55,7 @@ class Controls:
         """The usual positions, and those of some applications, whose second class is the target."""
         priors, costs, rejects = set(PRIORS), set(COSTS), set(REJECT_COSTS)
         for application in applications:
-            facts = application_facts(application)
+            facts = target_facts(application)
             priors.add(facts["prior"])
             costs.update((facts["cost_fn"], facts["cost_fp"]))
             rejects.update(() if application.reject_cost is None else (float(application.reject_cost),))
@@ -125,22 +126,6 @@ def _changes(targets: Floats, nontargets: Floats, unit: float) -> str:
     at = np.flatnonzero(rises.any(axis=1))
     gaps = np.diff(at, prepend=0)
     return encoded(np.column_stack([gaps, rises[at]]).ravel().tolist())
-
-
-def application_facts(application: Application) -> dict[str, Any]:
-    """Prior of the target, which is the second class, what mistakes cost, and what follows of it.
-
-    Costs of mistakes are counted from those of the right decisions, which ``base`` holds.
-    """
-    excess = application.costs.max(axis=1) - application.costs.diagonal()
-    return {
-        "base": application.costs.diagonal().tolist(),
-        "prior": float(application.priors[1]),
-        "cost_fn": float(excess[1]),
-        "cost_fp": float(excess[0]),
-        "threshold": application.threshold,
-        "effective_prior": application.effective_prior,
-    }
 
 
 def unit_of(weight: Floats | None) -> float:

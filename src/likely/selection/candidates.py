@@ -1,4 +1,4 @@
-"""What is compared: estimators, families of them by name, and scores of outside systems."""
+"""What is compared: classifiers of the user, the library's families with their grids, and scores of outside systems."""
 
 from __future__ import annotations
 
@@ -7,21 +7,60 @@ import json
 import pickle
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import QuantileTransformer
 
+from likely._formatting import format_count
 from likely._typing import Floats
 from likely._validation import check_scores
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError
+from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
+from likely.kernels import PolynomialKernel, RBFKernel
+from likely.models import (
+    SVM,
+    FisherClassifier,
+    GaussianClassifier,
+    LeastSquaresClassifier,
+    LogisticRegression,
+    MixtureClassifier,
+    NearestMeanClassifier,
+    Perceptron,
+    make_pipeline,
+)
 from likely.resampling.chains import steps_of
 from likely.resampling.scoring import check_scorer
 
-__all__ = ["Candidate", "described", "digest", "named_candidates", "outside_systems", "score_shapes"]
+__all__ = [
+    "FAMILIES",
+    "Candidate",
+    "DataShape",
+    "default_candidates",
+    "describe",
+    "digest",
+    "find_candidates",
+    "make_candidates",
+    "make_outside_candidates",
+    "score_shapes",
+]
+
+LADDER = (2, 3, 5, 10, 20, 50, 100, 200)
+"""Numbers of principal components to choose from; the three largest below the number of features are tried."""
+
+MOST_QUADRATIC, MOST_FULL = 60, 2000
+"""Most features that are expanded by their products, and that get a full covariance."""
+
+MIXED, LEAST_ROWS, MOST_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
+"""Component counts of a mixture, least rows of the smallest class per component, and most products per pass."""
+
+MOST_KERNEL_ROWS, LANDMARKS = 20_000, 300
+"""Most rows that kernels are tried on, since work grows with their square; and landmarks used beyond that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +70,17 @@ class Candidate:
     Parameters
     ----------
     name : str
-        Unlike all others'.
+        Unique among the candidates.
     estimator : classifier or chain, or None
         Not fitted, and never changed; None for an outside system.
     family : str
-        What it is one of: candidates of a family differ by their settings.
+        Candidates of one family differ by their settings.
     settings : dict
         The settings in which it differs from others of its family, for tables and plots.
     encoded : bool
-        Whether it learns from columns as numbers, not from the rows as they were given.
+        Whether it learns from encoded columns (numbers), not from the rows as given.
     scores : array, optional
-        Those of an outside system.
+        The scores of an outside system.
     """
 
     name: str
@@ -53,31 +92,32 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """A short text that is the same for the same settings, in any run."""
-        parts = [described(self.estimator), self.encoded, described(self.scores)]
+        """A fingerprint of the settings, the same in every run."""
+        parts = [describe(self.estimator), self.encoded, describe(self.scores)]
         return digest(json.dumps(parts))
 
 
 def digest(text: str) -> str:
-    """A short fingerprint of a text."""
+    """Return a short fingerprint of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def described(value: Any) -> Any:
-    """A value as plain data that differ where settings do: estimators by class and parameters, arrays by their bytes.
+def describe(value: Any) -> Any:
+    """Describe a value as plain data that differ where settings do.
 
-    What has no settings of its own to show is told by what it is pickled as; what cannot be pickled, such as a function
-    without a name, is like nothing, not even itself when asked again: what remembers must not take it for another.
+    Estimators are described by class and parameters, arrays by their bytes, other objects by their pickle. An object
+    that cannot be pickled, such as a lambda, gets a new random description at each call: a store must never take it for
+    another object.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         return ["array", str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()]
     if isinstance(value, BaseEstimator):
         params = value.get_params(deep=False)
-        return [type(value).__module__, type(value).__qualname__, {k: described(v) for k, v in sorted(params.items())}]
+        return [type(value).__module__, type(value).__qualname__, {k: describe(v) for k, v in sorted(params.items())}]
     if isinstance(value, Mapping):
-        return ["mapping", [[described(k), described(v)] for k, v in value.items()]]
+        return ["mapping", [[describe(k), describe(v)] for k, v in value.items()]]
     if isinstance(value, (list, tuple)):
-        return [described(each) for each in value]
+        return [describe(each) for each in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return [type(value).__qualname__, repr(value) if isinstance(value, (float, complex)) else _pickled(value)]
@@ -87,11 +127,11 @@ def _pickled(value: Any) -> str:
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()
     except Exception:  # noqa: BLE001  anybody's object may refuse in any way
-        return secrets.token_hex(16)  # not its id, which is another's once it is gone
+        return secrets.token_hex(16)  # not its id, which is reused once it is deleted
 
 
-def named_candidates(given: Any) -> list[Candidate]:
-    """Candidates of the user's own: a classifier, several, or several by name."""
+def make_candidates(given: Any) -> list[Candidate]:
+    """Make candidates of what the user gave: a classifier, several, or several by name."""
     if hasattr(given, "fit"):
         given = [given]
     if not isinstance(given, Iterable) or not (entries := list(given.items() if isinstance(given, Mapping) else given)):
@@ -99,11 +139,11 @@ def named_candidates(given: Any) -> list[Candidate]:
             "candidates must be a classifier, a list of classifiers or of (name, classifier), a mapping {name: "
             f"classifier}}, or names of families, but is {given!r}."
         )
-    made = [_candidate(entry) for entry in entries]
-    return _with_own_names(made)
+    made = [_wrap(entry) for entry in entries]
+    return _with_unique_names(made)
 
 
-def _candidate(entry: Any) -> Candidate:
+def _wrap(entry: Any) -> Candidate:
     if isinstance(entry, Candidate):
         return entry
     name, estimator = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
@@ -113,16 +153,16 @@ def _candidate(entry: Any) -> Candidate:
         )
     check_scorer(estimator, weighted=False)
     steps = steps_of(estimator)
-    return Candidate(_said(steps) if name is None else str(name), estimator, type(steps[-1]).__name__)
+    return Candidate(_describe_chain(steps) if name is None else str(name), estimator, type(steps[-1]).__name__)
 
 
-def _said(steps: list[Any]) -> str:
-    """A chain in a few words, as Python would write it."""
+def _describe_chain(steps: list[Any]) -> str:
+    """Describe a chain of steps as Python writes it, on one line."""
     return " → ".join(" ".join(str(step).split()) for step in steps)[:200]
 
 
-def _with_own_names(candidates: list[Candidate]) -> list[Candidate]:
-    """The same, numbered where a name comes twice."""
+def _with_unique_names(candidates: list[Candidate]) -> list[Candidate]:
+    """Number the candidates whose name occurs more than once."""
     times = Counter(candidate.name for candidate in candidates)
     count: Counter[str] = Counter()
     named = []
@@ -134,12 +174,12 @@ def _with_own_names(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def score_shapes(n: int, n_classes: int) -> list[tuple[int, ...]]:
-    """The shapes that scores of so many rows may have."""
+    """The allowed shapes of the scores of n rows."""
     return [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
 
 
-def outside_systems(scores: Mapping[str, Any] | None, n: int, n_classes: int) -> list[Candidate]:
-    """Candidates made of scores of the very rows that are compared on."""
+def make_outside_candidates(scores: Mapping[str, Any] | None, n: int, n_classes: int) -> list[Candidate]:
+    """Make candidates of scores that outside systems gave to the rows compared on."""
     systems = []
     for name, values in (scores or {}).items():
         column = check_scores(f"The outside system {name!r}", values)
@@ -151,3 +191,308 @@ def outside_systems(scores: Mapping[str, Any] | None, n: int, n_classes: int) ->
             )
         systems.append(Candidate(str(name), None, "outside", scores=column))
     return systems
+
+
+# The families of the library, each with a grid of features and settings.
+
+
+@dataclass(frozen=True)
+class DataShape:
+    """The properties of the data that the grids depend on.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Of the rows that a model learns from.
+    has_missing : bool
+    ranks : bool
+        Whether columns can be Gaussianised: scikit-learn's transformer takes neither weights nor negative sparse rows.
+    n_smallest : int, optional
+        Rows of the smallest class; by default half of the rows.
+    """
+
+    n_rows: int
+    n_features: int
+    has_missing: bool = False
+    ranks: bool = True
+    n_smallest: int | None = None
+
+    @property
+    def components(self) -> list[int]:
+        """Numbers of principal components to try."""
+        return [k for k in LADDER if k < min(self.n_features, self.n_rows // 2)][-3:]
+
+
+Features = tuple[str, list[Any]]
+"""The name of some features and the steps that make them; the raw columns need no step."""
+
+
+def _raw() -> Features:
+    return "raw", []
+
+
+def _standardised() -> Features:
+    return "standardised", [Standardize()]
+
+
+def _gaussianised(shape: DataShape) -> list[Features]:
+    if not shape.ranks:
+        return []
+    # More quantiles than half the rows would only repeat rows; scikit-learn subsamples 10,000 rows.
+    n_quantiles = max(2, min(1000, shape.n_rows // 2))
+    step = QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal", random_state=0)
+    return [("Gaussianised", [step])]
+
+
+def _projected(shape: DataShape, standardised: bool) -> list[Features]:
+    before, prefix = ([Standardize()], "standardised, ") if standardised else ([], "")
+    return [(f"{prefix}PCA {k}", [*before, PCA(k)]) for k in shape.components]
+
+
+def _gaussians(shape: DataShape) -> list[Candidate]:
+    """Gaussian models by covariance shape; all but the Gaussianised features are learned from the same moments."""
+    models = {
+        "full": GaussianClassifier(),
+        "tied": GaussianClassifier(tied=True),
+        "diagonal": GaussianClassifier("diagonal"),
+        "tied diagonal": GaussianClassifier("diagonal", tied=True),
+    }
+    projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
+    features = [_raw(), *_gaussianised(shape), ("LDA", [LDA()]), *projections]
+    return [
+        _grid_candidate("Gaussian", [*steps, model], shape, features=name, covariance=covariance)
+        for name, steps in features
+        for covariance, model in models.items()
+        if covariance.endswith("diagonal") or shape.n_features <= MOST_FULL or "PCA" in name
+    ]
+
+
+def _mixtures(shape: DataShape) -> list[Candidate]:
+    """Mixtures by shape and size; floor=0.01 keeps components from collapsing onto single rows."""
+    options: dict[str, dict[str, Any]] = {
+        "full": {},
+        "tied": {"tied": True},
+        "diagonal": {"covariance": "diagonal"},
+        "spherical": {"covariance": "spherical"},
+    }
+    raw = [_raw()] if shape.n_features <= MOST_FULL else []
+    return [
+        _grid_candidate(
+            "mixture",
+            [*steps, MixtureClassifier(k, floor=0.01, **option)],
+            shape,
+            features=name,
+            covariance=covariance,
+            components=k,
+        )
+        for name, steps in [*raw, *_projected(shape, standardised=True)[1:2]]
+        for covariance, option in options.items()
+        for k in _sizes(shape, steps, covariance)
+    ]
+
+
+def _sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
+    """Component counts that the smallest class can support within MOST_PRODUCTS per pass.
+
+    One tied component equals one untied component, so it is left out.
+    """
+    d = int(steps[-1].n_components) if steps else shape.n_features
+    each = shape.n_rows * (d**2 if covariance in ("full", "tied") else d)
+    rows = shape.n_rows // 2 if shape.n_smallest is None else shape.n_smallest
+    least = max(LEAST_ROWS, d + 1 if covariance == "full" else 0)
+    larger = [k for k in MIXED[1:] if k * least <= rows and k * each <= MOST_PRODUCTS]
+    return larger if covariance == "tied" else [MIXED[0], *larger]
+
+
+def _nearest_means(shape: DataShape) -> list[Candidate]:
+    features = [_raw(), _standardised(), ("LDA", [LDA()])]
+    return [
+        _grid_candidate("nearest mean", [*steps, NearestMeanClassifier()], shape, features=name)
+        for name, steps in features
+    ]
+
+
+def _logistic(strength: float, penalty: str = "l2") -> LogisticRegression:
+    """Logistic regression with a tolerance that costs cannot tell from its minimum: half the passes on MNIST."""
+    return LogisticRegression(strength, penalty, tolerance=1e-6)
+
+
+def _logistics(shape: DataShape) -> list[Candidate]:
+    """Linear logistic regression on a path of the L2 penalty for each kind of features, and of the L1 penalty."""
+    grid = [
+        _grid_candidate("logistic", [*steps, _logistic(strength)], shape, features=name, λ=strength)
+        for name, steps in [_standardised(), *_gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
+        for strength in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    ]
+    name, steps = _standardised()
+    return grid + [
+        _grid_candidate("logistic L1", [*steps, _logistic(strength, "l1")], shape, features=name, λ=strength)
+        for strength in (1e-3, 1e-2, 1e-1)
+    ]
+
+
+def _quadratic_logistics(shape: DataShape) -> list[Candidate]:
+    """Products of the features, or of the largest number of principal components that can be expanded."""
+    features = [_standardised()] if shape.n_features <= MOST_QUADRATIC else []
+    features += [made for made in _projected(shape, standardised=True) if len(features) == 0 and _fits(made)][-1:]
+    return [
+        _grid_candidate(
+            "quadratic logistic",
+            [*steps, QuadraticFeatures(), Standardize(), _logistic(strength)],
+            shape,
+            features=name,
+            λ=strength,
+        )
+        for name, steps in features
+        for strength in (1e-3, 1e-2, 1e-1, 1.0)
+    ]
+
+
+def _fits(features: Features) -> bool:
+    return int(features[1][-1].n_components) <= MOST_QUADRATIC
+
+
+def _radial_logistics(shape: DataShape) -> list[Candidate]:
+    name, steps = _standardised()
+    n_centers = min(100, shape.n_rows // 5)
+    if n_centers < 2:
+        return []
+    return [
+        _grid_candidate(
+            "radial logistic",
+            [*steps, RadialFeatures(n_centers, random_state=0), _logistic(strength)],
+            shape,
+            features=name,
+            centers=n_centers,
+            λ=strength,
+        )
+        for strength in (1e-4, 1e-3, 1e-2)
+    ]
+
+
+def _svm(C: float, kernel: Any = "linear") -> SVM:
+    """Support vector machine with a tolerance that costs cannot tell from its optimum."""
+    return SVM(C, kernel, tolerance=1e-3)
+
+
+def _svms(shape: DataShape) -> list[Candidate]:
+    name, steps = _standardised()
+    return [_grid_candidate("SVM", [*steps, _svm(C)], shape, features=name, C=C) for C in (0.01, 0.1, 1.0, 10.0)]
+
+
+def _polynomial_svms(shape: DataShape) -> list[Candidate]:
+    """Polynomial kernels of degree 2 and 3; kernel values grow with the degree, so the grid of C moves down."""
+    name, steps = _standardised()
+    grids = {2: (1e-4, 1e-3, 1e-2, 1e-1), 3: (1e-5, 1e-4, 1e-3, 1e-2)}
+    return [
+        _grid_candidate(
+            "polynomial SVM", [*steps, _svm(C, PolynomialKernel(degree))], shape, features=name, degree=degree, C=C
+        )
+        for degree, grid in grids.items()
+        for C in grid
+        if shape.n_rows <= MOST_KERNEL_ROWS
+    ]
+
+
+def _rbf_svms(shape: DataShape) -> list[Candidate]:
+    """RBF kernels around the typical distance of standardised rows; Nystroem landmarks where there are many rows."""
+    name, steps = _standardised()
+    if shape.n_rows > MOST_KERNEL_ROWS:
+        landmarks = NystromFeatures(LANDMARKS, RBFKernel(1 / shape.n_features), random_state=0)
+        return [
+            _grid_candidate("RBF SVM", [*steps, landmarks, _svm(C)], shape, features=name, landmarks=LANDMARKS, C=C)
+            for C in (0.1, 1.0, 10.0)
+        ]
+    return [
+        _grid_candidate("RBF SVM", [*steps, _svm(C, RBFKernel(gamma))], shape, features=name, γ=gamma, C=C)
+        for gamma in (float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0))
+        for C in (0.1, 1.0, 10.0, 100.0)
+    ]
+
+
+def _least_squares(shape: DataShape) -> list[Candidate]:
+    name, steps = _standardised()
+    return [
+        _grid_candidate("least squares", [*steps, LeastSquaresClassifier(strength)], shape, features=name, λ=strength)
+        for strength in (0.0, 1e-2, 1.0)
+    ]
+
+
+def _fishers(shape: DataShape) -> list[Candidate]:
+    return [_grid_candidate("Fisher", [FisherClassifier()], shape, features="raw")]
+
+
+def _perceptrons(shape: DataShape) -> list[Candidate]:
+    name, steps = _standardised()
+    model = Perceptron(shuffle=True, random_state=0)
+    return [_grid_candidate("perceptron", [*steps, model], shape, features=name)]
+
+
+FAMILIES: dict[str, Callable[[DataShape], list[Candidate]]] = {
+    "gaussian": _gaussians,
+    "mixture": _mixtures,
+    "nearest-mean": _nearest_means,
+    "logistic": _logistics,
+    "quadratic-logistic": _quadratic_logistics,
+    "radial-logistic": _radial_logistics,
+    "svm": _svms,
+    "polynomial-svm": _polynomial_svms,
+    "rbf-svm": _rbf_svms,
+    "fisher": _fishers,
+    "least-squares": _least_squares,
+    "perceptron": _perceptrons,
+}
+"""Grids by the name that ``compare`` and the command line use."""
+
+
+def default_candidates(shape: DataShape) -> list[Candidate]:
+    """All grids of the library."""
+    return [candidate for grid in FAMILIES.values() for candidate in grid(shape)]
+
+
+def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
+    """Find the grid of one family, or one system of any grid, by its name."""
+    if name in FAMILIES:
+        return FAMILIES[name](shape) or _raise_empty_grid(name, shape)
+    systems = {_fold_case(candidate.name): candidate for candidate in default_candidates(shape)}
+    if _fold_case(name) in systems:
+        return [systems[_fold_case(name)]]
+    close = get_close_matches(_fold_case(name), [*FAMILIES, *systems], n=1, cutoff=0.5)
+    hint = f" Did you mean {systems[close[0]].name if close[0] in systems else close[0]!r}?" if close else ""
+    raise InvalidParameterError(
+        f"There is no family or system {name!r}.{hint} Families are {', '.join(FAMILIES)}; systems are named as on a "
+        "leaderboard, such as 'Gaussian: raw, tied'."
+    )
+
+
+def _raise_empty_grid(name: str, shape: DataShape) -> NoReturn:
+    """Explain why the grid of a family is empty for these data."""
+    learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')} here"
+    if name == "polynomial-svm":
+        raise InvalidParameterError(
+            f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "
+            f"but {learned}. Leave it out, take 'rbf-svm', which goes by way of landmarks then, take some of the rows, "
+            "or give make_pipeline(Standardize(), NystromFeatures(300, PolynomialKernel(2)), SVM()) as a candidate."
+        )
+    raise InvalidParameterError(
+        f"The family {name!r} has nothing to try, since {learned}. Leave it out, or gather more rows."
+    )
+
+
+def _fold_case(name: str) -> str:
+    """Normalise a name as it may be typed: any case, Greek letters spelled out."""
+    return " ".join(name.lower().replace("lambda", "λ").replace("gamma", "γ").replace("=", " ").split())
+
+
+def _grid_candidate(family: str, steps: list[Any], shape: DataShape, **settings: Any) -> Candidate:
+    """Make a candidate that learns from columns as numbers and is named after its settings."""
+    parts = (f"{name} {value:g}" if isinstance(value, (int, float)) else str(value) for name, value in settings.items())
+    if shape.has_missing and not _accepts_missing(steps):
+        steps = [Fill(), *steps]
+    estimator = make_pipeline(*steps) if len(steps) > 1 else steps[0]
+    return Candidate(f"{family}: {', '.join(parts)}", estimator, family, settings, encoded=True)
+
+
+def _accepts_missing(steps: list[Any]) -> bool:
+    """Whether a model ignores missing values in its sums and marginalises them when it scores."""
+    return len(steps) == 1 and getattr(steps[0], "covariance", None) == "diagonal"

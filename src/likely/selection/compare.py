@@ -19,17 +19,28 @@ from likely._validation import check_labels, check_option, check_scores, check_w
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, LikelyError
-from likely.selection.applications import named_applications, target_of
-from likely.selection.candidates import Candidate, named_candidates, outside_systems
-from likely.selection.comparison import Comparison, Workings
-from likely.selection.data import RowSet, check_two_classes, encoder_for
-from likely.selection.families import Shape, default_candidates, family
-from likely.selection.judging import Judge
-from likely.selection.protocols import Folds, GivenScores, HeldOutSet, Protocol, folds_of
-from likely.selection.ranking import Ranking
-from likely.selection.record import identity, keep_report, kept_model, settings
-from likely.selection.scoring import Progress, Scored, scored
-from likely.selection.store import MemoryStore, RunStore
+from likely.selection.candidates import (
+    Candidate,
+    DataShape,
+    default_candidates,
+    find_candidates,
+    make_candidates,
+    make_outside_candidates,
+)
+from likely.selection.comparison import Comparison, Workings, save_best_model, save_report
+from likely.selection.judging import Judge, Ranking, find_target, name_applications
+from likely.selection.rows import (
+    Folds,
+    GivenScores,
+    HeldOutSet,
+    RowSet,
+    ScoringProtocol,
+    check_two_classes,
+    make_encoder,
+    make_splitter,
+)
+from likely.selection.scoring import CandidateScores, Progress, score_candidates
+from likely.selection.store import MemoryStore, RunStore, describe_settings, run_identity
 
 __all__ = ["CompareOptions", "compare", "compare_scores", "run_comparison"]
 
@@ -247,27 +258,27 @@ def compare_scores(
     options = CompareOptions(None, applications, calibrator=calibrator, by=by, fuse=fuse, seed=seed)
     rows = _rows_without_columns(y_true, sample_weight, groups)
     classes = check_two_classes(rows.y, "compare_scores")
-    named = named_applications(applications, classes, rejecting=True)
-    target = target_of(applications, classes) if pos_label is None else _check_target(pos_label, classes.tolist())
+    named = name_applications(applications, classes, rejecting=True)
+    target = find_target(applications, classes) if pos_label is None else _check_target(pos_label, classes.tolist())
     oriented = _oriented_scores(scores, target is not None and target == classes[0])
-    systems = outside_systems(oriented, len(rows.y), len(classes))
+    systems = make_outside_candidates(oriented, len(rows.y), len(classes))
     if not systems:
         raise InvalidParameterError("There is nothing to compare: scores is empty.", parameter="scores")
     rows, parts = _without_zero_weights(rows, {each.name: each.scores for each in systems if each.scores is not None})
     protocol, judge = GivenScores(rows, seed), Judge.of(rows, classes, list(named.values()))
     workings = Workings(rows, protocol, judge, options.ranking.calibrator, None)
-    found = Scored({each.name: each for each in systems}, parts, {}, {}, [], [])
+    found = CandidateScores({each.name: each for each in systems}, parts, {}, {}, [], [])
     comparison = _rank(found, named, options.ranking, workings, None, target)
-    comparison.record.update(settings(options.ranking, seed, systems))
+    comparison.record.update(describe_settings(options.ranking, seed, systems))
     return comparison
 
 
 def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
     """Compare candidates on the rows ``X`` with labels ``y``; keep everything in the folder ``options.run``, if any."""
-    encoder = encoder_for(X, options.sample_weight)
+    encoder = make_encoder(X, options.sample_weight)
     rows, outside = _training_rows(X, y, options, encoder)
     classes = check_two_classes(rows.y, "compare")
-    named = named_applications(options.applications, classes)
+    named = name_applications(options.applications, classes)
     protocol = _protocol(rows, options, encoder)
     trial = None if options.evaluation is None else _evaluation(options.evaluation, encoder, rows, classes)
     shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
@@ -275,24 +286,24 @@ def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
     _check_judged(candidates, trial)
     opened = None
     if options.run is not None:
-        opened = RunStore(options.run, identity(rows, protocol, classes), options.restart)
+        opened = RunStore(options.run, run_identity(rows, protocol, classes), options.restart)
     with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
-        found = scored(candidates, rows, protocol, trial, store, options.progress)
+        found = score_candidates(candidates, rows, protocol, trial, store, options.progress)
         judge = Judge.of(protocol.judged, classes, list(named.values()))
         workings = Workings(rows, protocol, judge, options.ranking.calibrator, encoder)
-        target = target_of(options.applications, classes)
+        target = find_target(options.applications, classes)
         comparison = _rank(found, named, options.ranking, workings, trial, target)
-        comparison.record.update(settings(options.ranking, options.seed, candidates))
+        comparison.record.update(describe_settings(options.ranking, options.seed, candidates))
         if opened is not None:
-            comparison.record["model"] = kept_model(comparison, opened, options.about or {})
+            comparison.record["model"] = save_best_model(comparison, opened, options.about or {})
         store.write_json("leaderboard.json", comparison.to_dict())
         if opened is not None:
-            keep_report(comparison, opened, options.about or {})
+            save_report(comparison, opened, options.about or {})
     return comparison
 
 
 def _rank(
-    found: Scored,
+    found: CandidateScores,
     named: dict[str, Application],
     ranking: Ranking,
     workings: Workings,
@@ -301,7 +312,7 @@ def _rank(
 ) -> Comparison:
     """Order the systems by their scores, and judge them on the evaluation rows if there are any."""
     judge = workings.judge
-    systems, notes = ranking.systems(found, judge, workings.protocol.cv())
+    systems, notes = ranking.systems(found, judge, workings.protocol.calibration_folds())
     verdict = None
     if trial is not None:
         there = Judge.of(trial[0], judge.classes, judge.applications)
@@ -334,13 +345,13 @@ def _without_zero_weights(rows: RowSet, scores: dict[str, Floats]) -> tuple[RowS
 
 def _check_outside(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Floats]:
     """Check that each column of outside scores is an array with an entry for each row."""
-    systems = outside_systems(scores, len(y), len(np.unique(y)))
+    systems = make_outside_candidates(scores, len(y), len(np.unique(y)))
     return {each.name: each.scores for each in systems if each.scores is not None}
 
 
-def _protocol(rows: RowSet, options: CompareOptions, encoder: Any) -> Protocol:
+def _protocol(rows: RowSet, options: CompareOptions, encoder: Any) -> ScoringProtocol:
     if options.held_out is None:
-        return Folds(rows, *folds_of(rows, options.folds, options.seed))
+        return Folds(rows, *make_splitter(rows, options.folds, options.seed))
     with _naming("held_out"):
         judged = RowSet.of(options.held_out[0], options.held_out[1], None, None, encoder, "held_out")
         _check_alike(judged, rows, np.unique(rows.y), "held_out")
@@ -383,9 +394,9 @@ def _check_alike(judged: RowSet, rows: RowSet, classes: Labels, whose: str) -> N
 # Candidates.
 
 
-def _candidates(given: Any, shape: Shape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
+def _candidates(given: Any, shape: DataShape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
     """List the candidates, each under a name that no other has: families, classifiers, and outside systems."""
-    found = _classifiers(given, shape) + outside_systems(outside, n, n_classes)
+    found = _classifiers(given, shape) + make_outside_candidates(outside, n, n_classes)
     if not found:
         raise InvalidParameterError("There is nothing to compare: candidates is empty.", parameter="candidates")
     names = [candidate.name for candidate in found]
@@ -395,15 +406,15 @@ def _candidates(given: Any, shape: Shape, outside: Any, n: int, n_classes: int) 
     return found
 
 
-def _classifiers(given: Any, shape: Shape) -> list[Candidate]:
+def _classifiers(given: Any, shape: DataShape) -> list[Candidate]:
     if given is None:
         return default_candidates(shape)
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else given
     if not isinstance(listed, list):
-        return named_candidates(listed)
-    families = [candidate for name in listed if isinstance(name, str) for candidate in family(name, shape)]
+        return make_candidates(listed)
+    families = [candidate for name in listed if isinstance(name, str) for candidate in find_candidates(name, shape)]
     own = [entry for entry in listed if not isinstance(entry, str)]
-    return families + (named_candidates(own) if own else [])
+    return families + (make_candidates(own) if own else [])
 
 
 def _check_judged(candidates: list[Candidate], trial: Trial | None) -> None:

@@ -1,72 +1,42 @@
-"""What comes of a comparison: systems in order, their scores, and final models."""
+"""The result of a comparison: systems in order, their scores, final models, facts and reports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely._typing import Floats, Labels
+from likely._formatting import format_cost
+from likely._typing import Labels
 from likely.calibration import LogisticFusion
 from likely.decisions import Application
-from likely.exceptions import InvalidParameterError
+from likely.exceptions import InvalidParameterError, ModelFileError
 from likely.features import Encode
 from likely.models import CalibratedClassifier, FusedClassifier, make_pipeline
+from likely.persistence import check_savable, save
 from likely.report import Report
+from likely.report.facts import complete_facts, finite_or_none
 from likely.resampling.chains import steps_of
 from likely.selection.candidates import Candidate
-from likely.selection.data import RowSet
-from likely.selection.judging import Judge, Standing
-from likely.selection.protocols import Protocol
-from likely.selection.verdicts import Verdict, finite
+from likely.selection.judging import Judge, System, Verdict
+from likely.selection.rows import RowSet, ScoringProtocol
+from likely.selection.scoring import record_warnings
 
-__all__ = ["Comparison", "System", "Workings"]
+if TYPE_CHECKING:
+    from likely.selection.store import RunStore
 
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A candidate with its scores, or several fused, and what they cost.
-
-    Attributes
-    ----------
-    name, family : str
-    parts : list of Candidate
-        One, or those that are fused.
-    raw : list of array
-        Out-of-fold scores of each part, as it gave them.
-    scores : array of shape (n,) for two classes, else (n, n_classes)
-        Those of a single part; of a fusion, its own.
-    calibrated : array of the same shape
-        Calibrated by maps that have not seen the row's fold.
-    standing : Standing
-        What it costs.
-    p_value : float or None
-        Of the paired difference to the best system, where it was tested.
-    """
-
-    name: str
-    family: str
-    parts: list[Candidate]
-    raw: list[Floats]
-    scores: Floats
-    calibrated: Floats
-    standing: Standing
-    p_value: float | None = None
-
-    @property
-    def is_fusion(self) -> bool:
-        return len(self.parts) > 1
+__all__ = ["Comparison", "Workings", "describe_best", "save_best_model", "save_report"]
 
 
 @dataclass(frozen=True, eq=False)
 class Workings:
-    """What final models are made from: the rows, who scored which of them, the judge of scores, and the maps."""
+    """What final models are made from: rows, protocol, judge, calibrator and encoder."""
 
     rows: RowSet
-    protocol: Protocol
+    protocol: ScoringProtocol
     judge: Judge
     calibrator: Any
     encoder: Encode | None
@@ -85,15 +55,15 @@ class Comparison:
     failures : dict {name: reason}
         Candidates that have no scores.
     notes : list of str
-        What the library said on the way.
+        Warnings of the library.
     verdict : Verdict or None
         How the systems did on the evaluation rows, if there were any.
     record : dict
-        Settings, versions, what each batch of candidates took, and where the best model was saved.
+        Settings, versions, seconds of each batch of candidates, and where the best model was saved.
     workings : Workings
         What final models are made from.
     target : label or None
-        Of two classes, the one that applications speak of: named by them, or else the second.
+        The target of two classes: the one that applications name, else the second.
     """
 
     systems: list[System]
@@ -131,21 +101,21 @@ class Comparison:
         return len(self.systems)
 
     def model(self, name: str | None = None) -> Any:
-        """A system trained on everything and calibrated, ready to save and to decide: by default the best.
+        """Train a system on all rows and calibrate it: by default the best one.
 
         The model learns from all rows; its calibrator, or fuser, from the out-of-fold scores. Of an outside system, or
         of a fusion that has one, it is the calibrator or fuser, which takes scores.
         """
-        return self._best_model if name is None or name == self.best.name else self._trained(self[name])
+        return self._best_model if name is None or name == self.best.name else self._train(self[name])
 
     @cached_property
     def _best_model(self) -> Any:
-        """Trained once: it is saved, looked at again by the report, and given to the user."""
-        return self._trained(self.best)
+        """Trained once: it is saved, used by the report, and returned to the user."""
+        return self._train(self.best)
 
-    def _trained(self, system: System) -> Any:
+    def _train(self, system: System) -> Any:
         if any(part.estimator is None for part in system.parts):
-            return self._trained_map(system)
+            return self._train_map(system)
         rows, judged = self.workings.rows, self.workings.protocol.judged
         held_out: dict[str, Any] = {"out_of_fold": system.raw}
         if judged is not rows:
@@ -161,12 +131,12 @@ class Comparison:
             return FusedClassifier(estimators)
         return CalibratedClassifier(estimators[0][1], self.workings.calibrator)
 
-    def _trained_map(self, system: System) -> Any:
+    def _train_map(self, system: System) -> Any:
         """The calibrator, or fuser, of a system that has no model, trained on all its scores."""
         scores = system.scores
         if system.is_fusion:
             scores = np.stack([self[part.name].scores for part in system.parts], axis=1)
-        return self.workings.judge.trained(self.untrained(system), scores)
+        return self.workings.judge.train(self.untrained(system), scores)
 
     def _final(self, part: Candidate) -> Any:
         """A candidate's estimator, for rows as they were given."""
@@ -179,31 +149,31 @@ class Comparison:
         return [_row(place, system, list(self.applications)) for place, system in enumerate(self.systems, 1)]
 
     def to_dict(self) -> dict[str, Any]:
-        """All that came out, as plain data."""
-        return {
+        """All results as plain data."""
+        facts = {
             "classes": self.classes.tolist(),
             "applications": {name: _application(app) for name, app in self.applications.items()},
             "by": self.by,
             "rows": len(self.workings.protocol.judged.y),
-            "protocol": self.workings.protocol.said,
+            "protocol": self.workings.protocol.description,
             "leaderboard": self.leaderboard(),
             "failures": self.failures,
             "notes": self.notes,
             "evaluation": None if self.verdict is None else self.verdict.to_dict(),
             **self.record,
         }
+        return complete_facts(facts)
 
     def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
-        """All that came out as one page, with curves, a decision explorer, the data and findings.
+        """Make a report: one page with curves, a decision explorer, the data and findings.
 
-        A best system of this library's parts is trained on everything, if it has not been, to see whether it has
-        learned its rows by heart.
+        A best system made of this library's parts is trained on all rows, if it has not been, to check for overfitting.
 
         Parameters
         ----------
         title : str, optional
         about : dict, optional
-            The name of the data's ``file``, to be told on the page.
+            The name of the data's ``file``, shown on the page.
 
         Returns
         -------
@@ -220,16 +190,16 @@ class Comparison:
         return brief_report(self)._repr_html_()
 
     def __repr__(self) -> str:
-        first = next(iter(self.applications))
+        first, rows = next(iter(self.applications)), self.leaderboard()[:10]
+        width = max(len(row["name"]) for row in rows)
         lines = [f"{len(self.systems)} systems compared by {self.by} cost at {first}:"]
-        width = max(len(system.name) for system in self.systems[:10])
-        lines += [f"  {system.name:<{width}}  {_numbers(system)}" for system in self.systems[:10]]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {row['name']:<{width}}  {_format_costs(row, first)}" for row in rows)])
 
 
-def _numbers(system: System) -> str:
-    standing = system.standing
-    return f"min {standing.minimum[0]:.3f}  actual {standing.actual[0]:.3f}  Cllr {standing.cllr:.3f}"
+def _format_costs(row: dict[str, Any], application: str) -> str:
+    costs, cllr = row["costs"][application], row["cllr"]
+    parts = {"min": costs["minimum"], "actual": costs["actual"], "Cllr": cllr}
+    return "  ".join(f"{name} {format_cost(cost)}" for name, cost in parts.items())
 
 
 def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
@@ -238,9 +208,9 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
         name: {
             "minimum": standing.minimum[i],
             "actual": standing.actual[i],
-            "uncalibrated": finite(standing.uncalibrated[i]),
+            "uncalibrated": finite_or_none(standing.uncalibrated[i]),
             **{
-                f"{which} interval": [finite(part.low[i]), finite(part.high[i])]
+                f"{which} interval": [finite_or_none(part.low[i]), finite_or_none(part.high[i])]
                 for which, part in standing.intervals.items()
                 if which != "cllr"
             },
@@ -254,12 +224,42 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
         "family": system.family,
         "settings": system.parts[0].settings if not system.is_fusion else {"of": [part.name for part in system.parts]},
         "costs": costs,
-        "cllr": finite(standing.cllr),
-        "min_cllr": finite(standing.min_cllr),
-        "cllr interval": None if around is None else [finite(around.low), finite(around.high)],
-        "p_value": None if system.p_value is None else finite(system.p_value),
+        "cllr": finite_or_none(standing.cllr),
+        "min_cllr": finite_or_none(standing.min_cllr),
+        "cllr interval": None if around is None else [finite_or_none(around.low), finite_or_none(around.high)],
+        "p_value": None if system.p_value is None else finite_or_none(system.p_value),
     }
 
 
 def _application(application: Application) -> dict[str, Any]:
     return {"priors": application.priors.tolist(), "costs": application.costs.tolist()}
+
+
+def save_best_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
+    """Train the best system on all rows and save it in the run folder; return None, with a note, if that fails."""
+    path = store.folder / "models" / "best.likely"
+    try:
+        check_savable(comparison.untrained(comparison.best))
+        with record_warnings() as notes:
+            model = comparison.model()
+        comparison.notes.extend(note for note in notes if note not in comparison.notes)
+        save(model, path, about={**about, **describe_best(comparison)})
+    except (ModelFileError, OSError) as error:
+        path.unlink(missing_ok=True)
+        comparison.notes.append(f"The best system is not saved: {error}")
+        return None
+    return "models/best.likely"
+
+
+def save_report(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> None:
+    """Write the page and its facts to the run folder."""
+    with record_warnings():  # the same warnings were recorded when systems were judged
+        report = comparison.report(about=about)
+    store.write_text("report.json", report.json())
+    store.write_text("report.html", report.html())
+
+
+def describe_best(comparison: Comparison) -> dict[str, Any]:
+    """The description of the best system in its model file."""
+    facts = comparison.to_dict()
+    return {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}

@@ -9,24 +9,24 @@ import numpy as np
 from likely._typing import Floats
 from likely._validation import encode_labels
 from likely.blocks import for_each
-from likely.decisions import Application
 from likely.evaluation import Trials
 from likely.exceptions import ModelFileError
 from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
-from likely.report.explorer import Controls, application_facts, sample_rows, unit_of
+from likely.report.explorer import Controls, sample_rows, unit_of
+from likely.report.facts import application_facts, complete_facts, first_of_each, towards_target
 from likely.report.findings import Looked, findings
 from likely.report.grids import grid_facts
 from likely.report.series import against_the_rest, series_facts
 from likely.report.verdict import verdict
-from likely.selection.batches import overheard
 from likely.selection.judging import Judge
-from likely.selection.protocols import Folds
-from likely.selection.ranking import kin
+from likely.selection.rows import Folds
+from likely.selection.scoring import record_warnings
 
 if TYPE_CHECKING:
-    from likely.selection.comparison import Comparison, System
+    from likely.selection.comparison import Comparison
+    from likely.selection.judging import System
 
 __all__ = ["brief_report", "report_of"]
 
@@ -44,21 +44,21 @@ def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) 
     facts |= subject.of_two() if subject.judge.is_binary else subject.of_more()
     facts["confusion"] = subject.confusion()
     facts["columns"] = subject.columns()
-    facts["findings"] = findings(facts, subject.looked())
+    facts["findings"] = findings(complete_facts(facts), subject.looked())
     facts["verdict"] = verdict(facts)
     return Report(facts)
 
 
 def brief_report(comparison: Comparison) -> Report:
     """What needs no further computing, for a notebook."""
-    facts = _frame(comparison, None, {}) | {"findings": []}
+    facts = complete_facts(_frame(comparison, None, {}) | {"findings": []})
     return Report(facts | {"verdict": verdict(facts)})
 
 
 def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
     """Facts that a comparison already has."""
     rows, board = comparison.workings.protocol.judged, comparison.leaderboard()
-    record, file = comparison.record, about.get("file")
+    record, file, target = comparison.record, about.get("file"), _target_position(comparison)
     what = f"{len(board)} systems" if len(board) > 1 else board[0]["name"]
     return {
         "format": 1,
@@ -66,7 +66,7 @@ def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> 
         "kind": "scores" if _outside(comparison) else "comparison",
         "about": {
             "rows": len(rows.y),
-            "protocol": comparison.workings.protocol.said,
+            "protocol": comparison.workings.protocol.description,
             "by": comparison.by,
             "file": file,
             "versions": record.get("versions", {}),
@@ -74,7 +74,7 @@ def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> 
         },
         "classes": _classes(comparison),
         "target": None if comparison.target is None else str(comparison.target),
-        "applications": [_application(name, app, comparison) for name, app in comparison.applications.items()],
+        "applications": [application_facts(name, app, target) for name, app in comparison.applications.items()],
         "leaderboard": board,
         "failures": comparison.failures,
         "notes": comparison.notes,
@@ -93,24 +93,9 @@ def _classes(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def _application(name: str, application: Application, comparison: Comparison) -> dict[str, Any]:
-    facts = {
-        "name": name,
-        "priors": application.priors.tolist(),
-        "costs": application.costs.tolist(),
-        "reject_cost": application.reject_cost,
-        "constant_cost": application.constant_cost,
-    }
-    if comparison.target is None:
-        return facts | dict.fromkeys(("base", "prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
-    return facts | application_facts(_towards(application, comparison))
-
-
-def _towards(application: Application, comparison: Comparison) -> Application:
-    """Two classes' application with the target last."""
-    if comparison.target == comparison.classes[1]:
-        return application
-    return Application(application.priors[::-1], application.costs[::-1, ::-1], application.reject_cost)
+def _target_position(comparison: Comparison) -> int | None:
+    """The position of the target among two classes; None of more."""
+    return None if comparison.target is None else int(comparison.target == comparison.classes[1])
 
 
 class _Subject:
@@ -126,10 +111,10 @@ class _Subject:
 
     def of_two(self) -> dict[str, Any]:
         """Curves and counts of some systems."""
-        applications = [_towards(app, self.comparison) for app in self.comparison.applications.values()]
-        controls = Controls.around(applications)
-        is_target = self.codes == (self.comparison.target == self.comparison.classes[1])
-        sign = 1.0 if self.comparison.target == self.comparison.classes[1] else -1.0
+        target = _target_position(self.comparison)
+        assert target is not None
+        controls = Controls.around(towards_target(app, target) for app in self.comparison.applications.values())
+        is_target, sign = self.codes == target, 1.0 if target else -1.0
 
         def facts_of(system: System) -> dict[str, Any]:
             parts = (system.scores, system.calibrated)
@@ -217,14 +202,14 @@ class _Subject:
         if len(rows.y) > TRAINING_ROWS:
             kept = np.sort(np.random.default_rng(0).choice(len(rows.y), TRAINING_ROWS, replace=False))
             rows = rows.of_rows(kept)
-        with overheard():
+        with record_warnings():
             try:
                 model = self.comparison.model()
                 scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
             except Exception:  # noqa: BLE001  anybody's model may refuse in any way, and only a note depends on it
                 return None
         there = Judge.of(rows, self.judge.classes, self.judge.applications)
-        return there.standing(scores, scores).minimum
+        return there.measure(scores, scores).minimum
 
 
 def _outside(comparison: Comparison) -> bool:
@@ -249,9 +234,6 @@ def _scores(system: System, which: str) -> Floats:
 
 def _drawn(systems: list[System], most: int) -> list[System]:
     """The best of each family, and more of the best while there is room, in order."""
-    families: dict[str, System] = {}
-    for system in systems:
-        families.setdefault(kin(system), system)
-    leaders = list(families.values())[:most]
+    leaders = first_of_each(systems, lambda system: system.family_key)[:most]
     others = [system for system in systems if system not in leaders][: most - len(leaders)]
     return [system for system in systems if system in leaders or system in others]

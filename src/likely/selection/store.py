@@ -23,16 +23,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
+import sklearn
 
-from likely._typing import Floats
+from likely._formatting import shorten
+from likely._typing import Floats, Labels
+from likely._version import library_version
 from likely.exceptions import RunError, TableError
 from likely.tables.arrays import read_arrays, write_arrays
 from likely.tables.files import write_whole
 
-__all__ = ["MemoryStore", "Piece", "RunStore"]
+if TYPE_CHECKING:
+    from likely.selection.candidates import Candidate
+    from likely.selection.judging import Ranking
+    from likely.selection.rows import RowSet, ScoringProtocol
+
+__all__ = ["MemoryStore", "Piece", "RunStore", "describe_settings", "run_identity"]
 
 ROOMS = ("scores", "evaluation", "models")
 
@@ -203,6 +212,35 @@ class RunStore(MemoryStore):
             ) from error
 
 
+def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> dict[str, Any]:
+    """What the pieces of a run depend on, besides the candidates, whose keys each piece holds."""
+    return {
+        "format": 1,
+        "rows": len(rows.y),
+        "features": int(rows.numbers.shape[1]),
+        "classes": [str(label) for label in classes.tolist()],
+        "data": rows.fingerprint,
+        "folds": protocol.identity,
+        "versions": _versions(),
+    }
+
+
+def describe_settings(ranking: Ranking, seed: int, candidates: list[Candidate]) -> dict[str, Any]:
+    """The settings and versions of a comparison, for its record."""
+    names = [candidate.name for candidate in candidates]
+    chosen = {"fuse": ranking.fuse, "seed": seed, "calibrator": str(ranking.calibrator), "candidates": names}
+    return {"settings": chosen, "versions": _versions()}
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "likely": library_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
 def _digest(piece: Piece) -> str:
     """A fingerprint of all that a piece holds: checksums of a Parquet file leave its footer out."""
     sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
@@ -219,8 +257,7 @@ def _changes(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    said = json.dumps(value)
-    return said if len(said) <= 60 else said[:57] + "…"
+    return shorten(json.dumps(value), 60)
 
 
 def _lock(handle: int) -> None:

@@ -1,0 +1,153 @@
+"""Facts that several renderers show, computed once: places, leaders of families, mistakes, applications.
+
+Facts are plain dictionaries, lists, texts and numbers, as JSON has them: an infinite number is None. The command line,
+the page, Markdown and ``repr`` only render them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from likely.decisions import Application
+
+__all__ = [
+    "application_facts",
+    "complete_facts",
+    "describe_mistakes",
+    "finite_or_none",
+    "first_of_each",
+    "mean_cost",
+    "rank_costs",
+    "target_facts",
+    "towards_target",
+]
+
+MOST_MISTAKES = 30
+"""Frequent mistakes that are listed where there are too many classes for a table."""
+
+TIE = 1e-12
+"""Systems whose costs differ by less share a place."""
+
+T = TypeVar("T")
+
+
+def finite_or_none(value: Any) -> float | None:
+    """Convert a number to one that JSON has: an infinite one is None."""
+    return float(value) if math.isfinite(value) else None
+
+
+def rank_costs(costs: Sequence[float | None]) -> list[int]:
+    """The place of each cost, from 1 for the least; equal costs share a place, and None is infinite.
+
+    Examples
+    --------
+    >>> rank_costs([0.5, 0.25, None, 0.25])
+    [3, 1, 4, 1]
+    """
+    known = [math.inf if cost is None else cost for cost in costs]
+    return [1 + sum(other < cost - TIE for other in known) for cost in known]
+
+
+def mean_cost(costs: Sequence[float | None]) -> float | None:
+    """The mean over applications; None where one of the costs is infinite."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) / len(known) if len(known) == len(costs) else None
+
+
+def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
+    """The first item of each kind, in order: of a leaderboard, the best system of each family."""
+    found: dict[Hashable, T] = {}
+    for item in items:
+        found.setdefault(key(item), item)
+    return list(found.values())
+
+
+def describe_mistakes(counts: Sequence[Sequence[float]], labels: Sequence[Any]) -> list[dict[str, Any]]:
+    """The most frequent wrong decisions of a table of counts, whose last column counts rejected rows.
+
+    Examples
+    --------
+    >>> describe_mistakes([[5, 1, 0], [2, 7, 0]], ["a", "b"])
+    [{'truth': 'b', 'decided': 'a', 'rows': 2}, {'truth': 'a', 'decided': 'b', 'rows': 1}]
+    """
+    decisions = [*labels, "rejected"]
+    cells = [(count, i, j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j and count]
+    frequent = sorted(cells, key=lambda cell: -cell[0])[:MOST_MISTAKES]
+    return [{"truth": labels[i], "decided": decisions[j], "rows": count} for count, i, j in frequent]
+
+
+def application_facts(name: str, application: Application, target: int | None = None) -> dict[str, Any]:
+    """Priors and costs of an application and, of two classes, what they mean for the target.
+
+    Parameters
+    ----------
+    name : str
+    application : Application
+        In the order of the classes.
+    target : {0, 1} or None
+        The position of the target; None of more than two classes.
+
+    Returns
+    -------
+    dict
+        ``cost_fn`` and ``cost_fp`` are what a miss and a false alarm cost more than the right decisions, whose costs
+        ``base`` holds, that of the target last.
+    """
+    facts = {
+        "name": name,
+        "priors": application.priors.tolist(),
+        "costs": application.costs.tolist(),
+        "reject_cost": application.reject_cost,
+        "constant_cost": application.constant_cost,
+    }
+    if target is None:
+        return facts | dict.fromkeys(("base", "prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
+    return facts | target_facts(towards_target(application, target))
+
+
+def towards_target(application: Application, target: int) -> Application:
+    """Reorder an application of two classes so that the target is last."""
+    if target == 1:
+        return application
+    return Application(application.priors[::-1], application.costs[::-1, ::-1], application.reject_cost)
+
+
+def target_facts(application: Application) -> dict[str, Any]:
+    """Prior, costs and threshold of an application whose second class is the target."""
+    excess = application.costs.max(axis=1) - application.costs.diagonal()
+    return {
+        "base": application.costs.diagonal().tolist(),
+        "prior": float(application.priors[1]),
+        "cost_fn": float(excess[1]),
+        "cost_fp": float(excess[0]),
+        "threshold": application.threshold,
+        "effective_prior": application.effective_prior,
+    }
+
+
+def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Add derived facts, in place: to new facts, and to those that an earlier version wrote without them.
+
+    A row of the leaderboard tells whether it leads its family; systems on the evaluation rows get their mean costs and
+    places; tables of decisions get their most frequent mistakes.
+    """
+    board = facts["leaderboard"]
+    leaders = {row["name"] for row in first_of_each(board, lambda row: row["family"])}
+    for row in board:
+        row["leads_family"] = row["name"] in leaders
+    if facts.get("evaluation"):
+        _place_evaluated(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])
+    labels = [each["label"] for each in facts.get("classes") or [] if isinstance(each, dict)]
+    for table in facts.get("confusion") or []:
+        table["mistakes"] = describe_mistakes(table["counts"], labels)
+    return facts
+
+
+def _place_evaluated(systems: list[dict[str, Any]], by: str) -> None:
+    for system in systems:
+        system["means"] = {which: mean_cost(system[which]) for which in ("minimum", "actual")}
+    costs = [system["cllr"] if by == "cllr" else system["means"][by] for system in systems]
+    for system, place in zip(systems, rank_costs(costs), strict=True):
+        system["place"] = place

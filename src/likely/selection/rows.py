@@ -1,0 +1,329 @@
+"""The rows of a comparison, checked once, and how rows are kept apart from the models that score them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
+
+from likely._typing import Floats, Integers, Labels
+from likely._validation import check_labels, check_option, check_rows, check_weight, encode_labels, is_count
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
+from likely.features import Encode
+from likely.resampling.folds import Split, take
+from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
+from likely.resampling.kfold import kfold_held_out
+from likely.selection.candidates import DataShape, describe, digest
+
+__all__ = [
+    "Folds",
+    "GivenScores",
+    "HeldOutSet",
+    "RowSet",
+    "ScoringProtocol",
+    "check_two_classes",
+    "make_encoder",
+    "make_splitter",
+    "score_new_rows",
+]
+
+MOST_FOLDS = 20
+"""With more folds than this, calibrators get five folds of their own: each must hold rows of every class."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSet:
+    """Labelled rows: as given, for candidates of the user, and encoded as numbers, for the library's families."""
+
+    X: Any
+    numbers: Any
+    y: Labels
+    weight: Floats | None = None
+    groups: Any = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, groups: Any, encoder: Encode | None, whose: str) -> RowSet:
+        """Check rows; those of weight 0 are kept."""
+        labels, X = check_labels(whose, y), _as_rows(X)
+        weight = check_weight(sample_weight, len(labels))
+        names = None if groups is None else np.asarray(groups)
+        for what, part in (("rows", X), ("groups", names)):
+            if part is not None and part.shape[0] != len(labels):
+                raise InvalidDataError(
+                    f"{whose}: {part.shape[0]} {what} came with {len(labels)} labels. There must be one for each row."
+                )
+        numbers = X if encoder is None else _encode(X, encoder, whose)
+        rows = cls(X, check_rows(BaseEstimator(), numbers, reset=True), labels, weight, names)
+        rows._check_values(whose, encoder)
+        return rows
+
+    def of_rows(self, rows: Integers) -> RowSet:
+        """Some of the rows."""
+        parts = (None if part is None else part[rows] for part in (self.weight, self.groups))
+        return RowSet(take(self.X, rows), self.numbers[rows], self.y[rows], *parts)
+
+    def rows_for(self, encoded: bool) -> Any:
+        return self.numbers if encoded else self.X
+
+    @property
+    def has_missing(self) -> bool:
+        values = _stored(self.numbers)
+        return bool(values.dtype.kind == "f" and np.isnan(values.sum(dtype=np.float64)) and np.isnan(values).any())
+
+    def _check_values(self, whose: str, encoder: Encode | None) -> None:
+        """Values are finite or missing, and no column is missing everywhere."""
+        values = _stored(self.numbers)
+        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+            return
+        if np.isinf(values).any():
+            where = (
+                "" if hasattr(self.numbers, "tocsr") else f" in {_name_column(np.isinf(values).any(axis=0), encoder)}"
+            )
+            raise InvalidDataError(f"{whose}: features must be finite or missing (NaN), but one is infinite{where}.")
+        empty = np.isnan(values).all(axis=0)
+        if values.ndim == 2 and empty.any():
+            raise InvalidDataError(f"{whose}: {_name_column(empty, encoder)} has no value in any row. Leave it out.")
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same values, types, labels, weights and groups in the same order."""
+        sha = hashlib.sha256()
+        for part in (*_parts(self.X), self.y, self.weight, self.groups):
+            _add(sha, part)
+        return sha.hexdigest()[:16]
+
+
+def _encode(X: Any, encoder: Encode, whose: str) -> Any:
+    """Encode columns as numbers; errors name the argument that holds the rows."""
+    try:
+        return encoder.transform(X)
+    except InvalidDataError as error:
+        raise type(error)(f"{whose}: {error}") from error
+
+
+def make_encoder(X: Any, sample_weight: Any) -> Encode | None:
+    """Fit an encoder to the columns of a data frame or an array of objects; None for arrays of numbers."""
+    is_table = (
+        hasattr(X, "columns") or hasattr(X, "column_names") or getattr(X, "dtype", np.dtype(float)).kind in "OUST"
+    )
+    return Encode().fit(X, sample_weight=sample_weight) if is_table else None
+
+
+def _as_rows(X: Any) -> Any:
+    """Convert rows to something with a shape whose rows can be taken by position."""
+    if issparse(X):
+        return csr_array(X)  # type: ignore[call-overload]
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def check_two_classes(y: Labels, whose: str) -> Labels:
+    """Return the classes of some labels; raise if there are fewer than two."""
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise DegenerateDataError(
+            f"{whose} must have rows of two classes at least, but all {len(y)} are of class {classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def _name_column(which: Any, encoder: Encode | None) -> str:
+    """The first marked column, by name or by number."""
+    at = int(which.argmax())
+    return f"column {at}" if encoder is None else f"column {str(encoder.get_feature_names_out()[at])!r}"
+
+
+def _stored(X: Any) -> Any:
+    """The values of an array, or those that a sparse one stores."""
+    return X.data if hasattr(X, "tocsr") else X
+
+
+def _parts(X: Any) -> list[Any]:
+    """The arrays that rows are made of; of a frame its columns after their names."""
+    if hasattr(X, "tocsr"):
+        return [X.data, X.indices, X.indptr, np.array(X.shape)]
+    if isinstance(X, np.ndarray):
+        return [X]
+    frame = nw.from_native(X, eager_only=True)
+    return [part for name in frame.columns for part in (str(name), frame[name].to_numpy())]
+
+
+def _add(sha: Any, part: Any) -> None:
+    if part is None or isinstance(part, str):
+        sha.update(str(part).encode() + b"|")
+        return
+    values = np.asarray(part)
+    if values.dtype.kind in "OT":  # 1 and "1" read alike, and are not
+        sha.update(str(sorted({type(value).__name__ for value in values.ravel().tolist()})).encode())
+        values = values.astype(str)
+    sha.update(f"{values.dtype}{values.shape}|".encode())
+    sha.update(np.ascontiguousarray(values))
+
+
+class ScoringProtocol:
+    """Which rows are judged, and by which models they are scored.
+
+    Attributes
+    ----------
+    judged : RowSet
+        The rows that candidates are compared on.
+    n_training : int
+        Rows that each model learns from, at least.
+    description : str
+        The protocol in a few words, for people.
+    """
+
+    judged: RowSet
+    n_training: int
+    description: str
+    _calibration_folds: list[tuple[Integers, Integers]] | None
+
+    def shape(self, rows: RowSet, *others: RowSet) -> DataShape:
+        """What the grids of candidates depend on; other rows will be scored too."""
+        has_missing = any(each.has_missing for each in (rows, self.judged, *others))
+        ranks = rows.weight is None and not hasattr(rows.numbers, "tocsr")
+        smallest = int(np.bincount(encode_labels(rows.y)[1]).min()) * self.n_training // len(rows.y)
+        return DataShape(self.n_training, int(rows.numbers.shape[1]), has_missing, ranks, smallest)
+
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
+        """Score the judged rows by models that have not seen them; ``tell`` receives the share that is done."""
+        raise NotImplementedError
+
+    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
+        """The folds that calibrators are judged by: (train, test) positions of judged rows."""
+        assert self._calibration_folds is not None
+        return self._calibration_folds
+
+    @property
+    def identity(self) -> str:
+        """A text that differs between protocols on the same rows."""
+        raise NotImplementedError
+
+
+class Folds(ScoringProtocol):
+    """Every row is judged, scored by models trained without its fold."""
+
+    def __init__(self, rows: RowSet, splitter: Any, description: str) -> None:
+        self.judged, self.description = rows, description
+        self.split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
+        self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
+        self._check_groups()
+        self._calibration_folds = _split_for_calibration(rows, 0) if len(self.split.tests) > MOST_FOLDS else None
+
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
+        split = self.split if encoded else self.split.of_rows(self.judged.X)
+        return kfold_held_out(models, split, all_in_threads=True, tell=tell)  # a batch restores warnings' filters
+
+    def _check_groups(self) -> None:
+        """Raise if folds of the user put rows of one group on both sides."""
+        if self.judged.groups is None:
+            return
+        groups = np.unique(self.judged.groups, return_inverse=True)[1]
+        for fold, test in enumerate(self.split.tests):
+            torn = np.intersect1d(groups[test], groups[self.split.train(fold)])
+            if len(torn):
+                name = np.unique(self.judged.groups).tolist()[int(torn[0])]
+                raise InvalidDataError(
+                    f"folds must keep groups together, but group {name!r} is both learned from and tested on in fold "
+                    f"{fold}. Use a splitter such as GroupKFold, or leave groups out."
+                )
+
+    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
+        return self._calibration_folds or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
+
+    @property
+    def identity(self) -> str:
+        folds = self.split.fold_of_row
+        return f"{self.description} ({digest(str(describe([folds, *self.split.trains])))})"
+
+
+class HeldOutSet(ScoringProtocol):
+    """A held-out set is judged, scored by models trained on all other rows."""
+
+    def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
+        self.training, self.judged, self._calibration_folds = training, judged, _split_for_calibration(judged, seed)
+        self.n_training, self.description = len(training.y), "held-out rows"
+
+    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
+        return score_new_rows(models, self.training, self.judged, encoded)
+
+    @property
+    def identity(self) -> str:
+        return f"held out ({self.judged.fingerprint})"
+
+
+def score_new_rows(models: dict[int, Any], training: RowSet, new: RowSet, encoded: bool) -> HeldOut:
+    """Train models on some rows and score others."""
+    rows = Rows(training.rows_for(encoded), training.y, training.weight, new.rows_for(encoded))
+    return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
+
+
+class GivenScores(ScoringProtocol):
+    """Rows that came with their scores: only calibrators are trained, on folds of these rows."""
+
+    def __init__(self, judged: RowSet, seed: int) -> None:
+        self.judged, self._calibration_folds = judged, _split_for_calibration(judged, seed)
+        self.n_training, self.description = 0, "scores as given"
+
+    @property
+    def identity(self) -> str:
+        return f"given ({self.judged.fingerprint})"
+
+
+def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
+    """Make a splitter and its description; K folds are shuffled, stratified, and keep groups together."""
+    if isinstance(folds, str):
+        check_option("folds", folds, ("leave-one-out",))
+        return (LeaveOneOut(), folds) if rows.groups is None else (LeaveOneGroupOut(), "leave-one-group-out")
+    if not is_count(folds, 2, 10**9):
+        if isinstance(folds, (int, float)):
+            raise InvalidParameterError(
+                f"folds must be a whole number from 2 on, a splitter or 'leave-one-out', but is {folds!r}.",
+                parameter="folds",
+            )
+        return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
+    _check_frequent(rows, int(folds))
+    make: Callable[..., Any] = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
+    name = f"{folds} folds" + ("" if rows.groups is None else " of groups")
+    return make(int(folds), shuffle=True, random_state=seed), name
+
+
+def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Integers]]:
+    """Split rows into five folds for calibrators, or as many as the rarest class allows."""
+    label, count, what = _find_rarest(rows)
+    if count < 2:
+        raise DegenerateDataError(
+            f"Class {label!r} has one of the {what} that systems are compared on, so no calibrator can be judged that "
+            "has not seen it. Gather more of it, or leave it out."
+        )
+    splitter, _ = make_splitter(rows, min(5, count), seed)
+    return list(splitter.split(rows.numbers, rows.y, rows.groups))
+
+
+def _check_frequent(rows: RowSet, n_folds: int) -> None:
+    """Raise unless every class can be in every fold."""
+    label, count, what = _find_rarest(rows)
+    if count < n_folds:
+        fewer = f"set folds={count}, " if count > 1 else ""
+        raise DegenerateDataError(
+            f"Class {label!r} has {count} {what}, fewer than the {n_folds} folds, so some would be without it. To go "
+            f"on, {fewer}gather more of it, or leave it out.",
+            parameter="folds",
+        )
+
+
+def _find_rarest(rows: RowSet) -> tuple[Any, int, str]:
+    """The class with the fewest rows (or groups, if given), their number, and the word for them."""
+    classes, codes = encode_labels(rows.y)
+    units, what = np.bincount(codes, minlength=len(classes)), "rows"
+    if rows.groups is not None:
+        pairs = np.unique(np.column_stack([codes, np.unique(rows.groups, return_inverse=True)[1]]), axis=0)
+        units, what = np.bincount(pairs[:, 0], minlength=len(classes)), "groups"
+    rarest = int(units.argmin())
+    return classes.tolist()[rarest], int(units[rarest]), what
