@@ -18,7 +18,9 @@ __all__ = [
     "describe_mistakes",
     "finite_or_none",
     "first_of_each",
+    "mark_family_leaders",
     "mean_cost",
+    "place_systems",
     "rank_costs",
     "target_facts",
     "towards_target",
@@ -127,27 +129,27 @@ def target_facts(application: Application) -> dict[str, Any]:
     }
 
 
-def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add derived facts, in place: to new facts, and to those that an earlier version wrote without them.
-
-    A row of the leaderboard tells whether it leads its family; systems on the evaluation rows get their mean costs and
-    places; tables of decisions get their most frequent mistakes.
-    """
-    board = facts["leaderboard"]
+def mark_family_leaders(board: list[dict[str, Any]]) -> None:
+    """Mark the best system of each family on a leaderboard, in place."""
     leaders = {row["name"] for row in first_of_each(board, lambda row: row["family"])}
     for row in board:
         row["leads_family"] = row["name"] in leaders
-    if facts.get("evaluation"):
-        _place_evaluated(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])
-    labels = [each["label"] for each in facts.get("classes") or [] if isinstance(each, dict)]
-    for table in facts.get("confusion") or []:
-        table["mistakes"] = describe_mistakes(table["counts"], labels)
-    return facts
 
 
-def _place_evaluated(systems: list[dict[str, Any]], by: str) -> None:
+def place_systems(systems: list[dict[str, Any]], by: str) -> None:
+    """Add mean costs and places to systems on the evaluation rows, in place."""
     for system in systems:
         system["means"] = {which: mean_cost(system[which]) for which in ("minimum", "actual")}
     costs = [system["cllr"] if by == "cllr" else system["means"][by] for system in systems]
     for system, place in zip(systems, rank_costs(costs), strict=True):
         system["place"] = place
+
+
+def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Add, in place, the derived facts that files of earlier versions lack."""
+    mark_family_leaders(facts["leaderboard"])
+    if facts.get("evaluation"):
+        place_systems(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])
+    for table in facts.get("confusion") or []:
+        table["mistakes"] = describe_mistakes(table["counts"], [each["label"] for each in facts["classes"]])
+    return facts

@@ -18,7 +18,7 @@ from likely.features import Encode
 from likely.models import CalibratedClassifier, FusedClassifier, make_pipeline
 from likely.persistence import check_savable, save
 from likely.report import Report
-from likely.report.facts import complete_facts, finite_or_none
+from likely.report.facts import finite_or_none, mark_family_leaders
 from likely.resampling.chains import steps_of
 from likely.selection.candidates import Candidate
 from likely.selection.judging import Judge, System, Verdict
@@ -146,11 +146,13 @@ class Comparison:
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """The systems in order as plain dictionaries of names and numbers: for tables and files."""
-        return [_row(place, system, list(self.applications)) for place, system in enumerate(self.systems, 1)]
+        board = [_row(place, system, list(self.applications)) for place, system in enumerate(self.systems, 1)]
+        mark_family_leaders(board)
+        return board
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain data."""
-        facts = {
+        return {
             "classes": self.classes.tolist(),
             "applications": {name: _application(app) for name, app in self.applications.items()},
             "by": self.by,
@@ -162,7 +164,6 @@ class Comparison:
             "evaluation": None if self.verdict is None else self.verdict.to_dict(),
             **self.record,
         }
-        return complete_facts(facts)
 
     def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
         """Make a report: one page with curves, a decision explorer, the data and findings.

@@ -17,7 +17,7 @@ from likely.decisions import Application, as_application
 from likely.evaluation import Interval, Trials, actual_dcf, bayes_risk, cllr, cross_entropy, min_dcf
 from likely.evaluation.intervals import NO_MISTAKES, Resampled
 from likely.exceptions import DegenerateDataError, InvalidParameterError, warn_of_degenerate_data
-from likely.report.facts import finite_or_none, first_of_each, rank_costs
+from likely.report.facts import finite_or_none, first_of_each, place_systems, rank_costs
 from likely.resampling import kfold_calibrate
 from likely.resampling.scoring import floor_of, in_classes
 from likely.selection.candidates import Candidate
@@ -297,21 +297,23 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
+        systems = [
+            {
+                "name": each.name,
+                "family": each.family,
+                "minimum": each.standing.minimum,
+                "actual": each.standing.actual,
+                "cllr": finite_or_none(each.standing.cllr),
+            }
+            for each in self.systems
+        ]
+        place_systems(systems, self.by)
         return {
             "verdict": str(self),
             "chosen": self.chosen.name,
             "place": self.place,
             "p_value": finite_or_none(self.p_value),
-            "systems": [
-                {
-                    "name": each.name,
-                    "family": each.family,
-                    "minimum": each.standing.minimum,
-                    "actual": each.standing.actual,
-                    "cllr": finite_or_none(each.standing.cllr),
-                }
-                for each in self.systems
-            ],
+            "systems": systems,
         }
 
 

@@ -15,7 +15,7 @@ from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
 from likely.report.explorer import Controls, sample_rows, unit_of
-from likely.report.facts import application_facts, complete_facts, first_of_each, towards_target
+from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
 from likely.report.findings import Looked, findings
 from likely.report.grids import grid_facts
 from likely.report.series import against_the_rest, series_facts
@@ -44,14 +44,14 @@ def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) 
     facts |= subject.of_two() if subject.judge.is_binary else subject.of_more()
     facts["confusion"] = subject.confusion()
     facts["columns"] = subject.columns()
-    facts["findings"] = findings(complete_facts(facts), subject.looked())
+    facts["findings"] = findings(facts, subject.looked())
     facts["verdict"] = verdict(facts)
     return Report(facts)
 
 
 def brief_report(comparison: Comparison) -> Report:
     """What needs no further computing, for a notebook."""
-    facts = complete_facts(_frame(comparison, None, {}) | {"findings": []})
+    facts = _frame(comparison, None, {}) | {"findings": []}
     return Report(facts | {"verdict": verdict(facts)})
 
 
@@ -158,14 +158,16 @@ class _Subject:
 
     def confusion(self) -> list[dict[str, Any]]:
         """Decisions of the best system at each application, on all rows."""
-        best, n_classes = self.comparison.best, len(self.judge.classes)
+        best, labels = self.comparison.best, [str(label) for label in self.judge.classes.tolist()]
+        n_classes = len(labels)
         scores = best.scores if self.given_first else best.calibrated
         tables = []
         for name, application in self.comparison.applications.items():
             decided = application.decide_codes(scores) % (n_classes + 1)  # −1 rejects: the last column
             cells = self.codes * (n_classes + 1) + decided
             counts = np.bincount(cells, self.rows.weight, n_classes * (n_classes + 1)).reshape(n_classes, -1)
-            tables.append({"application": name, "system": best.name, "counts": counts.round(6).tolist()})
+            table: dict[str, Any] = {"application": name, "system": best.name, "counts": counts.round(6).tolist()}
+            tables.append(table | {"mistakes": describe_mistakes(table["counts"], labels)})
         return tables
 
     def columns(self) -> dict[str, Any] | None:
