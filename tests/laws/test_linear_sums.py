@@ -10,9 +10,10 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
 from likely import ArraySource, Block
-from likely.objectives import LinearProblem, census, linear
-from likely.objectives.curvatures import class_curvatures, column_curvatures
-from likely.objectives.linear import Setting
+from likely.objectives import LinearProblem, census, cross_entropy
+from likely.objectives.cross_entropy import LogisticSetting
+from likely.objectives.separation import margins_of
+from likely.objectives.whitening import hessian_blocks, hessian_diagonal
 
 D = 4
 CASES = [(n_classes, kind) for n_classes in (2, 3, 5) for kind in ("plain", "sparse", "far", "soft")]
@@ -27,7 +28,7 @@ def make(n_classes, kind, n=60, seed=0):
     centre = rng.normal(size=D) if kind != "far" else np.full(D, 5e3)
     X = X + centre if kind == "far" else X
     targets = np.eye(n_classes) * 0.8 + 0.2 / n_classes if kind == "soft" else np.eye(n_classes)
-    setting = Setting(rng.uniform(0.5, 2, n_classes), targets, centre, kind == "far")
+    setting = LogisticSetting(rng.uniform(0.5, 2, n_classes), targets, centre, kind == "far")
     weight = None if kind == "plain" else rng.uniform(0.1, 3, n)
     theta = rng.normal(size=(1 if n_classes == 2 else n_classes, D + 1))
     return Block(csr_array(X) if kind == "sparse" else X, codes, weight), setting, theta
@@ -62,7 +63,7 @@ def whole_hessian(block, theta, setting):
 def test_values_and_gradients_are_those_of_the_definition(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
 
-    for of in (linear.slope, linear.curvature):
+    for of in (cross_entropy.value_and_gradient, cross_entropy.value_gradient_hessian):
         found = of(block, theta, setting)
 
         assert_allclose(found.value, loss(block, theta, setting), rtol=1e-10)
@@ -75,12 +76,13 @@ def test_values_and_gradients_are_those_of_the_definition(n_classes, kind):
 def test_hessians_are_those_of_the_definition_and_of_differences_of_gradients(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
 
-    found = linear.curvature(block, theta, setting).curvature
+    found = cross_entropy.value_gradient_hessian(block, theta, setting).hessian
 
     assert_allclose(found, whole_hessian(block, theta, setting), rtol=1e-9, atol=1e-9)
     steps = 1e-5 * np.eye(theta.size).reshape(-1, *theta.shape)
     ahead, behind = (
-        np.array([linear.slope(block, theta + sign * s, setting).gradient for s in steps]) for sign in (1, -1)
+        np.array([cross_entropy.value_and_gradient(block, theta + sign * s, setting).gradient for s in steps])
+        for sign in (1, -1)
     )
     assert_allclose(found, (ahead - behind) / 2e-5, rtol=1e-5, atol=1e-5)
 
@@ -91,7 +93,7 @@ def test_products_with_a_direction_are_those_of_the_hessian(n_classes, kind, rng
     H = whole_hessian(block, theta, setting)
 
     for direction in rng.normal(size=(3, *theta.shape)):
-        found = linear.product(block, theta, direction, setting)
+        found = cross_entropy.hvp(block, theta, direction, setting)
 
         assert found.shape == theta.shape
         assert_allclose(found.reshape(-1), H @ direction.reshape(-1), rtol=1e-8, atol=1e-8)
@@ -103,8 +105,8 @@ def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of
     H = whole_hessian(block, theta, setting)
     R, q = theta.shape
 
-    blocks = linear.draw(block, theta, setting, np.zeros(R)).curvatures()
-    columns = linear.column_curvatures(block, theta, setting)
+    blocks = cross_entropy.sample_hessian(block, theta, setting, np.zeros(R)).blocks()
+    columns = cross_entropy.hessian_diagonal(block, theta, setting)
 
     for k in range(R):
         assert_allclose(blocks[k], H[k * q : (k + 1) * q, k * q : (k + 1) * q], rtol=1e-9, atol=1e-9)
@@ -114,7 +116,7 @@ def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of
 @pytest.mark.parametrize(("n_classes", "kind"), [(2, "plain"), (2, "far"), (3, "sparse"), (3, "soft")])
 def test_sampled_curvatures_of_classes_are_right_on_average_over_orders_of_the_rows(n_classes, kind, rng):
     block, setting, theta = make(n_classes, kind, n=200)
-    exact = linear.draw(block, theta, setting, np.zeros(len(theta))).curvatures()
+    exact = cross_entropy.sample_hessian(block, theta, setting, np.zeros(len(theta))).blocks()
     spacing = exact[:, -1, -1] / 60  # about 60 rows each
 
     found = []
@@ -122,7 +124,7 @@ def test_sampled_curvatures_of_classes_are_right_on_average_over_orders_of_the_r
         order = rng.permutation(200)
         weight = None if block.weight is None else block.weight[order]
         shuffled = Block(block.X[order], block.codes[order], weight)
-        found.append(linear.draw(shuffled, theta, setting, spacing).curvatures())
+        found.append(cross_entropy.sample_hessian(shuffled, theta, setting, spacing).blocks())
 
     scale = np.abs(exact).max()
     noise = 6 * np.std(found, axis=0) / np.sqrt(600)
@@ -137,7 +139,7 @@ def test_margins_are_by_how_much_the_truth_is_favoured_over_its_best_rival(n_cla
     z = all_logits(X, theta, setting)
     favours = [row[code] - np.delete(row, code).max() for row, code in zip(z, block.codes, strict=True)]
 
-    found = linear.margins(block, theta, setting)
+    found = margins_of(block, theta, setting)
 
     assert_allclose([found.least, found.most], [min(favours), max(favours)], rtol=1e-9)
 
@@ -161,19 +163,22 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
         return -row_weight @ log_softmax(z, axis=1)[np.arange(90), codes] + 0.15 * np.sum(theta[:, :-1] ** 2)
 
     v, direction = rng.normal(size=(2, problem.n_parameters))
-    found = problem.curvature(v)
+    found = problem.value_gradient_hessian(v)
 
-    assert_allclose(problem.slope(v).value, value(v), rtol=1e-10)
+    assert_allclose(problem.value_and_gradient(v).value, value(v), rtol=1e-10)
     assert_allclose(found.value, value(v), rtol=1e-10)
     assert_allclose(found.gradient, approx_fprime(v, value, 1e-7), rtol=1e-4, atol=1e-5)
-    assert_allclose(problem.slope(v).gradient, found.gradient, rtol=1e-8, atol=1e-10)
-    numeric = [(problem.slope(v + s).gradient - problem.slope(v - s).gradient) / 2e-5 for s in 1e-5 * np.eye(len(v))]
-    assert_allclose(found.curvature, numeric, rtol=1e-5, atol=1e-6)
-    assert_allclose(problem.product(v, direction), found.curvature @ direction, rtol=1e-8, atol=1e-9)
-    assert_allclose(column_curvatures(problem, v), found.curvature.diagonal(), rtol=1e-8)
+    assert_allclose(problem.value_and_gradient(v).gradient, found.gradient, rtol=1e-8, atol=1e-10)
+    numeric = [
+        (problem.value_and_gradient(v + s).gradient - problem.value_and_gradient(v - s).gradient) / 2e-5
+        for s in 1e-5 * np.eye(len(v))
+    ]
+    assert_allclose(found.hessian, numeric, rtol=1e-5, atol=1e-6)
+    assert_allclose(problem.hvp(v, direction), found.hessian @ direction, rtol=1e-8, atol=1e-9)
+    assert_allclose(hessian_diagonal(problem, v), found.hessian.diagonal(), rtol=1e-8)
     q = D + 1
-    for k, block in enumerate(class_curvatures(problem, v, 10**6)):
-        assert_allclose(block, found.curvature[k * q : (k + 1) * q, k * q : (k + 1) * q], rtol=1e-8, atol=1e-9)
+    for k, block in enumerate(hessian_blocks(problem, v, 10**6)):
+        assert_allclose(block, found.hessian[k * q : (k + 1) * q, k * q : (k + 1) * q], rtol=1e-8, atol=1e-9)
 
 
 def test_absolute_values_cost_what_their_definition_says(rng):
@@ -182,7 +187,7 @@ def test_absolute_values_cost_what_their_definition_says(rng):
     problem = LinearProblem.of(source, source.reduce(census, 3), np.full(3, 1 / 3), 0.7, 0.0)
     v = rng.normal(size=problem.n_parameters)
 
-    assert_allclose(problem.absolute_penalty(v), 0.7 * np.abs(problem.natural(v)[:, :-1]).sum())
+    assert_allclose(problem.l1_penalty(v), 0.7 * np.abs(problem.natural(v)[:, :-1]).sum())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -192,11 +197,11 @@ def test_any_cutting_of_the_rows_gives_the_same_sums(n_classes):
     whole = ArraySource(block.X, block.codes, block.weight, np.arange(n_classes), block_rows=97)
     cut = ArraySource(block.X, block.codes, block.weight, np.arange(n_classes), block_rows=10)
 
-    for of in (linear.slope, linear.curvature):
+    for of in (cross_entropy.value_and_gradient, cross_entropy.value_gradient_hessian):
         a, b = whole.reduce(of, theta, setting), cut.reduce(of, theta, setting)
         assert_allclose(a.value, b.value, rtol=1e-12)
         assert_allclose(a.gradient, b.gradient, rtol=1e-10, atol=1e-12)
-        assert_allclose(a.curvature, b.curvature, rtol=1e-10, atol=1e-12)
+        assert_allclose(a.hessian, b.hessian, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -205,6 +210,6 @@ def test_the_value_at_the_start_is_known_without_looking_at_rows(n_classes, rng)
     source = ArraySource(rng.normal(size=(len(codes), 3)), codes, None, np.arange(n_classes))
     priors = rng.dirichlet(np.ones(n_classes))
     targets = 0.9 * np.eye(n_classes) + 0.1 / n_classes
-    problem = LinearProblem.of(source, source.reduce(census, n_classes), priors, 0.0, 0.1).softened(targets)
+    problem = LinearProblem.of(source, source.reduce(census, n_classes), priors, 0.0, 0.1).with_targets(targets)
 
     assert_allclose(problem.value_at_start, problem.value(problem.start()))

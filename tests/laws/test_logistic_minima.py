@@ -9,7 +9,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
 from likely import ArraySource, ElasticNet, GradientDescent, LogisticRegression
-from likely.objectives import LinearProblem, census, problem
+from likely.objectives import LinearProblem, census, linear_rows
 
 SOLVERS = ["auto", "newton", "l-bfgs", "newton-cg"]
 
@@ -213,8 +213,8 @@ def test_models_of_a_path_are_those_fitted_alone_in_the_order_asked_for(strength
 @pytest.fixture
 def small_samples(monkeypatch):
     """A start is sought on a few dozen rows."""
-    monkeypatch.setattr(problem, "SAMPLE_ROWS", 16)
-    monkeypatch.setattr(problem, "SAMPLE_VALUES", 64)
+    monkeypatch.setattr(linear_rows, "SAMPLE_ROWS", 16)
+    monkeypatch.setattr(linear_rows, "SAMPLE_VALUES", 64)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -237,7 +237,7 @@ def test_a_start_from_a_sample_leads_to_the_same_minimum(model, convert, n_class
     request.getfixturevalue("small_samples")
     source = ArraySource(convert(X), y, w, np.arange(n_classes), block_rows=300)
     counts = source.reduce(census, n_classes)
-    assert LinearProblem.of(source, counts, np.full(n_classes, 1 / n_classes), 0.0, 0.0).some is not None
+    assert LinearProblem.of(source, counts, np.full(n_classes, 1 / n_classes), 0.0, 0.0).subsample is not None
 
     sampled = clone(model).fit_source(source)
 

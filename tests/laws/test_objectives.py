@@ -34,13 +34,13 @@ def test_slopes_and_curvatures_of_the_objectives_are_those_of_finite_differences
     slopes = [
         (of(block, theta + s, *arguments).gradient - of(block, theta - s, *arguments).gradient) / 2e-5 for s in steps
     ]
-    curvature = found.curvature.copy()
+    curvature = found.hessian.copy()
     if of is _multiclass:  # a unit of curvature is added along the offsets' common shift
         shift = np.concatenate([np.zeros(2), np.ones(3)])
         added = curvature - np.array(slopes)
         curvature -= np.outer(shift, shift) * (shift @ added @ shift) / 9
     assert_allclose(curvature, slopes, atol=1e-6)
-    assert_allclose(found.curvature, found.curvature.T)
+    assert_allclose(found.hessian, found.hessian.T)
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, 0.3])

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn import linear_model
 
 from likely import ArraySource, Block, Perceptron, Source
-from likely.objectives import perceptron, presentation
+from likely.objectives import perceptron
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
 
@@ -129,8 +129,8 @@ def test_compiled_loops_give_the_bits_of_python(n_classes, rng, monkeypatch):
 def test_many_rows_are_presented_by_compiled_loops_and_few_by_python(rng):
     loops = [perceptron._loops(np.empty(shape), 1, 1) for shape in [(20, 4), (20_000, 20)]]
 
-    assert loops[0] is presentation
-    assert loops[1] is not presentation
+    assert loops[0].present is perceptron.present
+    assert loops[1].present is not perceptron.present
 
 
 # The convergence theorem.

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from likely import DegenerateDataWarning, LogisticRegression
-from likely.objectives import problem
+from likely.objectives import linear_rows
 
 SOLVERS = ["auto", "newton", "l-bfgs", "newton-cg"]
 
@@ -188,8 +188,8 @@ def test_rows_that_go_by_a_sample_are_separable_where_linear_programming_says_so
     y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=600 - n_classes)])
     X = rng.normal(size=(600, 4)) + (2.5 if seed % 2 else 1.0) * rng.normal(size=(n_classes, 4))[y]
     truth = is_separable(X, y, n_classes)
-    monkeypatch.setattr(problem, "SAMPLE_ROWS", 16)
-    monkeypatch.setattr(problem, "SAMPLE_VALUES", 64)
+    monkeypatch.setattr(linear_rows, "SAMPLE_ROWS", 16)
+    monkeypatch.setattr(linear_rows, "SAMPLE_VALUES", 64)
 
     model, caught = fitted(LogisticRegression(solver=solver), X, y)
 

@@ -222,8 +222,8 @@ def test_a_sample_starts_what_has_many_rows(monkeypatch):
     X, y = rows_of(2400, 3, 3, apart=0.7)
     seen = []
     cold = solved(X, y, tolerance=1e-4)
-    monkeypatch.setattr("likely.objectives.svm.primal.SAMPLE_ROWS", 600)
-    monkeypatch.setattr("likely.objectives.svm.primal.SAMPLE_VALUES", 600)
+    monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_ROWS", 600)
+    monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_VALUES", 600)
     sampled = solved(X, y, tolerance=1e-4, tell=lambda passes, gap: seen.append(gap))
     assert sampled.converged
     assert len(seen) == sampled.n_iter < cold.n_iter

@@ -9,6 +9,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from likely import SVM, InvalidDataError, MissingValuesError
 from likely.blocks import ArraySource
+from likely.objectives import linear_rows
 from likely.objectives.svm import primal, smoothed
 from likely.objectives.svm.primal import solve_primal
 from likely.objectives.svm.smoothed import multipliers
@@ -320,8 +321,8 @@ def test_rare_classes_among_many_rows_do_not_lead_a_start_from_a_sample_astray(C
     X[y == 1] += 1.5
     cold = solved(X, y, C, tolerance=1e-4)
 
-    monkeypatch.setattr(primal, "SAMPLE_ROWS", 400)
-    monkeypatch.setattr(primal, "SAMPLE_VALUES", 400)
+    monkeypatch.setattr(linear_rows, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(linear_rows, "SAMPLE_VALUES", 400)
     sampled = solved(X, y, C, tolerance=1e-4)
 
     assert cold.converged

@@ -12,9 +12,9 @@ from likely.blocks import ArraySource, Block
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
 from likely.exceptions import warn_of_degenerate_data
-from likely.objectives import Solution, census, logistic_loss, newton, softmax_loss
-from likely.objectives.margins import LONG, Margins, softened_targets
-from likely.objectives.sampling import some_of_each_class
+from likely.objectives import Goal, Solution, census, logistic_loss, newton, softmax_loss
+from likely.objectives.linear_rows import some_of_each_class
+from likely.objectives.separation import LONG, Margins, softened_targets
 from likely.statistics.objective import Objective
 
 __all__ = ["LogisticMap"]
@@ -81,18 +81,19 @@ class LogisticMap:
         return np.where(np.isnan(total), 0.0, total) if x.ndim == 2 else np.where(np.isnan(total), -np.inf, total)
 
 
-def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], bottom: float) -> Solution:
+def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], lower_bound: float) -> Solution:
     """Minimise, from a start found on some rows of each class where there are many."""
     n_classes = len(args[1])
     counts = source.reduce(census, n_classes)
     if counts.rows.sum() > 4 * _START_ROWS * n_classes and not start.any():
         few = some_of_each_class(source, counts.rows, _START_ROWS)
         shares = args[1] / few.reduce(census, n_classes).weights
-        found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, bottom=bottom)
+        found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, Goal(lower_bound=lower_bound))
         start = found.parameters if found.converged else start
     # From afar the last step overshoots its goal by far; from nearby it would stop just short of it.
     tolerance = 1e-18 if start.any() else 1e-15
-    return newton(lambda theta: source.reduce(of, theta, *args), start, tolerance, bottom=bottom)
+    goal = Goal(tolerance, lower_bound=lower_bound)
+    return newton(lambda theta: source.reduce(of, theta, *args), start, goal)
 
 
 def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
@@ -140,11 +141,11 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
     residual *= weight
     slope *= weight
     weighted = X.T * slope
-    curvature = np.empty((len(theta), len(theta)))
-    curvature[:-1, :-1] = weighted @ X
-    curvature[-1, :-1] = curvature[:-1, -1] = weighted.sum(axis=1)
-    curvature[-1, -1] = slope.sum()
-    return Objective(float(weight @ loss), np.append(residual @ X, residual.sum()), curvature)
+    hessian = np.empty((len(theta), len(theta)))
+    hessian[:-1, :-1] = weighted @ X
+    hessian[-1, :-1] = hessian[:-1, -1] = weighted.sum(axis=1)
+    hessian[-1, -1] = slope.sum()
+    return Objective(float(weight @ loss), np.append(residual @ X, residual.sum()), hessian)
 
 
 def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
@@ -155,22 +156,22 @@ def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Float
     loss, residual, posteriors = softmax_loss(_log_likelihoods(block, theta, n_classes) + log(priors), targets, codes)
     residual *= weight[:, None]
     gradient = np.concatenate([[np.vdot(scores, residual) for scores in systems], np.ones(len(block)) @ residual])
-    return Objective(float(weight @ loss), gradient, _curvature(systems, posteriors, weight))
+    return Objective(float(weight @ loss), gradient, _hessian(systems, posteriors, weight))
 
 
-def _curvature(systems: list[Floats], posteriors: Floats, weight: Floats) -> Floats:
+def _hessian(systems: list[Floats], posteriors: Floats, weight: Floats) -> Floats:
     """Hessian of the softmax loss by weights and offsets; singular, since a shift of all offsets changes nothing."""
     n_systems, n_classes = len(systems), posteriors.shape[1]
     rows, columns = np.ones(len(posteriors)), np.ones(n_classes)  # products with them sum faster than sum does
     spread = weight[:, None] * posteriors
-    curvature = np.empty((n_systems + n_classes,) * 2)
+    hessian = np.empty((n_systems + n_classes,) * 2)
     for s, scores in enumerate(systems):
         pulled = scores - ((scores * posteriors) @ columns)[:, None]
         pulled *= spread
-        curvature[s, :n_systems] = [np.vdot(pulled, other) for other in systems]
-        curvature[s, n_systems:] = curvature[n_systems:, s] = rows @ pulled
-    curvature[n_systems:, n_systems:] = np.diag(rows @ spread) - posteriors.T @ spread
-    return curvature
+        hessian[s, :n_systems] = [np.vdot(pulled, other) for other in systems]
+        hessian[s, n_systems:] = hessian[n_systems:, s] = rows @ pulled
+    hessian[n_systems:, n_systems:] = np.diag(rows @ spread) - posteriors.T @ spread
+    return hessian
 
 
 def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:

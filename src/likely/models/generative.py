@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_two
 from likely.blocks import Source, SourceLearner
-from likely.exceptions import DegenerateDataError, InvalidParameterError, speaking_of
+from likely.exceptions import InvalidParameterError, speaking_of
 from likely.models.base import DensityClassifier
-from likely.objectives import census
+from likely.objectives import count_classes
 
 __all__ = [
     "DensitiesByClass",
@@ -133,12 +133,7 @@ def check_density(name: str, value: Any, whom: str) -> None:
 
 def weights_by_class(source: Source) -> Floats:
     """What each class weighs; refused where one has no rows."""
-    classes = source.require_classes()
-    counts = source.reduce(census, len(classes))
-    if not counts.rows.all():
-        absent = classes.tolist()[int(counts.rows.argmin())]
-        raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
-    return np.asarray(counts.weights)
+    return count_classes(source).weights
 
 
 def fitted_to_class(density: Any, source: Source, code: int) -> Any:

@@ -16,16 +16,14 @@ from likely._validation import check_two, is_count
 from likely.blocks import Source, SourceLearner, block_rows
 from likely.decisions import training_priors
 from likely.exceptions import (
-    DegenerateDataError,
     InvalidParameterError,
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives import LinearProblem, Solution, census, penalty_of, solver_of
-from likely.objectives.margins import softened_targets
-from likely.objectives.separation import Separator, separator_of
+from likely.objectives import Goal, LinearProblem, Solution, choose_solver, count_classes, penalty_of
+from likely.objectives.separation import Separator, find_separator, softened_targets
 
 __all__ = ["LogisticRegression", "evidence_of"]
 
@@ -164,7 +162,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         start: Floats | None = None
         for model in sorted(models, key=lambda model: -model.regularization):
             model.__dict__.update({name: value for name, value in vars(self).items() if name in _SHARED})
-            start = model._solve(problem.penalised(*penalty_of(model.penalty, model.regularization)), start)
+            start = model._solve(problem.with_penalty(*penalty_of(model.penalty, model.regularization)), start)
         return models
 
     def _block_rows(self, X: Rows) -> int:
@@ -180,11 +178,8 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         self.classes_ = source.classes
         if self.priors is not None:
             self._application()  # refuses priors that do not fit the classes
-        counts = source.reduce(census, len(source.classes))
         check_two("LogisticRegression", source.classes)
-        if not counts.rows.all():
-            absent = source.classes.tolist()[int(counts.rows.argmin())]
-            raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
+        counts = count_classes(source)
         priors = counts.weights / counts.weights.sum()
         if self.prior is not None:
             priors = training_priors("LogisticRegression", self.prior, source.classes)
@@ -194,10 +189,10 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
         solution = self._minimised(problem, start)
         self._priors = problem.priors
-        self.separator_ = None if problem.l1 > 0 or problem.l2 > 0 else separator_of(problem, solution)
+        self.separator_ = None if problem.l1 > 0 or problem.l2 > 0 else find_separator(problem, solution)
         if self.separator_ is not None:
             warn_of_degenerate_data(_no_maximum(self.separator_))
-            problem = problem.softened(softened_targets(problem.counts.weights))
+            problem = problem.with_targets(softened_targets(problem.counts.weights))
             solution = self._minimised(problem, None)
         if not solution.converged:
             warn_of_no_convergence(_stopped(solution, self.max_iter))
@@ -205,10 +200,9 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         return solution.parameters
 
     def _minimised(self, problem: LinearProblem, start: Floats | None) -> Solution:
-        solver = solver_of(self.solver, problem.l1)
         unbounded = problem.l1 == problem.l2 == 0 and bool(np.isin(problem.setting.targets, (0, 1)).all())
-        bottom = problem.lowest_mixed_value if unbounded else -np.inf
-        return solver.solve(problem, start, self.tolerance, self.max_iter, bottom)
+        goal = Goal(self.tolerance, self.max_iter, problem.lowest_mixed_value if unbounded else -np.inf)
+        return choose_solver(self.solver, problem.l1).solve(problem, start, goal)
 
     def _keep(self, problem: LinearProblem, solution: Solution) -> None:
         theta = problem.natural(solution.parameters)
@@ -237,8 +231,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         return evidence_of(logits, self._priors)
 
     def _check_options(self) -> None:
-        penalty_of(self.penalty, self.regularization)
-        solver_of(self.solver, penalty_of(self.penalty, self.regularization)[0])
+        choose_solver(self.solver, penalty_of(self.penalty, self.regularization)[0])
         if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
             raise InvalidParameterError(
                 f"tolerance of LogisticRegression must lie between 0 and 1, both left out, but is {self.tolerance!r}."

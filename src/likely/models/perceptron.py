@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_option, check_two, encode_labels, is_count
-from likely.blocks import Block, Source, SourceLearner, all_or_nothing, presented_blocks
+from likely.blocks import Block, Source, SourceLearner, all_or_nothing
 from likely.exceptions import (
     IncompatiblePartsError,
     InvalidDataError,
@@ -170,7 +170,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
             first = not hasattr(self, "_weights")
             source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes, first))
             weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
-            missed = weights.learn(presented_blocks(source, self._random()))
+            missed = weights.learn(source.iter_blocks(self._random()))
             self._settle(weights, [missed] if first else [*self.mistakes_, missed])
         return self
 
@@ -190,7 +190,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         random, missed = self._random(), list[float]()
         fewest, pocket = np.inf, None
         while len(missed) < self.max_epochs and (not missed or missed[-1] > 0):
-            missed.append(weights.learn(presented_blocks(source, random)))
+            missed.append(weights.learn(source.iter_blocks(random)))
             if self.keep == "pocket":
                 counts = source.reduce(mistakes_of, weights.candidates, weights.n_passes)
                 if counts.min() < fewest:

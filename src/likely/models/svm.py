@@ -17,7 +17,6 @@ from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows
 from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
 from likely.exceptions import (
-    DegenerateDataError,
     InvalidParameterError,
     SourceError,
     warn_of_degenerate_data,
@@ -30,7 +29,7 @@ from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores
 from likely.models.svm_joint import joint_solver, train_joint
 from likely.models.svm_training import Machine, Task, train
-from likely.objectives.sampling import census
+from likely.objectives.linear_rows import count_classes
 from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
 from likely.objectives.svm.schemes import class_scores, said_of, sides_of
@@ -234,10 +233,7 @@ class SVM(ScoreClassifier, SourceLearner):
         kernel = kernel_of(self.kernel, "SVM")
         hard = any(model.regularization is None and np.isinf(model.C) for model in models)
         train_all = self._trainer(kernel, source, hard)
-        counts = source.reduce(census, len(source.classes))
-        if not counts.rows.all():
-            absent = source.classes.tolist()[int(counts.rows.argmin())]
-            raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
+        counts = count_classes(source)
         source.reduce(finite)
         if isinstance(source, ArraySource):
             kernel = fitted_kernel(kernel, source.X, source.weight, source.positions)

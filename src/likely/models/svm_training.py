@@ -12,7 +12,7 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Source
 from likely.kernels import Kernel, LinearKernel
-from likely.objectives.sampling import Census
+from likely.objectives.linear_rows import Census
 from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.dual import DualSolution
 from likely.objectives.svm.machine import DualMachine

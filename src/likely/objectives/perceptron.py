@@ -1,10 +1,25 @@
-"""What a perceptron learns from a pass over rows, block by block in order."""
+"""The perceptron: weights that learn from mistakes, row by row in order.
+
+The loops over rows are plain Python, which Numba compiles. Importing Numba takes a second, so a few rows are presented
+by Python itself; both give the same bits.
+
+Conventions of the loops. Rows are a dense X, or, where ``starts`` is not empty, the entries of a CSR array: ``data`` in
+``columns``, those of row i from ``starts[i]`` on. W holds the weights of each class, or of two classes a single row;
+its last column is the bias. Arrays are passed one by one: in a tuple or a class, reference counting takes as long as
+the arithmetic.
+
+References
+----------
+Rosenblatt, The perceptron, Psychological Review 65 (1958). Gallant, Perceptron-based learning algorithms, IEEE Trans.
+Neural Networks 1 (1990). Freund and Schapire, Large margin classification using the perceptron algorithm, Machine
+Learning 37 (1999).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,27 +27,29 @@ from scipy.sparse import issparse
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
-from likely.objectives import presentation
-from likely.objectives.presentation import MISTAKES, PRESENTED, UPDATES
 
 __all__ = ["PerceptronWeights", "mistakes_of"]
 
 FEW = 2**18
-"""Products that Python forms in the time, some tenths of a second, that importing Numba takes at least."""
+"""Products that Python computes in the time, some tenths of a second, that importing Numba takes."""
+
+PRESENTED, RUN, MISTAKES, UPDATES = range(4)
+"""Places in a tally: rows presented so far, right answers since the last mistake, mistakes of this pass, all in units
+of weight; and the number of updates so far."""
 
 
 @dataclass(eq=False)
 class PerceptronWeights:
-    """Weights that go from mistake to mistake, starting at zero.
+    """Weights of a perceptron and the counts of its presentations, starting at zero.
 
     Attributes
     ----------
     last : array of shape (n_classes, n_features + 1), or (1, n_features + 1) for two classes
-        As the last mistake left them; the bias is the last column.
+        After the last mistake; the bias is the last column.
     late : array of the same shape
         The sum of all steps, each times the rows presented before it.
     tally : array
-        Counts; see :mod:`likely.objectives.presentation`.
+        Counts, at the places PRESENTED, RUN, MISTAKES and UPDATES.
     n_passes : int
     steady : array of shape (n_candidates, *last.shape)
         The weights of the last pass that were right the longest before their first mistake, if such are wanted.
@@ -70,7 +87,7 @@ class PerceptronWeights:
         return np.asarray(self.last - self.late / self.tally[PRESENTED])
 
     def learn(self, blocks: Iterable[Block]) -> float:
-        """Make one pass, changing the weights in place; gives the weight of the rows that were mistaken."""
+        """Make one pass, changing the weights in place; return the total weight of the misclassified rows."""
         self.tally[MISTAKES] = 0.0
         self.steady[:], runs = self.last, np.full(len(self.steady), -1.0)
         self.n_passes += 1
@@ -85,7 +102,7 @@ class PerceptronWeights:
 
 
 def mistakes_of(block: Block, candidates: Floats, n_passes: int) -> Floats:
-    """Weight of a block's rows that each of some weights gets wrong, by the same arithmetic as learning."""
+    """Total weight of a block's rows that each candidate misclassifies, by the same arithmetic as learning."""
     n_candidates, n_vectors, _ = candidates.shape
     loops = _loops(block.X, n_candidates * n_vectors, n_passes)
     with np.errstate(all="ignore"):
@@ -93,7 +110,7 @@ def mistakes_of(block: Block, candidates: Floats, n_passes: int) -> Floats:
 
 
 def _access(X: Rows) -> tuple[Any, Floats, Any, Integers]:
-    """Rows as the loops take them: always arrays of the same types, so that one compiled loop serves all."""
+    """Rows as arguments of the loops: always arrays of the same types, so that one compiled loop serves all."""
     if not issparse(X):
         return np.ascontiguousarray(dense(X)), np.empty(0), np.empty(0, np.int32), np.empty(0, np.intp)
     columns, starts = np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.intp)
@@ -106,11 +123,147 @@ def _answers(block: Block) -> tuple[Integers, Floats]:
     return np.ascontiguousarray(block.codes, dtype=np.intp), np.ascontiguousarray(weight, dtype=np.float64)
 
 
-def _loops(X: Rows, n_vectors: int, n_passes: int) -> Any:
-    """Python's loops for the first passes over few rows, else the compiled ones: they give the same bits."""
+class Loops(NamedTuple):
+    """The two loops over rows, plain or compiled."""
+
+    present: Callable[..., int]
+    mistakes: Callable[..., Floats]
+
+
+def _loops(X: Rows, n_vectors: int, n_passes: int) -> Loops:
+    """Plain loops for the first passes over few rows, else the compiled ones: they give the same bits."""
     values = X.nnz if issparse(X) else X.size
     if values * n_vectors * n_passes <= FEW:
-        return presentation
+        return Loops(present, mistakes)
     from likely.objectives import _kernels
 
-    return _kernels
+    return Loops(_kernels.present, _kernels.mistakes)
+
+
+def present(
+    X: Any,
+    data: Floats,
+    columns: Integers,
+    starts: Integers,
+    codes: Integers,
+    weight: Floats,
+    W: Floats,
+    late: Floats,
+    tally: Floats,
+    steady: Floats,
+    runs: Floats,
+) -> int:
+    """Present every row as often as its weight, and learn from mistakes.
+
+    Updates in place the weights, ``late``, the tally, and the few weights with the longest runs of right answers.
+    Returns the position of the first row whose score is not finite, where it stops, or −1.
+    """
+    scores = np.empty(len(W))
+    for i in range(len(codes)):
+        left = weight[i]
+        while left > 0.0:
+            score(X, data, columns, starts, i, W, scores)
+            gap, rival = margin(scores, codes[i])
+            if not np.isfinite(gap):
+                return i
+            if gap > 0.0:
+                tally[PRESENTED] += left
+                tally[RUN] += left
+                break
+            hold(W, tally[RUN], steady, runs)
+            step = min(left, 1.0)
+            for k in range(len(W)):
+                sign = (k == codes[i]) - 1.0 * (k == rival) if len(W) > 1 else 2.0 * codes[i] - 1.0
+                if sign != 0.0:
+                    learn(X, data, columns, starts, i, k, sign * step, W, late, tally[PRESENTED])
+            tally[RUN] = 0.0
+            tally[PRESENTED] += step
+            tally[MISTAKES] += step
+            tally[UPDATES] += 1.0
+            left -= step
+    return -1
+
+
+def hold(W: Floats, run: float, steady: Floats, runs: Floats) -> None:
+    """Replace the kept weights with the shortest run of right answers, if the current run is longer."""
+    slot = 0
+    for m in range(len(runs)):
+        if runs[m] < runs[slot]:
+            slot = m
+    if len(runs) and run > runs[slot]:
+        runs[slot] = run
+        for k in range(W.shape[0]):
+            for j in range(W.shape[1]):
+                steady[slot, k, j] = W[k, j]
+
+
+def mistakes(
+    X: Any, data: Floats, columns: Integers, starts: Integers, codes: Integers, weight: Floats, candidates: Floats
+) -> Floats:
+    """Total weight of the rows that each candidate misclassifies."""
+    totals, scores = np.zeros(len(candidates)), np.empty(candidates.shape[1])
+    for i in range(len(codes)):
+        for m in range(len(candidates)):
+            score(X, data, columns, starts, i, candidates[m], scores)
+            if not margin(scores, codes[i])[0] > 0.0:
+                totals[m] += weight[i]
+    return totals
+
+
+def score(X: Any, data: Floats, columns: Integers, starts: Integers, i: int, W: Floats, scores: Floats) -> None:
+    """Inner products of a row with all weights, each in four sums that a processor can compute in parallel."""
+    for k in range(len(W)):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        if len(starts):
+            for j in range(starts[i], starts[i + 1]):
+                a += data[j] * W[k, columns[j]]
+        else:
+            fours = X.shape[1] // 4 * 4
+            for j in range(0, fours, 4):
+                a += X[i, j] * W[k, j]
+                b += X[i, j + 1] * W[k, j + 1]
+                c += X[i, j + 2] * W[k, j + 2]
+                d += X[i, j + 3] * W[k, j + 3]
+            for j in range(fours, X.shape[1]):
+                a += X[i, j] * W[k, j]
+        scores[k] = (a + b) + (c + d) + W[k, -1]
+
+
+def margin(scores: Floats, code: int) -> tuple[float, int]:
+    """The score of a row's class minus the highest other score, and the class of that; of ties the last.
+
+    A NaN or infinity in the row makes every score NaN or infinite, and so the margin.
+    """
+    if len(scores) == 1:
+        return (scores[0] if code == 1 else -scores[0]), 0
+    high, rival = -np.inf, -1
+    for k in range(len(scores)):
+        if k != code and not scores[k] < high:
+            high, rival = scores[k], k
+    return scores[code] - high, rival
+
+
+def learn(
+    X: Any,
+    data: Floats,
+    columns: Integers,
+    starts: Integers,
+    i: int,
+    k: int,
+    step: float,
+    W: Floats,
+    late: Floats,
+    presented: float,
+) -> None:
+    """Add a multiple of a row to the weights of a class, and to ``late`` that multiple times the rows before it."""
+    missed = step * presented
+    if len(starts):
+        for j in range(starts[i], starts[i + 1]):
+            W[k, columns[j]] += step * data[j]
+            late[k, columns[j]] += missed * data[j]
+    else:
+        for j in range(X.shape[1]):
+            W[k, j] += step * X[i, j]
+            late[k, j] += missed * X[i, j]
+    W[k, -1] += step
+    late[k, -1] += missed

@@ -1,4 +1,4 @@
-"""A penalised sum of losses of linear logits over the rows of a source: what solvers minimise."""
+"""A penalised cross-entropy of linear logits over the rows of a source: the objective that solvers minimise."""
 
 from __future__ import annotations
 
@@ -10,22 +10,61 @@ import numpy as np
 
 from likely._numerics import is_rounding
 from likely._typing import Floats
-from likely.blocks import ArraySource, Block, Source
-from likely.exceptions import InvalidDataError
-from likely.objectives import linear
-from likely.objectives.linear import Setting
-from likely.objectives.sampling import Census, census, some_of_each_class
+from likely._validation import check_fraction, check_penalty
+from likely.blocks import Source
+from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely.objectives import cross_entropy
+from likely.objectives.cross_entropy import LogisticSetting
+from likely.objectives.linear_rows import Census, census, column_moments, is_far, subsample
 from likely.statistics import DiagonalMoments
 from likely.statistics.objective import Objective
 
-__all__ = ["LinearProblem"]
+__all__ = ["ElasticNet", "LinearProblem", "penalty_of"]
 
-SAMPLE_ROWS, SAMPLE_VALUES, MOST_SAMPLE_VALUES = 2**13, 2**21, 2**25
-"""A start is sought on a sample of about so many rows, of more where rows are short and of fewer where they are very
-wide, if that is a small part of all: from there few passes over all rows are left."""
 
-FAR = 1e3
-"""Standard deviations from zero to the centre, from which on the centre is taken off every row."""
+@dataclass(frozen=True)
+class ElasticNet:
+    """A penalty between the sum of squares and the sum of absolute values.
+
+    Parameters
+    ----------
+    l1_share : float between 0 and 1, default 0.5
+        Share of the regularisation that goes to the absolute values: 0 is the ridge ("l2"), 1 the lasso ("l1").
+
+    Notes
+    -----
+    At regularisation λ and share ρ the penalty of weights w is λ [ρ ‖w‖₁ + (1 − ρ) / 2 ‖w‖²].
+
+    Examples
+    --------
+    >>> ElasticNet(0.25).strengths(2.0)
+    (0.5, 1.5)
+    """
+
+    l1_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_fraction("l1_share", self.l1_share, "ElasticNet")
+
+    def strengths(self, regularization: float) -> tuple[float, float]:
+        """Multipliers of the absolute values, and of half the squares."""
+        return regularization * self.l1_share, regularization * (1 - self.l1_share)
+
+
+_BY_NAME = {"l2": ElasticNet(0.0), "l1": ElasticNet(1.0), "none": ElasticNet(0.0), None: ElasticNet(0.0)}
+
+
+def penalty_of(value: Any, regularization: Any, whom: str = "LogisticRegression") -> tuple[float, float]:
+    """Strengths of the L1 and L2 penalties that a name, or an ElasticNet, stands for."""
+    check_penalty("regularization", regularization, whom)
+    penalty = _BY_NAME.get(value) if value is None or isinstance(value, str) else value
+    if not isinstance(penalty, ElasticNet):
+        raise InvalidParameterError(f"penalty must be 'l2', 'l1', 'none' or an ElasticNet, but is {value!r}.")
+    if value in (None, "none") and regularization > 0:
+        raise InvalidParameterError(
+            f"penalty={value!r} leaves no use for regularization={regularization!r}. Set it to 0, or penalty='l2'."
+        )
+    return penalty.strengths(float(regularization))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,49 +77,49 @@ class LinearProblem:
     Parameters
     ----------
     source : Source
-    setting : Setting
+    setting : LogisticSetting
     unit : array of shape (d,)
         1 / standard deviation of each column; 0 for a constant one, whose weight then is 0.
     shape : (int, int)
-        Of the parameters: one row for two classes, else one a class; the columns and the bias.
+        Of the parameters: one row for two classes, else one for each class; the columns and the bias.
     l1, l2 : float
         Strengths of the penalties.
     counts : Census
     priors : array of shape (n_classes,)
-        What every class weighs in all.
-    some : LinearProblem, optional
-        The same on a sample of the rows, where there are many.
+        Total weight of each class.
+    subsample : LinearProblem, optional
+        The same problem on a sample of the rows, where there are many.
     """
 
     source: Source
-    setting: Setting
+    setting: LogisticSetting
     unit: Floats
     shape: tuple[int, int]
     l1: float
     l2: float
     counts: Census
     priors: Floats
-    some: LinearProblem | None = None
+    subsample: LinearProblem | None = None
     _last: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     @classmethod
     def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
-        """The problem of a source's rows, every class weighing its prior in all."""
-        sample = _sample(source, counts)
-        sampled = None if sample is None else sample.reduce(_columns)
-        centre, deviation = _frame(source, sampled)
+        """The problem of a source's rows, in which the total weight of every class is its prior."""
+        sample = subsample(source, counts)
+        moments = None if sample is None else sample.reduce(column_moments)
+        centre, deviation = _standardisation(source, moments)
         unit = np.divide(1.0, deviation, out=np.zeros(len(deviation)), where=deviation > 0)
-        far = not source.is_sparse and bool((np.abs(centre) * unit > FAR).any())
-        setting = Setting(priors / counts.weights, np.eye(len(priors)), centre, far)
+        far = is_far(source, centre, np.where(deviation > 0, deviation, np.inf))
+        setting = LogisticSetting(priors / counts.weights, np.eye(len(priors)), centre, far)
         shape = (1 if len(priors) == 2 else len(priors), source.n_features + 1)
         problem = cls(source, setting, unit, shape, l1, l2, counts, priors)
-        if sample is None or sampled is None:
+        if sample is None or moments is None:
             return problem
         few = sample.reduce(census, len(priors))
         setting = replace(setting, class_weight=priors / few.weights)
-        # A column that the sample shows constant is left out of it.
-        seen = np.where(is_rounding(sampled.variances(), sampled.mean), 0.0, unit)
-        return replace(problem, some=replace(problem, source=sample, setting=setting, counts=few, unit=seen))
+        # A column that is constant in the sample gets no weight there.
+        seen = np.where(is_rounding(moments.variances(), moments.mean), 0.0, unit)
+        return replace(problem, subsample=replace(problem, source=sample, setting=setting, counts=few, unit=seen))
 
     @property
     def n_rows(self) -> int:
@@ -88,12 +127,16 @@ class LinearProblem:
         return int(self.counts.rows.sum())
 
     @property
+    def n_parameters(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
     def lowest_mixed_value(self) -> float:
         """A value below which every row is on its right side, since its loss is then below log 2."""
         return float(np.log(2) * (self.setting.class_weight * self.counts.lightest).min())
 
     def start(self) -> Floats:
-        """Parameters that look at no column: weights of 0, and biases that give the priors."""
+        """Parameters that ignore all columns: weights of 0, and biases that give the priors."""
         v = np.zeros(self.shape)
         logs = np.log(self.priors)
         v[:, -1] = logs[1] - logs[0] if len(v) == 1 else logs - logs.mean()
@@ -104,88 +147,75 @@ class LinearProblem:
         """The objective there: the cross-entropy of the targets and the priors."""
         return -float(self.priors @ (self.setting.targets @ np.log(self.priors)))
 
-    def penalised(self, l1: float, l2: float) -> LinearProblem:
+    def with_penalty(self, l1: float, l2: float) -> LinearProblem:
         """The same problem with other penalties."""
-        some = None if self.some is None else self.some.penalised(l1, l2)
-        return replace(self, l1=l1, l2=l2, some=some)
+        few = None if self.subsample is None else self.subsample.with_penalty(l1, l2)
+        return replace(self, l1=l1, l2=l2, subsample=few)
 
-    def softened(self, targets: Floats) -> LinearProblem:
+    def with_targets(self, targets: Floats) -> LinearProblem:
         """The same problem with other targets."""
-        some = None if self.some is None else self.some.softened(targets)
-        return replace(self, setting=replace(self.setting, targets=targets), some=some)
-
-    @property
-    def n_parameters(self) -> int:
-        return self.shape[0] * self.shape[1]
+        few = None if self.subsample is None else self.subsample.with_targets(targets)
+        return replace(self, setting=replace(self.setting, targets=targets), subsample=few)
 
     @cached_property
     def units(self) -> Floats:
-        """The unit of every parameter: w = v · unit; 1 for biases."""
+        """The unit of every parameter of a row of θ: w = v · unit; 1 for the bias."""
         return np.append(self.unit, 1.0)
 
     @cached_property
-    def squares(self) -> Floats:
-        """What half the square of every parameter costs, flat."""
+    def l2_weights(self) -> Floats:
+        """Penalty on half the square of every parameter v, flat."""
         return np.tile(self.l2 * np.append(np.square(self.unit), 0.0), self.shape[0])
 
     @cached_property
-    def absolutes(self) -> Floats:
-        """What the absolute value of every parameter costs, flat."""
+    def l1_weights(self) -> Floats:
+        """Penalty on the absolute value of every parameter v, flat."""
         return np.tile(self.l1 * np.append(self.unit, 0.0), self.shape[0])
 
     def natural(self, v: Floats) -> Floats:
         """Parameters in the user's units about the centre, of the problem's shape."""
         return np.asarray(v.reshape(self.shape) * self.units)
 
-    def slope(self, v: Floats) -> Objective:
-        """Value and gradient of all but the absolute values; kept for the array last asked about."""
+    def value_and_gradient(self, v: Floats) -> Objective:
+        """Value and gradient of the objective without the L1 penalty; cached for the last array asked about."""
         if self._last[0] is not v:
-            sums = self.source.reduce(linear.slope, self.natural(v), self.setting)
-            self._last[:] = [v, self._standardised(v, sums)]
+            sums = self.source.reduce(cross_entropy.value_and_gradient, self.natural(v), self.setting)
+            self._last[:] = [v, self._standardise(v, sums)]
         return self._last[1]  # type: ignore[no-any-return]
 
     def value(self, v: Floats) -> float:
         """The whole objective."""
-        return self.slope(v).value + self.absolute_penalty(v)
+        return self.value_and_gradient(v).value + self.l1_penalty(v)
 
-    def curvature(self, v: Floats) -> Objective:
-        """Value, gradient and Hessian of all but the absolute values."""
-        sums = self.source.reduce(linear.curvature, self.natural(v), self.setting)
-        smooth = self._standardised(v, sums)
+    def value_gradient_hessian(self, v: Floats) -> Objective:
+        """Value, gradient and Hessian of the objective without the L1 penalty."""
+        sums = self.source.reduce(cross_entropy.value_gradient_hessian, self.natural(v), self.setting)
+        smooth = self._standardise(v, sums)
         units = np.tile(self.units, self.shape[0])
-        hessian = sums.curvature * units[:, None] * units
-        hessian[np.diag_indices_from(hessian)] += self.squares
-        return replace(smooth, curvature=hessian)
+        hessian = sums.hessian * units[:, None] * units
+        hessian[np.diag_indices_from(hessian)] += self.l2_weights
+        return replace(smooth, hessian=hessian)
 
-    def product(self, v: Floats, direction: Floats) -> Floats:
-        """The Hessian times a direction."""
-        sums = self.source.reduce(linear.product, self.natural(v), self.natural(direction), self.setting)
-        return np.asarray((sums * self.units).reshape(-1) + self.squares * direction)
+    def hvp(self, v: Floats, direction: Floats) -> Floats:
+        """Hessian-vector product."""
+        sums = self.source.reduce(cross_entropy.hvp, self.natural(v), self.natural(direction), self.setting)
+        return np.asarray((sums * self.units).reshape(-1) + self.l2_weights * direction)
 
-    def absolute_penalty(self, v: Floats) -> float:
-        """What the absolute values cost."""
-        return float(self.absolutes @ np.abs(v))
+    def l1_penalty(self, v: Floats) -> float:
+        """The L1 penalty."""
+        return float(self.l1_weights @ np.abs(v))
 
-    def _standardised(self, v: Floats, sums: Objective) -> Objective:
+    def _standardise(self, v: Floats, sums: Objective) -> Objective:
+        """Sums in the user's units as value and gradient by v, with the L2 penalty."""
         gradient = (sums.gradient.reshape(self.shape) * self.units).reshape(-1)
-        return Objective(sums.value + float(self.squares @ np.square(v)) / 2, gradient + self.squares * v)
+        return Objective(sums.value + float(self.l2_weights @ np.square(v)) / 2, gradient + self.l2_weights * v)
 
 
-def _sample(source: Source, counts: Census) -> ArraySource | None:
-    """Some rows of each class, if there are many times as many in all."""
-    most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // source.n_features))
-    if not source.is_sparse:
-        most = min(most, max(1, MOST_SAMPLE_VALUES // source.n_features))
-    if counts.rows.sum() < 4 * most:
-        return None
-    return some_of_each_class(source, counts.rows, max(1, most // len(counts.rows)))
-
-
-def _frame(source: Source, sampled: DiagonalMoments | None) -> tuple[Floats, Floats]:
-    """Centre and deviation of the columns: of a sample, or of all rows if there is none or it shows one constant."""
+def _standardisation(source: Source, sampled: DiagonalMoments | None) -> tuple[Floats, Floats]:
+    """Mean and deviation of the columns: of a sample, or of all rows if there is none or it has constant columns."""
     if sampled is not None and not source.is_sparse and not is_rounding(sampled.variances(), sampled.mean).any():
         return sampled.mean, np.sqrt(sampled.variances())
-    columns = source.reduce(_columns)
+    columns = source.reduce(column_moments)
     variances = columns.variances()
     tiny = np.flatnonzero((variances > 0) & (variances < 1e-280))
     if len(tiny):
@@ -193,11 +223,3 @@ def _frame(source: Source, sampled: DiagonalMoments | None) -> tuple[Floats, Flo
             f"Column {tiny[0]} varies by {np.sqrt(variances[tiny[0]]):.1e}, too little to be squared. Rescale it."
         )
     return columns.mean, np.where(is_rounding(variances, columns.mean), 0.0, np.sqrt(variances))
-
-
-def _columns(block: Block) -> DiagonalMoments:
-    with np.errstate(all="ignore"):
-        columns = DiagonalMoments.of(block.X, block.weight)
-    if not columns.is_finite() or (columns.column_weights < columns.weight).any():
-        raise block.non_finite()
-    return columns

@@ -1,4 +1,4 @@
-"""The value of an objective at a point, with its slope and curvature there."""
+"""The value of an objective at a point, with its gradient and Hessian there."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Objective:
     ----------
     value : float
     gradient : array of shape (p,)
-    curvature : array of shape (p, p), optional
-        Hessian, symmetric; empty where it was not asked for.
+    hessian : array of shape (p, p), optional
+        Symmetric; empty where it was not asked for.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Objective:
 
     value: float
     gradient: Floats
-    curvature: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    hessian: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def zero(cls, n_parameters: int) -> Objective:
@@ -40,4 +40,4 @@ class Objective:
         return cls(0.0, np.zeros(n_parameters), np.zeros((n_parameters, n_parameters)))
 
     def __add__(self, other: Objective) -> Objective:
-        return Objective(self.value + other.value, self.gradient + other.gradient, self.curvature + other.curvature)
+        return Objective(self.value + other.value, self.gradient + other.gradient, self.hessian + other.hessian)

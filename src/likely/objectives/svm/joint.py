@@ -10,12 +10,12 @@ import numpy as np
 from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
 from likely.exceptions import DegenerateDataError
-from likely.objectives.sampling import Census, census
+from likely.objectives.linear_rows import Census, census, subsample
 from likely.objectives.svm.joint_problem import JointProblem
 from likely.objectives.svm.joint_sums import pulls
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
-from likely.objectives.svm.primal import WARM, sample_of, sampled_start, setting_of
+from likely.objectives.svm.primal import WARM, sampled_start, setting_of
 
 __all__ = ["JointSolution", "solve_joint"]
 
@@ -134,7 +134,7 @@ def solve_joint(
     if not (costs * counts.weights > 0).all():
         raise DegenerateDataError("A joint margin needs rows of every class, of a cost and weight > 0.")
     with one_blas_thread():
-        sample = None if start is not None else sample_of(source, counts, np.ones(len(costs)))
+        sample = None if start is not None else subsample(source, counts)
         problem = _problem(source, sample, costs, bias_scale, int(counts.rows.sum()))
         theta, mu = _start(problem, sample, counts, start)
         point, passes = follow(problem, theta, mu, tolerance, most_passes, tell)

@@ -12,16 +12,14 @@ from scipy.linalg import qr
 from likely._numerics import dense
 from likely._typing import Floats
 from likely.blocks import ArraySource, Block, Source, one_blas_thread
-from likely.objectives.problem import FAR, MOST_SAMPLE_VALUES, SAMPLE_ROWS, SAMPLE_VALUES
-from likely.objectives.sampling import Census, census, some_of_each_class
+from likely.objectives.linear_rows import MAX_SAMPLE_VALUES, Census, census, column_moments, is_far, subsample
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
 from likely.objectives.svm.rows import Setting
 from likely.objectives.svm.smoothed import Repair, multipliers
 from likely.objectives.svm.systems import MarginProblem
-from likely.statistics import DiagonalMoments
 
-__all__ = ["LinearSolution", "sample_of", "sampled_start", "setting_of", "solve_primal"]
+__all__ = ["LinearSolution", "sampled_start", "setting_of", "solve_primal"]
 
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from nowhere and from a start: the margin is 1."""
@@ -134,7 +132,7 @@ def solve_primal(
     counts = counts or source.reduce(census, len(signs))
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
-        sample = None if start is not None else sample_of(source, counts, signs)
+        sample = None if start is not None else subsample(source, counts, signs != 0)
         setting = setting_of(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
         problem = MarginProblem(source, setting, bias_scale, setting.centre)
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
@@ -145,34 +143,11 @@ def solve_primal(
     return _solution(problem, point, passes, tolerance, basis)
 
 
-def sample_of(source: Source, counts: Census, signs: Floats) -> ArraySource | None:
-    """Some rows of each class that takes part, if there are many times as many in all."""
-    rows = np.where(signs == 0, 0, counts.rows)
-    most = max(SAMPLE_ROWS, min(4 * SAMPLE_ROWS, SAMPLE_VALUES // source.n_features))
-    if not source.is_sparse:
-        most = min(most, max(1, MOST_SAMPLE_VALUES // source.n_features))
-    if rows.sum() < 4 * most:
-        return None
-    wanted = max(1, most // int(np.count_nonzero(rows)))
-    return some_of_each_class(source, np.where(signs == 0, 2**62, counts.rows), wanted)
-
-
 def setting_of(source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms: bool) -> Setting:
     """Rows seen about their mean, or that of the sample of them."""
-    columns = (source if sample is None or source.is_sparse else sample).reduce(_column_moments, signs)
-    far = not source.is_sparse and bool((np.abs(columns.mean) > FAR * np.sqrt(columns.variances())).any())
+    columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs != 0)
+    far = is_far(source, columns.mean, np.sqrt(columns.variances()))
     return Setting(signs, costs, columns.mean, far, forms)
-
-
-def _column_moments(block: Block, signs: Floats) -> DiagonalMoments:
-    """Means and variances of the columns of the rows of a block that take part."""
-    codes: Any = block.codes
-    part = block if signs.take(codes).all() else block.take(np.flatnonzero(signs.take(codes)))
-    with np.errstate(all="ignore"):
-        columns = DiagonalMoments.of(part.X, part.weight)
-    if not columns.is_finite() or (columns.column_weights < columns.weight).any():
-        raise part.non_finite()
-    return columns
 
 
 def _start(
@@ -200,7 +175,7 @@ def sampled_start(problem: Any, sample: ArraySource | None, counts: Census, n_pa
 def _compacted(problem: MarginProblem, n_rows: int) -> tuple[MarginProblem, Floats | None]:
     """Few wide rows in an orthonormal basis of their own span, where the best weights are; and that basis."""
     setting, d = problem.setting, len(problem.origin)
-    if setting.forms or n_rows >= FEW_PARAMETERS or n_rows * d > MOST_SAMPLE_VALUES:
+    if setting.forms or n_rows >= FEW_PARAMETERS or n_rows * d > MAX_SAMPLE_VALUES:
         return problem, None
     blocks: list[Any] = problem.source.reduce(_listed)
     rows = np.concatenate([dense(block.X) - problem.origin for block in blocks])
