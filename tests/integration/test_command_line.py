@@ -479,7 +479,7 @@ def test_messages_of_the_library_speak_of_options(tmp_path):
     assert said(read_data, path, "label", exclude=["b"], weight="when").endswith(
         "name the column of weights with --weight."
     )
-    assert said(read_data, path, "label").endswith("say that the column holds categories with --category b.")
+    assert said(read_data, path, "label").endswith("say that the column holds categories with --category 'b'.")
     assert said(read_scores, path, "truth").endswith("Name it with --label.")
     assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
     assert "To go on, set --folds 2, gather" in said(compare, X, y, ["fisher"])

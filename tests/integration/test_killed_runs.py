@@ -17,7 +17,7 @@ import sklearn.impute, sklearn.model_selection, sklearn.preprocessing
 
 import likely.calibration, likely.evaluation, likely.features, likely.models, likely.persistence, likely.selection
 from likely.selection import store
-from likely.tables import arrays
+from likely.tables import writing
 
 HERE = Path(sys.argv[1])
 LOGISTIC = [f"logistic: {features}, λ 0.01" for features in ("standardised", "Gaussianised")]
@@ -105,7 +105,7 @@ def checked(folder):
     """Every file of the folder is whole, but for those that have no name yet."""
     for path in folder.rglob("*"):
         if path.suffix == ".parquet":
-            arrays.read_arrays(path)
+            writing.read_arrays(path)
         elif path.suffix == ".json":
             json.loads(path.read_text())
         elif path.suffix == ".likely":

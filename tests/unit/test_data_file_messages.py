@@ -67,7 +67,7 @@ FAULTS = {
     "one name twice": (
         "a,a,y\n1,2,0\n",
         {},
-        "Columns must have names of their own, but {path} has 'a' twice. Rename one.",
+        "Columns must have distinct names, but {path} has 'a' twice. Rename one.",
     ),
     "row numbers": (
         ",a,y\n0,1,0\n",
@@ -93,7 +93,7 @@ FAULTS = {
         (
             "A column must hold numbers or categories, but line 17 of {path} has 'abc' in column 'age', "
             "where 96 % of the cells are numbers. Correct it, or say that the column holds categories with "
-            "categories=/--category age."
+            "categories='age'."
         ),
     ),
     "decimal commas": (
@@ -102,7 +102,7 @@ FAULTS = {
         (
             "Numbers must be written with a decimal point and nothing between thousands, but line 3 of {path} has "
             "'2,5' in column 'a'. Write them so, or say that the column holds categories with "
-            "categories=/--category a."
+            "categories='a'."
         ),
     ),
     "half numbers": (
@@ -111,7 +111,7 @@ FAULTS = {
         (
             "A column must hold numbers or categories, but line 3 of {path} has 'u' in column 'a', where 50 "
             "% of the cells are numbers. Correct it, or say that the column holds categories with "
-            "categories=/--category a."
+            "categories='a'."
         ),
     ),
     "an infinite number": (
@@ -127,7 +127,7 @@ FAULTS = {
         {},
         (
             "A feature must have values, but column 'b' of {path} has no value in any row. Leave it out "
-            "with exclude=/--exclude b."
+            "with exclude='b'."
         ),
     ),
     "an identifier": (
@@ -135,7 +135,7 @@ FAULTS = {
         {},
         (
             "Categories must repeat to be learned from, but column 'id' of {path} has 20 texts in 20 rows, "
-            "as an identifier has. Leave it out with exclude=/--exclude id."
+            "as an identifier has. Leave it out with exclude='id'."
         ),
     ),
     "no label": (
@@ -188,7 +188,7 @@ FAULTS = {
         {"scores": "s"},
         (
             "Scores must be numbers and none may be missing, but line 2 of {path} has 'high' in column 's'. "
-            "Correct it, or name the columns of scores with scores=."
+            "Correct it or drop the row, or name the columns of scores with scores=."
         ),
     ),
     "no score": (
@@ -196,7 +196,7 @@ FAULTS = {
         {"scores": "s"},
         (
             "Scores must be numbers and none may be missing, but line 2 of {path} has 'nan' in column 's'. "
-            "Correct it, or name the columns of scores with scores=."
+            "Correct it or drop the row, or name the columns of scores with scores=."
         ),
     ),
     "a picture": (
@@ -240,14 +240,14 @@ TYPED_FAULTS = {
         {"when": pa.array([0, 1], pa.date32()), "y": [0, 1]},
         (
             "Features must be numbers or categories, but column 'when' of {path} is of type date32[day]. "
-            "Leave it out with exclude=/--exclude when, or turn it into a number."
+            "Leave it out with exclude='when', or turn it into a number."
         ),
     ),
     "a list": (
         {"l": [[1], [2]], "y": [0, 1]},
         (
             "Features must be numbers or categories, but column 'l' of {path} is of type list<element: "
-            "int64>. Leave it out with exclude=/--exclude l, or turn it into a number."
+            "int64>. Leave it out with exclude='l', or turn it into a number."
         ),
     ),
     "an infinite number": (
@@ -261,7 +261,7 @@ TYPED_FAULTS = {
         {"a": pa.nulls(2), "y": [0, 1]},
         (
             "A feature must have values, but column 'a' of {path} has no value in any row. Leave it out "
-            "with exclude=/--exclude a."
+            "with exclude='a'."
         ),
     ),
     "no label": (

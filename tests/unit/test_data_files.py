@@ -251,8 +251,12 @@ def test_booleans_whole_labels_and_rejections_have_their_cells(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ({}, InvalidDataError, "A table must have a column, but none came."),
-        ({"a": [1], "b": [1, 2]}, InvalidDataError, "must have as many rows, but there are 1 in 'a', 2 in 'b'"),
+        ({}, InvalidDataError, "A table must have a column, but none was given."),
+        (
+            {"a": [1], "b": [1, 2]},
+            InvalidDataError,
+            "the same number of rows, but there are 1 in 'a', 2 in 'b'",
+        ),
         ({"": [1]}, InvalidParameterError, "must be texts that are not empty, but one is ''"),
         ({"a": np.zeros((2, 2))}, InvalidDataError, "'a' is of type float64 and shape"),
         ({"a": np.array(["u", 1], object)}, InvalidDataError, "must be of one type, but those of 'a' are not"),

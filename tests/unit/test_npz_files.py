@@ -115,7 +115,7 @@ ARRAY_FAULTS = {
         (
             "Arrays must hold numbers or text, but 'x' of {path} holds Python objects, which are not "
             "loaded, as that could run code. Save it as numbers or text, or leave it out with "
-            "exclude=/--exclude x."
+            "exclude='x'."
         ),
     ),
     "no rows": (
@@ -136,7 +136,7 @@ ARRAY_FAULTS = {
         {},
         (
             "A feature must have values, but column 'x1' of {path} has no value in any row. Leave it out "
-            "with exclude=/--exclude x1."
+            "with exclude='x1'."
         ),
     ),
     "dates": (
@@ -144,7 +144,7 @@ ARRAY_FAULTS = {
         {},
         (
             "Features must be numbers or categories, but column 'x0' of {path} is of type timestamp[s]. "
-            "Leave it out with exclude=/--exclude x0, or turn it into a number."
+            "Leave it out with exclude='x0', or turn it into a number."
         ),
     ),
     "complex numbers": (
@@ -152,7 +152,7 @@ ARRAY_FAULTS = {
         {},
         (
             "Arrays must hold numbers or text, but 'x' of {path} is of type complex128. Save it as numbers "
-            "or text, or leave it out with exclude=/--exclude x."
+            "or text, or leave it out with exclude='x'."
         ),
     ),
 }
@@ -172,7 +172,7 @@ def test_a_zip_archive_of_something_else_is_refused(tmp_path):
 
     assert_refused(
         tmp_path / "data.npz",
-        "{path} must be an .npz file, but 'readme.txt' inside it is no array. Rename or convert it.",
+        "{path} must be an .npz file, but 'readme.txt' inside it is not an array. Rename or convert it.",
     )
 
 

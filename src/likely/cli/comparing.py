@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from likely._files import atomic_write
 from likely.cli.applications import applications_from, target_of
 from likely.cli.data_options import DataOptions, told, training_table
 from likely.cli.guarding import check_output, writing
@@ -25,7 +26,6 @@ from likely.persistence import save
 from likely.selection import Comparison, Progress, compare
 from likely.selection.comparison import describe_best
 from likely.tables import DataTable
-from likely.tables.files import replacing
 
 __all__ = ["Plan", "compared"]
 
@@ -94,8 +94,8 @@ def _kept(comparison: Comparison, folder: Path | None, path: Path, about: dict[s
     try:
         with writing(path):
             if folder is not None and inside is not None:
-                with replacing(path) as temporary:
-                    shutil.copyfile(folder / inside, temporary)
+                with atomic_write(path) as stream, open(folder / inside, "rb") as kept:
+                    shutil.copyfileobj(kept, stream)
             else:
                 save(comparison.model(), path, about={**about, **describe_best(comparison)})
     except (LikelyError, OSError) as error:

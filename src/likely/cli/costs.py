@@ -8,8 +8,7 @@ from pathlib import Path
 
 from likely.cli.words import listing, shown
 from likely.exceptions import TableError
-from likely.tables.content import check_content
-from likely.tables.files import delimiter_of, existing
+from likely.tables.files import check_content, delimiter_of, existing
 from likely.tables.lines import check_encoding, check_width, records
 
 __all__ = ["read_costs"]

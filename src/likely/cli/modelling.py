@@ -18,8 +18,7 @@ from likely.cli.words import shown
 from likely.exceptions import ModelFileError, TableError
 from likely.persistence import load, read_about
 from likely.tables import DataTable, read_data
-from likely.tables.files import existing, read_header
-from likely.tables.header import check_there
+from likely.tables.files import check_present, existing, read_header
 
 __all__ = ["RowEvidence", "header_of", "is_model", "said_of_llr", "scored", "table_of", "trained_target"]
 
@@ -120,7 +119,7 @@ def _rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> t
     header = header_of(path)
     named = label if label is not None else about.get("target")
     if label is not None:
-        check_there(path, header, label, "of labels", "--label")
+        check_present(path, header, label, "of labels", "label")
     elif named not in header:
         named = None
     if path.suffix.lower() == ".npz":
@@ -158,6 +157,6 @@ def table_of(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
         table = read_data(path, target)
         return table, table.labels
     if target is not None:
-        check_there(path, header_of(path), target, "of labels", "--target")
+        check_present(path, header_of(path), target, "of labels", "target")
     table = read_data(path, groups=target)
     return table, table.groups

@@ -15,10 +15,8 @@ from likely.cli.applications import target_of
 from likely.cli.words import listing
 from likely.exceptions import TableError
 from likely.tables import ScoreTable, read_scores
-from likely.tables.data import scores_of
-from likely.tables.files import delimiter_of, existing, hint, read_header, read_table
-from likely.tables.text import TextColumns
-from likely.tables.typed import TypedColumns
+from likely.tables.columns import read_columns
+from likely.tables.files import existing, hint, read_header
 
 __all__ = ["Evidence", "Scores", "as_systems", "evidence_of", "named_classes", "read_any", "read_labelled"]
 
@@ -80,18 +78,13 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     for name in names:
         if name not in header:
             raise TableError(f"{path} has no column {name!r}, but {listing(header)}.{hint(name, header)}")
-    return Scores(None, _unlabelled(file, header, names), tuple(names))
+    return Scores(None, _unlabelled(file, names), tuple(names))
 
 
-def _unlabelled(path: Path, header: list[str], names: list[str]) -> Floats:
+def _unlabelled(path: Path, names: list[str]) -> Floats:
     """Columns of numbers, none of them missing."""
-    delimiter = delimiter_of(path)
-    columns = (
-        TypedColumns(path, read_table(path, names))
-        if delimiter is None
-        else TextColumns.read(path, delimiter, header, names, set())
-    )
-    return np.column_stack([scores_of(columns, name, "--column") for name in names])
+    columns = read_columns(path, names)
+    return np.column_stack([columns.scores(name, "columns") for name in names])
 
 
 def evidence_of(table: ScoreTable | Scores, positive: str | None = None) -> Evidence:

@@ -27,6 +27,7 @@ _NAMED = {
 
 _OPTIONS = [
     (re.compile(rf"(?<![\w'\"-])({'|'.join(_NAMED)})=(?:/--\w+)?(?=[\s.,;:)]|$)"), lambda m: _NAMED[m[1]]),
+    (re.compile(rf"(?<![\w'\"-])({'|'.join(_NAMED)})=(?=['\"])"), lambda m: f"{_NAMED[m[1]]} "),
     (re.compile(r"(?<![\w'\"-])(?:folds|n_splits)=(\d+)"), lambda m: f"--folds {m[1]}"),
     (re.compile(r"\bwith restart\b"), lambda m: "with --restart"),
     (re.compile(r"^fuse and seed must be"), lambda m: "--fuse and --seed must be"),

@@ -12,12 +12,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from likely._files import FilePath, atomic_write
 from likely._version import library_version
-from likely.exceptions import ModelFileError, TableError
+from likely.exceptions import ModelFileError
 from likely.persistence.about import described
 from likely.persistence.container import FORMAT, RefusedError, packed, unpacked
 from likely.persistence.kinds import TreeReader, tree_of
-from likely.tables.files import FilePath, replacing
 
 __all__ = ["check_savable", "load", "read_about", "save"]
 
@@ -57,12 +57,10 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
         tree, tensors = _checked_tree(model)
         data = packed({"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, tensors)
     try:
-        with replacing(name) as temporary, open(temporary, "xb") as stream:
+        with atomic_write(name, ModelFileError) as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-    except TableError as error:
-        raise ModelFileError(str(error)) from None
+    except ModelFileError:
+        raise
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{name!r} cannot be written: {error}.") from None
 

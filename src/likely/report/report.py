@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from likely._files import write_whole
 from likely.exceptions import InvalidParameterError
 from likely.report.markdown import markdown
-from likely.tables.files import write_whole
 
 __all__ = ["Report"]
 

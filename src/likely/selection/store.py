@@ -29,12 +29,12 @@ import numpy as np
 import scipy
 import sklearn
 
+from likely._files import write_whole
 from likely._formatting import shorten
 from likely._typing import Floats, Labels
 from likely._version import library_version
 from likely.exceptions import RunError, TableError
-from likely.tables.arrays import read_arrays, write_arrays
-from likely.tables.files import write_whole
+from likely.tables.writing import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     from likely.selection.candidates import Candidate

@@ -1,26 +1,44 @@
-"""Arrow columns as numbers and as texts: which kind a column is of, and how either comes out of it.
+"""Arrow columns as numbers, categories and labels: how a column is classified and converted.
 
-Files and frames share this: a column is of numbers or of categories, whatever brought it.
+Files and data frames share the conversions of typed columns. Columns of text tables are classified by their cells: the
+rules for numbers and missing values are at the end of this file.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from likely._typing import Floats, Integers, Labels
+from likely._typing import Booleans, Floats, Integers, Labels
 from likely.tables.files import arrow
 
-__all__ = ["Kind", "column_of", "distinct", "is_text", "kind_of", "numbers_of", "texts_of"]
+__all__ = [
+    "MISSING_SPELLINGS",
+    "ColumnKind",
+    "TextColumn",
+    "cast_numbers",
+    "column_of",
+    "distinct",
+    "is_number_or_missing",
+    "is_text",
+    "kind_of",
+    "numbers_of",
+    "texts_of",
+]
 
-Kind: TypeAlias = Literal["number", "category"]
+ColumnKind: TypeAlias = Literal["number", "category"]
 
 
-def kind_of(column: Any) -> Kind | None:
-    """What an Arrow column holds by its type: numbers, or categories, or neither; one without values counts as numbers.
+# Columns that have a type.
 
-    Whole numbers, floats, decimals and booleans are numbers; texts and dictionaries are categories.
+
+def kind_of(column: Any) -> ColumnKind | None:
+    """Return what an Arrow column holds by its type, None if neither numbers nor categories.
+
+    Integers, floats, decimals, booleans and columns of nulls are numbers; texts and dictionaries are categories.
     """
     types, kind = arrow().types, column.type
     if types.is_dictionary(kind) or is_text(kind):
@@ -30,19 +48,19 @@ def kind_of(column: Any) -> Kind | None:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is one of the types of text."""
+    """Return whether an Arrow type is a type of text."""
     types = arrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def numbers_of(column: Any) -> Floats:
-    """An Arrow column of numbers in double precision, NaN where there is none."""
+    """Convert an Arrow column of numbers to double precision; nulls become NaN."""
     numbers = column.cast(arrow().float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False) if hasattr(numbers, "buffers") else numbers.to_numpy())
 
 
 def texts_of(column: Any) -> Any:
-    """An Arrow column as texts, null where there is none; numbers are written in the fewest digits, 1.0 as ``1``."""
+    """Convert an Arrow column to texts; numbers are written with the fewest digits, 1.0 as ``1``, and NaN is null."""
     pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -52,16 +70,23 @@ def texts_of(column: Any) -> Any:
 
 
 def distinct(column: Any) -> tuple[list[str], Integers]:
-    """The distinct texts of an Arrow column in order of occurrence, and each row's place among them: -1 for null."""
+    """Return the distinct texts of an Arrow column in order of occurrence, and the index of each row's, -1 for null."""
+    encoded = _dictionary_encode(column)
+    return encoded.dictionary.to_pylist(), _codes(encoded)
+
+
+def _dictionary_encode(column: Any) -> Any:
     texts = texts_of(column)
     # One chunk first: joining the dictionaries of a thousand chunks of distinct texts takes minutes.
-    encoded = (texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy().astype(np.intp)
-    return encoded.dictionary.to_pylist(), codes
+    return (texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts).dictionary_encode()
+
+
+def _codes(encoded: Any) -> Integers:
+    return np.asarray(encoded.indices.fill_null(-1).to_numpy().astype(np.intp))
 
 
 def column_of(values: Labels) -> Any:
-    """An array's cells as an Arrow column, null for None and NaN; texts among numbers make texts of all."""
+    """Convert an array to an Arrow column; None and NaN become null, and texts among numbers make all cells texts."""
     pa = arrow()
     if values.dtype.kind not in "OT":
         return pa.array(values.astype(values.dtype.newbyteorder("=")), from_pandas=True)
@@ -69,11 +94,11 @@ def column_of(values: Labels) -> Any:
     try:
         return pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([_written(cell) for cell in cells], pa.large_string())
+        return pa.array([_text_of_cell(cell) for cell in cells], pa.large_string())
 
 
-def _written(cell: Any) -> str | None:
-    """A single cell as the text that a file would hold."""
+def _text_of_cell(cell: Any) -> str | None:
+    """Return a single cell as the text that a file would hold."""
     if isinstance(cell, str):
         return cell
     pa = arrow()
@@ -82,3 +107,124 @@ def _written(cell: Any) -> str | None:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return str(cell)
     return text
+
+
+# Columns of text tables, whose cells are numbers, missing, or neither. Spaces and tabs around a cell do not count, nor
+# does the case of its letters.
+
+_BLANKS = " \t"
+_NUMBER = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)"
+_NUMBER_WITH_COMMA = r"[+-]?[0-9.]+(?:,[0-9]+)+(?:\.[0-9]+)?"
+_INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?")
+_MISSING_TEXTS = ["", "na", "n/a", "nan", "null"]
+"""Cells that are missing in a column of categories, labels or groups."""
+_MISSING_NUMBERS = [*_MISSING_TEXTS, "none", "?", "+nan", "-nan"]
+"""Cells that are missing in a column of numbers."""
+
+MISSING_SPELLINGS = sorted({case for text in _MISSING_NUMBERS for case in (text, text.upper(), text.capitalize())})
+"""Usual spellings of missing numbers, for Arrow's reader, which compares whole cells. Other spellings and cells with
+blanks are found by :func:`cast_numbers`."""
+
+_is_number = re.compile(_NUMBER, re.IGNORECASE).fullmatch
+
+
+def is_number_or_missing(cell: str) -> bool:
+    """Return whether a cell of a text table can be in a column of numbers."""
+    cell = cell.strip(_BLANKS)
+    return _is_number(cell) is not None or cell.lower() in _MISSING_NUMBERS
+
+
+def cast_numbers(column: Any) -> Floats | None:
+    """Convert an Arrow column of texts to numbers, NaN for missing cells; None if a cell is neither."""
+    pa = arrow()
+    texts = pa.compute.utf8_trim(column, characters=_BLANKS)
+    texts = pa.compute.if_else(_is_one_of(texts, _MISSING_NUMBERS), pa.scalar(None, texts.type), texts)
+    try:
+        return numbers_of(texts.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column of a text table as its distinct texts and the index of each row's, so that each text is tested once."""
+
+    texts: Any
+    codes: Integers
+
+    @classmethod
+    def of(cls, column: Any) -> TextColumn:
+        """Encode an Arrow column of texts without nulls."""
+        encoded = _dictionary_encode(column)
+        return cls(encoded.dictionary, _codes(encoded))
+
+    def cell(self, row: int) -> str:
+        """Return the text of a row."""
+        return str(self.texts[int(self.codes[row])].as_py())
+
+    def labels(self) -> Labels:
+        """Return the cells as integers if all are whole numbers without leading zeros, else as texts."""
+        texts = self.texts.to_pylist()
+        whole = all(_INTEGER.fullmatch(text.strip(_BLANKS)) for text in texts)
+        numbers = [int(text.strip(_BLANKS).split(".")[0]) for text in texts] if whole else []
+        fits = whole and min(numbers) >= -(2**63) and max(numbers) < 2**63
+        return np.asarray(np.array(numbers if fits else texts)[self.codes])
+
+    def categories(self) -> Any:
+        """Return the cells as an Arrow column of texts, null where they are missing."""
+        pa = arrow()
+        missing = _is_one_of(self._trimmed(), _MISSING_TEXTS)
+        texts = pa.compute.if_else(missing, pa.scalar(None, self.texts.type), self.texts).cast(pa.string())
+        return pa.chunked_array([texts.take(pa.array(self.codes))])
+
+    def share_of_numbers(self) -> float:
+        """Return the share of numbers among the cells that are not missing, 1 if all are missing."""
+        return self._share(self._numbers())
+
+    def first_missing(self) -> int | None:
+        """Return the first row whose text is missing, if there is one."""
+        return self._first(_as_mask(_is_one_of(self._trimmed(), _MISSING_TEXTS)))
+
+    def first_empty(self) -> int | None:
+        """Return the first row with an empty text, if there is one."""
+        return self._first(_as_mask(arrow().compute.equal(self.texts, "")))
+
+    def first_text(self) -> int | None:
+        """Return the first row whose cell is neither a number nor missing, if there is one."""
+        return self._first(~(self._numbers() | self._missing()))
+
+    def first_comma(self) -> int | None:
+        """Return the first number written with a comma, if at least half of the cells are numbers with or without."""
+        with_comma = self._matches(_NUMBER_WITH_COMMA)
+        return self._first(with_comma) if self._share(self._numbers() | with_comma) >= 0.5 else None
+
+    def _share(self, mask: Booleans) -> float:
+        counts = np.bincount(self.codes, minlength=len(self.texts))
+        present = int(counts[~self._missing()].sum())
+        return int(counts[mask].sum()) / present if present else 1.0
+
+    def _first(self, mask: Booleans) -> int | None:
+        rows = mask[self.codes]
+        return int(rows.argmax()) if rows.any() else None
+
+    def _numbers(self) -> Booleans:
+        return self._matches(_NUMBER)
+
+    def _missing(self) -> Booleans:
+        return _as_mask(_is_one_of(self._trimmed(), _MISSING_NUMBERS))
+
+    def _matches(self, pattern: str) -> Booleans:
+        pattern = rf"\A(?:{pattern})\z"
+        return _as_mask(arrow().compute.match_substring_regex(self._trimmed(), pattern=pattern, ignore_case=True))
+
+    def _trimmed(self) -> Any:
+        return arrow().compute.utf8_trim(self.texts, characters=_BLANKS)
+
+
+def _is_one_of(texts: Any, words: list[str]) -> Any:
+    pa = arrow()
+    return pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(words, texts.type))
+
+
+def _as_mask(found: Any) -> Booleans:
+    return np.asarray(found.to_numpy(zero_copy_only=False))

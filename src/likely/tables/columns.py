@@ -1,149 +1,353 @@
-"""Columns of a table as arrays of labels and of scores, and what is said of cells that are neither."""
+"""The one reader of data and score files: columns as features, labels, weights and scores.
+
+:func:`read_columns` reads some columns of a file. The result converts each column to what it is used for, and reports
+the first cell that cannot be used with its file, line or row, and column.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from likely._typing import Booleans, Floats, Labels
-from likely.exceptions import TableError
-from likely.tables.cells import distinct, is_text
-from likely.tables.files import arrow
-from likely.tables.lines import check_encoding, check_width, is_decoded, line_of, records
+from likely._typing import Floats, Labels
+from likely.exceptions import InvalidParameterError, TableError
+from likely.tables.cells import (
+    MISSING_SPELLINGS,
+    TextColumn,
+    cast_numbers,
+    distinct,
+    is_number_or_missing,
+    is_text,
+    kind_of,
+    numbers_of,
+    texts_of,
+)
+from likely.tables.files import (
+    arrow,
+    check_distinct,
+    check_named,
+    check_present,
+    delimiter_of,
+    read_header,
+    read_text_table,
+    read_typed_table,
+)
+from likely.tables.lines import check_not_empty, check_records, line_of, records
 
-__all__ = [
-    "blame_text",
-    "is_number",
-    "refuse_no_rows",
-    "text_labels",
-    "typed_labels",
-    "typed_scores",
-]
+__all__ = ["FileColumns", "Roles", "read_columns"]
 
-_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE)
-_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0*)?")
-_MISSING = {"", "nan", "+nan", "-nan", "na", "n/a", "null", "none"}
-_REMEDY = "Fill it in or drop the row."
+_SAMPLE = 200
+"""Rows from which the type of each column of a text table is guessed."""
+_BLOCK = 2**20
+_LARGER_BLOCKS = (2**25, 2**30)
+"""Bytes per block of Arrow's reader. A row that is longer than two blocks needs larger ones."""
+_MAX_COMPRESSION = 1032
+"""The most bytes that one byte of a gzip file can stand for (deflate)."""
 
 
-def text_labels(column: Any) -> Labels:
-    """Labels read as text: whole numbers if all are, else text; leading zeros make a text of a number.
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a data file is used for.
 
-    The distinct texts are looked at, not the rows: labels repeat.
+    Columns without a role are features, unless they are excluded. With ``only``, those columns are the features and
+    further columns are ignored.
     """
-    texts, codes = distinct(column)
-    whole = all(_WHOLE.fullmatch(text.strip(" \t")) for text in texts)
-    numbers = [int(text.strip(" \t").split(".")[0]) for text in texts] if whole else []
-    fits = whole and min(numbers) >= -(2**63) and max(numbers) < 2**63
-    return np.asarray(np.array(numbers if fits else texts)[codes])
+
+    target: str | None = None
+    groups: str | None = None
+    weight: str | None = None
+    scores: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+
+    def named(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the role ("of labels"), the parameter and the name of each column that is not a feature."""
+        single = [("of labels", "target", self.target), ("of groups", "groups", self.groups)]
+        single += [("of weights", "weight", self.weight)]
+        yield from ((role, parameter, name) for role, parameter, name in single if name is not None)
+        yield from (("of scores", "scores", name) for name in self.scores)
+
+    def others(self) -> list[str]:
+        """Return the names of the columns that are read and are not features."""
+        return [name for _, _, name in self.named()]
+
+    def texts(self) -> set[str]:
+        """Return the columns that are read as text, whatever their cells look like."""
+        return {name for name in (self.target, self.groups, *self.categories) if name is not None}
+
+    def check(self, path: Path, header: Sequence[str]) -> None:
+        """Raise unless every named column is in the header and has one role."""
+        check_distinct(path, header)
+        taken: dict[str, str] = {}
+        excluded = [("to leave out", "exclude", name) for name in self.exclude]
+        for role, parameter, name in (*self.named(), *excluded):
+            check_present(path, header, name, role, parameter)
+            first = taken.setdefault(name, parameter)
+            if first != parameter or (parameter == "scores" and self.scores.count(name) > 1):
+                raise InvalidParameterError(
+                    f"A column is for one thing, but {name!r} is named by {first}= and by {parameter}=. Name another.",
+                    parameter=parameter,
+                )
+        for name in self.categories:
+            check_present(path, header, name, "of categories", "categories")
+
+    def features(self, path: Path, header: Sequence[str]) -> list[str]:
+        """Return the columns of features in the order of the file."""
+        self.check(path, header)
+        if self.only is not None:
+            for name in self.only:
+                remedy = "Give it the name that it has in the training rows."
+                check_present(path, header, name, "of features", "features", remedy)
+            return list(self.only)
+        aside = {*self.others(), *self.exclude}
+        names = [name for name in header if name not in aside]
+        if not names:
+            raise TableError(f"{path} must have a column of features, but all of its columns are for something else.")
+        check_named(path, names, "of features", "exclude", "leave the column out")
+        return names
 
 
-def typed_labels(path: Path, name: str, column: Any, option: str = "label=") -> Labels:
-    """Labels that have a type: whole numbers, text or booleans; ``option`` is what names their column."""
-    types = arrow().types
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if column.null_count:
-        _refuse_missing_label(path, name, "row", _first(column.is_null()))
-    if is_text(column.type):
-        texts, codes = distinct(column)
-        if "" in texts:
-            _refuse_missing_label(path, name, "row", int((codes == texts.index("")).argmax()) + 1)
-        return np.asarray(np.array(texts)[codes])
-    if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
-        raise TableError(
-            f"Labels must be whole numbers, text or booleans, but column {name!r} of {path} is of type {column.type}."
-        )
-    return _whole(path, name, column.to_numpy(), option)
+def read_columns(path: Path, names: Sequence[str], texts: Set[str] = frozenset()) -> FileColumns:
+    """Read some columns of a file.
+
+    Columns of a text table are read as numbers if their first rows are numbers, except those of ``texts``. If that
+    fails, all are read as text, and converted when they are used.
+    """
+    delimiter = delimiter_of(path)
+    if delimiter is None:
+        columns: FileColumns = FileColumns(path, read_typed_table(path, names))
+    else:
+        columns = _read_text(path, delimiter, names, texts)
+    check_not_empty(path, columns.table.num_rows)
+    return columns
 
 
-def _whole(path: Path, name: str, labels: Labels, option: str) -> Labels:
-    """Numbers that are whole, as integers of 64 bits where they fit; booleans as they are."""
-    if labels.dtype.kind == "f":
-        labels = labels.astype(np.float64)
-        bad = ~(np.isfinite(labels) & (labels == np.trunc(labels)) & (np.abs(labels) < 2.0**63))
-        if bad.any():
-            row = int(bad.argmax())
+@dataclass(frozen=True, eq=False)
+class FileColumns:
+    """Columns that have a type: of a Parquet, Arrow or Feather file, or of arrays."""
+
+    path: Path
+    table: Any
+
+    def labels(self, name: str, role: str = "label", parameter: str = "target", *, literal: bool = False) -> Labels:
+        """Convert a column to labels, none of them missing.
+
+        With ``literal``, only empty cells and nulls are missing: texts such as NA are labels.
+        """
+        labels, row = self._labels(name, parameter, literal)
+        if row is not None:
             raise TableError(
-                f"Labels that are numbers must be whole, but column {name!r} of {path} has {labels[row]} in row "
-                f"{row + 1}. Name the column of labels with {option}."
+                f"Every row must have a {role}, but {self._cell(row, name)}. Fill it in or drop the row.",
+                parameter=parameter,
             )
-        return labels.astype(np.int64)
-    return labels.astype(np.int64) if np.can_cast(labels.dtype, np.int64) and labels.dtype.kind != "b" else labels
+        return labels
+
+    def weights(self, name: str) -> Floats:
+        """Convert a column to weights, finite and not negative."""
+        values, row = self._numbers(name)
+        row = _first(~(np.isfinite(values) & (values >= 0))) if row is None else row
+        if row is not None:
+            raise TableError(
+                f"Weights must be finite numbers >= 0, but {self._cell(row, name)}. Correct it, or name the column of "
+                "weights with weight=.",
+                parameter="weight",
+            )
+        return values
+
+    def scores(self, name: str, parameter: str = "scores", *, booleans: bool = True) -> Floats:
+        """Convert a column to scores, none of them missing; ``parameter`` is the argument that names such columns."""
+        values, row = self._numbers(name)
+        row = _first(np.isnan(values)) if row is None else row
+        if not booleans and arrow().types.is_boolean(self.table[name].type):
+            row = 0
+        if row is not None:
+            raise TableError(
+                f"Scores must be numbers and none may be missing, but {self._cell(row, name)}. Correct it or drop the "
+                f"row, or name the columns of scores with {parameter}=.",
+                parameter=parameter,
+            )
+        return values
+
+    def feature(self, name: str, categorical: bool) -> Any:
+        """Convert a column to an array of numbers or an Arrow column of categories.
+
+        The type of the column decides, unless ``categorical`` asks for categories.
+        """
+        column, pa = self.table[name], arrow()
+        kind = kind_of(column)
+        if kind is None:
+            raise TableError(
+                f"Features must be numbers or categories, but column {name!r} of {self.path} is of type {column.type}. "
+                f"Leave it out with exclude={name!r}, or turn it into a number.",
+                parameter="exclude",
+            )
+        if kind == "number" and not categorical:
+            return numbers_of(column)
+        texts = texts_of(column).cast(pa.string())
+        return pa.compute.if_else(pa.compute.equal(texts, ""), None, texts)
+
+    def where(self, row: int, name: str) -> str:
+        """Describe the place of a cell; ``row`` counts from 0, the text from 1."""
+        return f"row {row + 1} of {self.path}"
+
+    def shown(self, row: int, name: str) -> str:
+        """Return a cell as messages show it."""
+        value = self.table[name][row].as_py()
+        return "no value" if value is None else repr(value)
+
+    def _cell(self, row: int, name: str) -> str:
+        return f"{self.where(row, name)} has {self.shown(row, name)} in column {name!r}"
+
+    def _labels(self, name: str, parameter: str, literal: bool) -> tuple[Labels, int | None]:
+        """Return a column as labels, and the first row without one, if any."""
+        column, pa = self.table[name], arrow()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        missing = pa.compute.is_null(column, nan_is_null=not literal)
+        if is_text(column.type):
+            missing = pa.compute.or_(missing, pa.compute.fill_null(pa.compute.equal(column, ""), False))
+        row = _first(missing.to_numpy())
+        return (self._convert_labels(name, column, parameter) if row is None else np.empty(0)), row
+
+    def _convert_labels(self, name: str, column: Any, parameter: str) -> Labels:
+        types = arrow().types
+        if is_text(column.type):
+            texts, codes = distinct(column)
+            return np.asarray(np.array(texts)[codes])
+        if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
+            raise TableError(
+                f"Labels must be whole numbers, text or booleans, but column {name!r} of {self.path} is of type "
+                f"{column.type}.",
+                parameter=parameter,
+            )
+        return self._whole_labels(name, column.to_numpy(), parameter)
+
+    def _whole_labels(self, name: str, labels: Labels, parameter: str) -> Labels:
+        """Convert floats, which must be whole, and integers to 64-bit integers where they fit; keep booleans."""
+        if labels.dtype.kind == "f":
+            labels = labels.astype(np.float64)
+            row = _first(~(np.isfinite(labels) & (labels == np.trunc(labels)) & (np.abs(labels) < 2.0**63)))
+            if row is not None:
+                raise TableError(
+                    f"Labels that are numbers must be whole, but column {name!r} of {self.path} has {labels[row]} in "
+                    f"row {row + 1}. Name the column of labels with {parameter}=.",
+                    parameter=parameter,
+                )
+            return labels.astype(np.int64)
+        return labels.astype(np.int64) if np.can_cast(labels.dtype, np.int64) and labels.dtype.kind != "b" else labels
+
+    def _numbers(self, name: str) -> tuple[Floats, int | None]:
+        """Return a column as numbers, NaN where one is missing, and the first row that is not a number, if any."""
+        column = self.table[name]
+        return (numbers_of(column), None) if kind_of(column) == "number" else (np.empty(0), 0)
 
 
-def typed_scores(path: Path, name: str, column: Any) -> Floats:
-    """Scores that have a type: a number in every row."""
-    types = arrow().types
-    if column.null_count:
-        _refuse_missing(path, name, "row", _first(column.is_null()), "nothing")
-    if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type)):
-        raise TableError(
-            f"Scores must be numbers, but column {name!r} of {path} is of type {column.type}: row 1 has "
-            f"{column[0].as_py()!r}. Name the columns of scores with columns=."
-        )
-    scores: Floats = column.cast(arrow().float64(), safe=False).to_numpy()
-    missing: Booleans = np.isnan(scores)
-    if missing.any():
-        _refuse_missing(path, name, "row", int(missing.argmax()) + 1, "nan")
-    return scores
+@dataclass(frozen=True, eq=False)
+class TextFileColumns(FileColumns):
+    """Columns of a text table, each read as numbers or as text. Cells are described as the file has them."""
+
+    delimiter: str
+    header: list[str]
+
+    def feature(self, name: str, categorical: bool) -> Any:
+        """Convert a column to an array of numbers or an Arrow column of categories.
+
+        It holds numbers if every cell that is not missing is a number, and categories if fewer than half are.
+        """
+        numbers = None if categorical else self._cast(name)
+        if numbers is not None:
+            return numbers
+        column = TextColumn.of(self.table[name])
+        if not categorical:
+            self._check_categories(name, column)
+        return column.categories()
+
+    def where(self, row: int, name: str) -> str:
+        """Describe the place of a cell by its line."""
+        begins, cells = self._record(row)
+        return f"line {line_of(begins, cells, self.header.index(name))} of {self.path}"
+
+    def shown(self, row: int, name: str) -> str:
+        """Return a cell as the file has it."""
+        cell = self._record(row)[1][self.header.index(name)]
+        return repr(cell) if cell.strip(" \t") else "an empty cell"
+
+    def _record(self, row: int) -> tuple[int, list[str]]:
+        return next(islice(records(self.path, self.delimiter), row + 1, None))
+
+    def _labels(self, name: str, parameter: str, literal: bool) -> tuple[Labels, int | None]:
+        column = TextColumn.of(self.table[name])
+        row = column.first_empty() if literal else column.first_missing()
+        return (column.labels() if row is None else np.empty(0)), row
+
+    def _numbers(self, name: str) -> tuple[Floats, int | None]:
+        numbers = self._cast(name)
+        return (np.empty(0), TextColumn.of(self.table[name]).first_text()) if numbers is None else (numbers, None)
+
+    def _cast(self, name: str) -> Floats | None:
+        column = self.table[name]
+        return cast_numbers(column) if is_text(column.type) else numbers_of(column)
+
+    def _check_categories(self, name: str, column: TextColumn) -> None:
+        """Raise if so many cells are numbers that the column may be one of numbers with faults."""
+        row, share = column.first_comma(), column.share_of_numbers()
+        remedy = f"or say that the column holds categories with categories={name!r}."
+        if row is not None:
+            raise TableError(
+                f"Numbers must be written with a decimal point and nothing between thousands, but "
+                f"{self.where(row, name)} has {column.cell(row)!r} in column {name!r}. Write them so, {remedy}",
+                parameter="categories",
+            )
+        if share >= 0.5:
+            row = column.first_text() or 0
+            raise TableError(
+                f"A column must hold numbers or categories, but {self.where(row, name)} has {column.cell(row)!r} in "
+                f"column {name!r}, where {math.floor(100 * share)} % of the cells are numbers. Correct it, {remedy}",
+                parameter="categories",
+            )
 
 
-def blame_text(path: Path, delimiter: str, label: str, names: Sequence[str], error: Exception | None) -> NoReturn:
-    """Raise what is wrong with the first line of a text table that cannot be read, or else the reader's own words."""
-    lines = records(path, delimiter)
-    header = next(lines)[1]
-    wanted = [(header.index(name), name) for name in (label, *names)]
-    begins = 0
-    for begins, cells in lines:
-        check_width(path, begins, cells, len(header))
-        for at, name in wanted:
-            if not (_is_label if name == label else is_number)(cells[at]):
-                _refuse_cell(path, line_of(begins, cells, at), name, cells[at], name == label)
-    if not begins:
-        refuse_no_rows(path)
-    raise TableError(f"{path} cannot be read: {error}") from error
+def _read_text(path: Path, delimiter: str, names: Sequence[str], texts: Set[str]) -> TextFileColumns:
+    """Read with guessed types, then all columns as text, in larger blocks if the file is large enough to need them."""
+    pa, header = arrow(), read_header(path)
+    as_text = texts | _guess_texts(path, delimiter, header)
+    guessed = {name: pa.large_string() if name in as_text else pa.float64() for name in names}
+    all_text = dict.fromkeys(names, pa.large_string())
+    failure: Exception | None = None
+    for types, block in ((guessed, _BLOCK), *((all_text, block) for block in _useful_blocks(path))):
+        try:
+            table = read_text_table(path, delimiter, types, MISSING_SPELLINGS, block)
+        except (pa.ArrowInvalid, OSError) as error:
+            failure = error
+        else:
+            return TextFileColumns(path, table, delimiter, header)
+    check_records(path, delimiter)
+    raise TableError(f"{path} cannot be read: {failure}") from failure
 
 
-def refuse_no_rows(path: Path) -> NoReturn:
-    """Say that a table has column names only."""
-    raise TableError(f"{path} must have rows, but has none after its column names.")
+def _guess_texts(path: Path, delimiter: str, header: list[str]) -> set[str]:
+    """Return the columns with text in one of the first rows. Faults of rows are reported by reading them all."""
+    found: set[str] = set()
+    with suppress(TableError):
+        for _, cells in islice(records(path, delimiter), 1, _SAMPLE):
+            left = (pair for pair in zip(header, cells, strict=False) if pair[0] not in found)
+            found.update(name for name, cell in left if not is_number_or_missing(cell))
+    return found
 
 
-def is_number(cell: str) -> bool:
-    """Whether a cell is a number, which may be infinite."""
-    return _NUMBER.fullmatch(cell.strip(" \t")) is not None
+def _useful_blocks(path: Path) -> Iterator[int]:
+    size = path.stat().st_size * (_MAX_COMPRESSION if path.suffix.lower() == ".gz" else 1)
+    yield from (block for block, smaller in zip(_LARGER_BLOCKS, (0, *_LARGER_BLOCKS), strict=False) if size > smaller)
 
 
-def _is_label(cell: str) -> bool:
-    return bool(cell) and is_decoded(cell)
-
-
-def _refuse_cell(path: Path, line: int, name: str, cell: str, is_label: bool) -> NoReturn:
-    check_encoding(path, line, cell)
-    if is_label:
-        _refuse_missing_label(path, name, "line", line)
-    value = cell.strip(" \t")
-    if value.lower() in _MISSING or value.lower().startswith("nan("):
-        _refuse_missing(path, name, "line", line, repr(cell) if value else "an empty cell")
-    raise TableError(
-        f"Scores must be numbers, but line {line} of {path} has {cell!r} in column {name!r}. "
-        "Correct it, or name the columns of scores with columns=."
-    )
-
-
-def _refuse_missing(path: Path, name: str, unit: str, at: int, what: str) -> NoReturn:
-    raise TableError(f"No score may be missing, but {unit} {at} of {path} has {what} in column {name!r}. {_REMEDY}")
-
-
-def _refuse_missing_label(path: Path, name: str, unit: str, at: int) -> NoReturn:
-    raise TableError(f"Every row must have a label, but {unit} {at} of {path} has none in column {name!r}. {_REMEDY}")
-
-
-def _first(mask: Any) -> int:
-    """The first true row of a mask, counted from 1."""
-    return int(mask.to_numpy().argmax()) + 1
+def _first(mask: Any) -> int | None:
+    """Return the index of the first true value, if there is one."""
+    return int(mask.argmax()) if mask.any() else None

@@ -1,33 +1,70 @@
-"""Data files read: features of every kind, and the columns that go with them."""
+"""Data files and score files as tables in memory: :func:`read_data` and :func:`read_scores`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from likely._files import FilePath
 from likely._typing import Floats, Labels
-from likely.exceptions import TableError
-from likely.tables.columns import refuse_no_rows
-from likely.tables.content import check_content
-from likely.tables.files import FilePath, arrow, delimiter_of, existing, read_header, read_table, suffix_of
+from likely.exceptions import InvalidParameterError, TableError
+from likely.tables.cells import ColumnKind, distinct
+from likely.tables.columns import FileColumns, Roles, read_columns
+from likely.tables.files import (
+    arrow,
+    check_content,
+    check_distinct,
+    check_named,
+    check_present,
+    existing,
+    read_header,
+    suffix_of,
+)
 from likely.tables.npz import read_npz
-from likely.tables.roles import Roles
-from likely.tables.summary import ColumnSummary, check_feature, check_finite, summary_of
-from likely.tables.text import TextColumns
-from likely.tables.typed import TypedColumns
 
-__all__ = ["DataTable", "read_data"]
+__all__ = ["ColumnSummary", "DataTable", "ScoreTable", "check_score_names", "read_data", "read_scores"]
 
-Columns: TypeAlias = "TextColumns | TypedColumns"
+_MAX_COUNTED = 2_000_000
+"""Cells of a table up to which the distinct numbers of its columns are counted."""
+_MIN_ROWS_OF_AN_IDENTIFIER = 20
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """Short description of a column of features.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "category"}
+    n_missing : int
+        Rows without a value.
+    n_distinct : int or None
+        Distinct values, the missing one not counted; None for numbers of a large table, unless all are equal.
+    example : str
+        The range of numbers, or the first few categories.
+
+    Examples
+    --------
+    >>> ColumnSummary("age", "number", 3, 51, "19 to 75").kind
+    'number'
+    """
+
+    name: str
+    kind: ColumnKind
+    n_missing: int
+    n_distinct: int | None
+    example: str
 
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Rows of a file: features, and the labels, groups, weights and scores that go with them.
+    """Rows of a file: features, and the labels, groups, weights and scores that belong to them.
 
     Parameters
     ----------
@@ -37,13 +74,13 @@ class DataTable:
     labels : array of shape (n,), or None
         Integers, text or booleans.
     groups : array of shape (n,), or None
-        What rows that belong together share.
+        The same value for rows that belong together.
     weight : array of shape (n,), or None
         How often each row counts.
     scores : dict {name: array of shape (n,)}
-        Another system's scores, which are no features.
+        Another system's scores, which are not features.
     columns : tuple of ColumnSummary
-        What each feature holds: ``name``, ``kind`` ("number" or "category"), ``n_missing``, ``n_distinct`` and
+        Description of each feature: ``name``, ``kind`` ("number" or "category"), ``n_missing``, ``n_distinct`` and
         ``example``.
     path : Path
         The file.
@@ -70,6 +107,43 @@ class DataTable:
         return int(self.X.shape[0])
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Labelled rows with the scores of one or more systems or classes.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        Each row's label: integers, text or booleans.
+    scores : array of shape (n, n_columns)
+        Each row's scores in double precision: none is NaN, some may be infinite.
+    names : tuple of str
+        The name of each column of scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = ScoreTable(np.array([0, 1]), np.array([[-1.5, 0.0], [2.0, np.inf]]), ("a", "b"))
+    >>> table.n, table.names
+    (2, ('a', 'b'))
+    """
+
+    labels: Labels
+    scores: Floats
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "scores"):
+            view = getattr(self, name).view()  # the caller's own array stays writeable
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+
 def read_data(
     path: FilePath,
     target: str | None = None,
@@ -81,11 +155,11 @@ def read_data(
     scores: Sequence[str] = (),
     features: Sequence[str] | None = None,
 ) -> DataTable:
-    r"""Features and labels from a CSV, TSV, Parquet, Arrow, Feather or NumPy file, told by its suffix.
+    r"""Read features and labels from a CSV, TSV, Parquet, Arrow, Feather or NumPy file, identified by its suffix.
 
-    The kinds of columns are found. In text, a column holds numbers if all its cells do that are not missing, and
+    The kind of each column is found. In text, a column holds numbers if all its cells do that are not missing, and
     categories if fewer than half do; what is in between is refused. Empty cells, NA, N/A, NaN and null are missing in
-    any case of letters, and so are None and ? in a column of numbers. Other files say themselves: booleans are numbers
+    any case of letters, and so are None and ? in a column of numbers. Other files store types: booleans are numbers
     too, and texts and dictionaries are categories.
 
     Parameters
@@ -95,7 +169,7 @@ def read_data(
         with a line of column names; a .csv may have semicolons for commas throughout.
     target : str, optional
         The column of labels. Without one, every column that has no other use is a feature, as in rows to be scored, and
-        may then be missing in every row, or have a text of its own in each.
+        may then be missing in every row, or have a different text in each.
     exclude : sequence of str
         Columns to leave out; of a .npz, arrays too.
     categories : sequence of str
@@ -108,7 +182,7 @@ def read_data(
         Columns of another system's scores.
     features : sequence of str, optional
         The columns of features, as other rows had them: the file must have them, further ones do not matter, and they
-        may be missing in every row or have a text of their own in each.
+        may be missing in every row or have a different text in each.
 
     Returns
     -------
@@ -148,100 +222,183 @@ def read_data(
     """
     file = existing(path, ".npz")
     check_content(file)
-    only = None if features is None else _names(features)
-    roles = Roles(target, groups, weight, _names(scores), _names(categories), _names(exclude), only)
+    only = None if features is None else _as_names(features)
+    roles = Roles(target, groups, weight, _as_names(scores), _as_names(categories), _as_names(exclude), only)
     if suffix_of(file, ".npz") == ".npz":
         arrays, matrix, roles = read_npz(file, roles)
-        columns: Columns = TypedColumns(file, arrow().table(arrays))
+        columns = FileColumns(file, arrow().table(arrays))
         if matrix is not None:
-            return _table(columns, roles, matrix, _matrix_summaries(columns, roles, matrix))
+            return _as_table(columns, roles, matrix, _summarise_matrix(columns, roles, matrix))
         names = roles.features(file, list(arrays))
     else:
-        columns, names = _opened(file, roles)
+        names = roles.features(file, read_header(file))
+        columns = read_columns(file, [*roles.others(), *names], roles.texts())
     read = {name: columns.feature(name, name in roles.categories) for name in names}
-    summaries = [_summary(columns, roles, name, column, len(names)) for name, column in read.items()]
-    return _table(columns, roles, arrow().table(read), summaries)
+    summaries = [_summarise(columns, roles, name, column, len(names)) for name, column in read.items()]
+    return _as_table(columns, roles, arrow().table(read), summaries)
 
 
-def _names(names: Sequence[str]) -> tuple[str, ...]:
+def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | None = None) -> ScoreTable:
+    r"""Read labels and scores from a CSV, TSV, Parquet, Arrow or Feather file, identified by its suffix.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow or .feather. Text is UTF-8 and begins with
+        a line of column names; a .csv may have semicolons for commas throughout.
+    label : str
+        The column of labels.
+    columns : sequence of str, optional
+        The columns of scores, in the order wanted; all but the labels if not given.
+
+    Returns
+    -------
+    ScoreTable
+        Labels in text are integers if all of them are whole numbers (``1`` or ``1.0``, but not ``01``), else text:
+        ``true`` is text. Other files keep integers, text and booleans, and whole floats become integers.
+
+    Raises
+    ------
+    TableError
+        If the file or a column is not there, or a row is too short or too long, or a label is missing, or a score is
+        missing, NaN or not a number. ``inf``, ``-inf`` and ``Infinity`` are numbers, in any case of letters.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "trials.csv")
+    ...     _ = path.write_text("label,voice,face\ntarget,2.5,inf\nother,-1,-0.25\n")
+    ...     table = read_scores(path, columns=["face", "voice"])
+    >>> table.labels
+    array(['target', 'other'], dtype='<U6')
+    >>> table.scores
+    array([[  inf,  2.5 ],
+           [-0.25, -1.  ]])
+    """
+    file = existing(path)
+    check_content(file)
+    names = _score_columns(file, read_header(file), label, columns)
+    read = read_columns(file, [label, *names], {label})
+    labels = read.labels(label, parameter="label", literal=True)
+    scores = np.empty((len(labels), len(names)))  # filled in a third of the time that column_stack takes
+    for at, name in enumerate(names):
+        scores[:, at] = read.scores(name, "columns", booleans=False)
+    return ScoreTable(labels, scores, tuple(names))
+
+
+def _score_columns(path: Path, header: list[str], label: str, columns: Sequence[str] | None) -> list[str]:
+    """Return the columns of scores, after checking the header."""
+    check_distinct(path, header)
+    check_present(path, header, label, "of labels", "label")
+    if columns is None:
+        names = [name for name in header if name != label]
+        check_named(path, names, "of scores", "columns", "name the columns of scores")
+    else:
+        names = list(_as_names(columns))
+        check_score_names(names, label, "columns")
+        for name in names:
+            check_present(path, header, name, "of scores", "columns")
+    if not names:
+        raise TableError(
+            f"{path} must have a column of scores beside {label!r}, but none is there or asked for.",
+            parameter="columns",
+        )
+    return names
+
+
+def check_score_names(names: list[str], label: str, parameter: str) -> None:
+    """Raise if two columns of scores have the same name, or one has that of the labels."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InvalidParameterError(
+            f"Columns of scores must be named once each, but {twice[0]!r} is named twice.", parameter=parameter
+        )
+    if label in names:
+        raise InvalidParameterError(
+            f"{label!r} is the column of labels and cannot be one of scores too. Set label=.", parameter="label"
+        )
+
+
+def _as_names(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _opened(path: Path, roles: Roles) -> tuple[Columns, list[str]]:
-    """The columns of a file that are in use, and the names of the features among them."""
-    header = read_header(path)
-    names = roles.features(path, header)
-    wanted = [*roles.others(), *names]
-    delimiter = delimiter_of(path)
-    if delimiter is not None:
-        texts = {name for name in (roles.target, roles.groups, *roles.categories) if name is not None}
-        return TextColumns.read(path, delimiter, header, wanted, texts), names
-    table = read_table(path, wanted)
-    if not table.num_rows:
-        refuse_no_rows(path)
-    return TypedColumns(path, table), names
-
-
-def _table(columns: Columns, roles: Roles, X: Any, summaries: Iterable[ColumnSummary]) -> DataTable:
+def _as_table(columns: FileColumns, roles: Roles, X: Any, summaries: Iterable[ColumnSummary]) -> DataTable:
     return DataTable(
         X,
-        None if roles.target is None else _labels(columns, roles.target, "label"),
-        None if roles.groups is None else _labels(columns, roles.groups, "group"),
-        None if roles.weight is None else _weight(columns, roles.weight),
-        {name: scores_of(columns, name) for name in roles.scores},
+        None if roles.target is None else columns.labels(roles.target),
+        None if roles.groups is None else columns.labels(roles.groups, "group", "groups"),
+        None if roles.weight is None else columns.weights(roles.weight),
+        {name: columns.scores(name) for name in roles.scores},
         tuple(summaries),
         columns.path,
     )
 
 
-def _summary(columns: Columns, roles: Roles, name: str, column: Any, n_columns: int) -> ColumnSummary:
-    """The summary of a feature that can be used."""
+# Summaries of features, and features that cannot be learned from.
+
+
+def _summarise(columns: FileColumns, roles: Roles, name: str, column: Any, n_columns: int) -> ColumnSummary:
+    """Summarise a feature, numbers in an array or categories in an Arrow column, and raise if it cannot be used."""
     if isinstance(column, np.ndarray):
-        check_finite(columns, name, column)
-    summary = summary_of(name, column, len(column) * n_columns)
+        _check_finite(columns, name, column)
+        summary = _summarise_numbers(name, column, len(column) * n_columns)
+    else:
+        summary = _summarise_texts(name, column)
     if roles.target is not None and roles.only is None:
-        check_feature(columns.path, summary, len(column))
+        _check_learnable(columns.path, summary, len(column))
     return summary
 
 
-def _matrix_summaries(columns: Columns, roles: Roles, matrix: Labels, step: int = 64) -> Iterable[ColumnSummary]:
-    """The summaries of an array's columns, of which some at a time are laid out to be read in order."""
+def _summarise_matrix(columns: FileColumns, roles: Roles, matrix: Labels, step: int = 64) -> Iterable[ColumnSummary]:
+    """Summarise the columns of an array; some at a time are copied to be contiguous in memory."""
     n_columns = matrix.shape[1]
     for start in range(0, n_columns, step):
         for at, values in enumerate(np.ascontiguousarray(matrix[:, start : start + step].T), start):
-            yield _summary(columns, roles, f"x{at}", values, n_columns)
+            yield _summarise(columns, roles, f"x{at}", values, n_columns)
 
 
-def _labels(columns: Columns, name: str, what: str) -> Labels:
-    labels, missing = columns.labels(name)
-    if missing is not None:
+def _summarise_numbers(name: str, values: Floats, n_cells: int) -> ColumnSummary:
+    present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    n_missing = len(values) - len(present)
+    if not len(present):
+        return ColumnSummary(name, "number", n_missing, 0, "")
+    low, high = float(present.min()), float(present.max())
+    if low == high:
+        return ColumnSummary(name, "number", n_missing, 1, f"{low:.4g}")
+    n_distinct = len(np.unique(present)) if n_cells <= _MAX_COUNTED else None
+    return ColumnSummary(name, "number", n_missing, n_distinct, f"{low:.4g} to {high:.4g}")
+
+
+def _summarise_texts(name: str, column: Any) -> ColumnSummary:
+    texts, codes = distinct(column)
+    shown = ", ".join(text if len(text) <= 16 else text[:15] + "…" for text in texts[:3])
+    return ColumnSummary(name, "category", int((codes < 0).sum()), len(texts), shown + (", …" if texts[3:] else ""))
+
+
+def _check_finite(columns: FileColumns, name: str, values: Floats) -> None:
+    bad = np.isinf(values)
+    if bad.any():
+        row = int(bad.argmax())
         raise TableError(
-            f"Every row must have a {what}, but {columns.where(missing, name)} has {columns.shown(missing, name)} in "
-            f"column {name!r}. Fill it in or drop the row."
+            f"Features must be finite or missing, but {columns.where(row, name)} has {values[row]} in column "
+            f"{name!r}. Correct it, or leave the cell empty."
         )
-    return labels
 
 
-def _weight(columns: Columns, name: str) -> Floats:
-    values, text = columns.numbers(name)
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0))) if text is None else [text]
-    if len(bad):
-        row = int(bad[0])
+def _check_learnable(path: Path, summary: ColumnSummary, n: int) -> None:
+    """Raise if a feature has no value in any of n rows, or is an identifier."""
+    name, remedy = summary.name, f"Leave it out with exclude={summary.name!r}."
+    if summary.n_missing == n:
         raise TableError(
-            f"Weights must be finite numbers >= 0, but {columns.where(row, name)} has {columns.shown(row, name)} in "
-            f"column {name!r}. Correct it, or name the column of weights with weight=."
+            f"A feature must have values, but column {name!r} of {path} has no value in any row. {remedy}",
+            parameter="exclude",
         )
-    return values
-
-
-def scores_of(columns: Columns, name: str, option: str = "scores=") -> Floats:
-    """A column of scores, none of them missing; ``option`` is what names such columns."""
-    values, text = columns.numbers(name)
-    bad = np.flatnonzero(np.isnan(values)) if text is None else [text]
-    if len(bad):
-        row = int(bad[0])
+    if summary.kind == "category" and n >= _MIN_ROWS_OF_AN_IDENTIFIER and 2 * (summary.n_distinct or 0) > n:
         raise TableError(
-            f"Scores must be numbers and none may be missing, but {columns.where(row, name)} has "
-            f"{columns.shown(row, name)} in column {name!r}. Correct it, or name the columns of scores with {option}."
+            f"Categories must repeat to be learned from, but column {name!r} of {path} has {summary.n_distinct} "
+            f"texts in {n} rows, as an identifier has. {remedy}",
+            parameter="exclude",
         )
-    return values

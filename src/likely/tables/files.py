@@ -1,44 +1,62 @@
-"""Files as Arrow tables, told by their suffix, and written whole or not at all."""
+"""Files as Arrow tables: names and suffixes, content checks, column names, and reading some columns."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import re
-import secrets
-import shutil
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any
 
+from likely._files import FilePath
 from likely.exceptions import MissingDependencyError, TableError
 from likely.tables.lines import check_encoding, first_line, records
 
 __all__ = [
-    "FilePath",
+    "DELIMITERS",
     "arrow",
+    "check_content",
+    "check_distinct",
+    "check_named",
+    "check_present",
     "delimiter_of",
     "existing",
     "hint",
     "read_header",
-    "read_table",
+    "read_text_table",
+    "read_typed_table",
     "suffix_of",
-    "write_table",
 ]
 
-FilePath: TypeAlias = "str | os.PathLike[str]"
+DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_SUFFIXES = [*DELIMITERS, ".parquet", ".arrow", ".feather"]
 
-_DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-_SUFFIXES = [*_DELIMITERS, ".parquet", ".arrow", ".feather"]
-_BLOCKS = (2**20, 2**25, 2**30)
-"""Bytes read at once; a row that is longer than two blocks needs larger ones."""
-_STRUCTURAL = '[",\t\r\n]'
+_START_LENGTH = 512
+_GZIP = "a gzip file"
+_SIGNATURES = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a zip archive, as spreadsheets and .npz files are",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"\x1f\x8b": _GZIP,
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+"""First bytes of files that are not text."""
 
 
 def arrow() -> Any:
-    """The pyarrow package with the parts in use here, loaded when first asked for."""
+    """Return the pyarrow package with the submodules that are used here; import it on the first call."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -52,8 +70,11 @@ def arrow() -> Any:
     return pyarrow
 
 
+# Names of files.
+
+
 def suffix_of(path: FilePath, *others: str) -> str:
-    """The known suffix a file's name ends with, in any case; a reader may know others."""
+    """Return the known suffix of a file name, in lower case; ``others`` are suffixes known to the caller."""
     name, suffixes = os.fspath(path), [*_SUFFIXES, *others]
     found = next((suffix for suffix in suffixes if name.lower().endswith(suffix)), None)
     if found is None:
@@ -63,11 +84,11 @@ def suffix_of(path: FilePath, *others: str) -> str:
 
 
 def delimiter_of(path: FilePath) -> str | None:
-    """What stands between the cells of a text table that is to be read; None for other files.
+    """Return the delimiter of a text table that is to be read, None for other files.
 
-    Where commas are decimal marks, spreadsheets write semicolons between the cells of a .csv.
+    Where commas are decimal marks, spreadsheets separate the cells of a .csv by semicolons.
     """
-    usual = _DELIMITERS.get(suffix_of(path))
+    usual = DELIMITERS.get(suffix_of(path))
     if usual != ",":
         return usual
     header = first_line(Path(path))
@@ -75,7 +96,7 @@ def delimiter_of(path: FilePath) -> str | None:
 
 
 def existing(path: FilePath, *others: str) -> Path:
-    """The path of a file that is there, of a suffix that is known."""
+    """Return the path of a file with a known suffix, or raise if it does not exist."""
     suffix_of(path, *others)
     file = Path(path)
     if not file.is_file():
@@ -85,21 +106,56 @@ def existing(path: FilePath, *others: str) -> Path:
 
 
 def hint(name: str, names: Sequence[str]) -> str:
-    """A question after the one of the names that is nearly this one, or nothing."""
+    """Return a question that suggests the most similar of the names, or an empty text."""
     if len(names) == 1 and name.lower() != names[0].lower():
-        for mark, said in (("\t", "tabs"), ("|", "bars")):
+        for mark, plural in (("\t", "tabs"), ("|", "bars")):
             if mark in names[0]:
-                return f" Its columns seem to be divided by {said}: save it with commas, or as .tsv with tabs."
+                return f" Its columns seem to be divided by {plural}: save it with commas, or as .tsv with tabs."
     lowered = {other.lower(): other for other in names}
     close = get_close_matches(name.lower(), lowered, n=1)
     return f" Did you mean {lowered[close[0]]!r}?" if close else ""
 
 
+def check_content(path: Path) -> None:
+    """Raise if a file with the name of a text table begins like a file of another kind."""
+    if suffix_of(path, ".npz") not in DELIMITERS:
+        return
+    with open(path, "rb") as stream:
+        start = stream.read(_START_LENGTH)
+    if path.suffix.lower() == ".gz" and start:
+        if _identify(start) != _GZIP:
+            raise _wrong_content(path, "a gzip file", _identify(start) or "something else")
+        start = _decompressed_start(path)
+    found = _identify(start) or ("binary data" if b"\0" in start else None)
+    if found is not None:
+        raise _wrong_content(path, "text", found)
+
+
+def _identify(start: bytes) -> str | None:
+    return next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), None)
+
+
+def _decompressed_start(path: Path) -> bytes:
+    """Return the first bytes of a gzip file's content; nothing if it is damaged, which reading it will report."""
+    try:
+        with gzip.open(path, "rb") as stream:
+            return stream.read(_START_LENGTH)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _wrong_content(path: Path, expected: str, found: str) -> TableError:
+    return TableError(f"{path} must be {expected}, as its name says, but begins like {found}. Rename or convert it.")
+
+
+# Names of columns.
+
+
 def read_header(path: Path) -> list[str]:
-    """The names of a table's columns, without its rows."""
+    """Return the names of a table's columns without reading its rows."""
     delimiter = delimiter_of(path)
     if delimiter is None:
-        with _opened(path) as file:
+        with _open_typed(path) as file:
             return list(file.schema_arrow.names if hasattr(file, "schema_arrow") else file.schema.names)
     line, names = next(records(path, delimiter), (0, []))
     if not line:
@@ -109,29 +165,51 @@ def read_header(path: Path) -> list[str]:
     return names
 
 
-def read_table(
-    path: Path, names: Sequence[str], types: dict[str, Any] | None = None, missing: Sequence[str] = ()
-) -> Any:
-    """Some columns of a file as an Arrow table, in that order.
+def check_distinct(path: Path, header: Sequence[str]) -> None:
+    """Raise if two columns have the same name."""
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise TableError(f"Columns must have distinct names, but {path} has {twice[0]!r} twice. Rename one.")
 
-    Text columns are read as ``types`` says, which must name each; a cell that is not of its column's type raises
-    ``pyarrow.ArrowInvalid``. The texts of ``missing`` stand for nulls, except in columns of text. Other files bring
-    their types along.
+
+def check_present(
+    path: Path, header: Sequence[str], name: str, role: str, parameter: str | None, remedy: str = ""
+) -> None:
+    """Raise if a column is not in the header.
+
+    ``role`` completes "a column ...", and ``parameter`` is the argument that names the column; ``remedy`` replaces the
+    advice to set it.
     """
-    delimiter = delimiter_of(path)
-    if delimiter is None:
-        with _opened(path) as file:
-            return (file.read(names) if hasattr(file, "schema_arrow") else file.read_all()).select(names)
-    for block in _BLOCKS:
-        try:
-            return _read_text(path, delimiter, block, include_columns=names, column_types=types, null_values=missing)
-        except arrow().ArrowInvalid as error:
-            if "straddling" not in str(error) or block == _BLOCKS[-1]:
-                raise
-    return None
+    if name not in header:
+        shown = ", ".join(map(repr, header[:20])) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
+        advice = hint(name, header) or f" {remedy or f'Name it with {parameter}=.'}"
+        raise TableError(
+            f"{path} must have a column {role} {name!r}, but its columns are {shown}.{advice}", parameter=parameter
+        )
 
 
-def _read_text(path: Path, delimiter: str, block: int, **conversion: Any) -> Any:
+def check_named(path: Path, names: Sequence[str], role: str, parameter: str, remedy: str) -> None:
+    """Raise if a column is an index that pandas wrote: row numbers are not data."""
+    for name in names:
+        if not name or re.fullmatch(r"__index_level_\d+__", name):
+            raise TableError(
+                f"Every column {role} must have a name, but {path} has one called {name!r}, as pandas calls its "
+                f"row numbers. Write the file with index=False, or {remedy} with {parameter}=.",
+                parameter=parameter,
+            )
+
+
+# Columns.
+
+
+def read_text_table(
+    path: Path, delimiter: str, types: dict[str, Any], missing: Sequence[str] = (), block: int = 2**20
+) -> Any:
+    """Read the columns named by ``types`` from a text table as an Arrow table, in that order.
+
+    Raises ``pyarrow.ArrowInvalid`` if a cell is not of its column's type, a row is too short or too long, or a row is
+    longer than two blocks of that number of bytes. The texts of ``missing`` are nulls, except in columns of text.
+    """
     pa = arrow()
     compression = "gzip" if path.suffix.lower() == ".gz" else None
     with pa.input_stream(str(path), compression=compression) as stream:
@@ -139,13 +217,21 @@ def _read_text(path: Path, delimiter: str, block: int, **conversion: Any) -> Any
             stream,
             read_options=pa.csv.ReadOptions(block_size=block),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(**conversion),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(types), column_types=types, null_values=list(missing)
+            ),
         )
 
 
+def read_typed_table(path: Path, names: Sequence[str]) -> Any:
+    """Read some columns of a Parquet, Arrow or Feather file as an Arrow table, in that order."""
+    with _open_typed(path) as file:
+        return (file.read(names) if hasattr(file, "schema_arrow") else file.read_all()).select(names)
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """A Parquet file, or an Arrow file laid out for random access, as Feather is, or as a stream."""
+def _open_typed(path: Path) -> Iterator[Any]:
+    """Open a Parquet file, or an Arrow file with the layout for random access, as Feather has, or of a stream."""
     pa = arrow()
     kind = "a Parquet" if suffix_of(path) == ".parquet" else "an Arrow"
     try:
@@ -158,74 +244,3 @@ def _opened(path: Path) -> Iterator[Any]:
                 yield pa.ipc.open_file(stream) if start == b"ARROW1" else pa.ipc.open_stream(stream)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise TableError(f"{path} must be {kind} file, but cannot be read as one: {error}") from error
-
-
-def write_table(path: FilePath, table: Any) -> None:
-    """An Arrow table as a file of the kind its suffix says, whole or not at all."""
-    suffix = suffix_of(path)
-    with replacing(path) as temporary, open(temporary, "xb") as stream:
-        _write(stream, table, suffix)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
-    if suffix.endswith(".gz"):
-        # No name and no time inside, so that equal tables are equal files. The digits of scores hardly compress:
-        # level 6 takes five times as long as level 1 for a file 7 % smaller.
-        with gzip.GzipFile("", "wb", compresslevel=1, fileobj=stream, mtime=0) as packed:
-            _write_text(packed, table, _DELIMITERS[suffix])
-    elif suffix in _DELIMITERS:
-        _write_text(stream, table, _DELIMITERS[suffix])
-    elif suffix == ".parquet":
-        arrow().parquet.write_table(table, stream, write_page_checksum=True)
-    else:
-        with arrow().ipc.new_file(stream, table.schema) as writer:
-            writer.write_table(table)
-
-
-def _write_text(stream: Any, table: Any, delimiter: str) -> None:
-    """Delimited text, in which floats have the fewest digits that read back as the same number.
-
-    pyarrow quotes every text as soon as it may quote one, so it may only where some text needs it.
-    """
-    pa = arrow()
-    stream.write((delimiter.join(map(_quoted, table.column_names)) + "\n").encode())
-    texts = [column for column in table.columns if pa.types.is_string(column.type)]
-    quoted = any(pa.compute.any(pa.compute.match_substring_regex(text, _STRUCTURAL)).as_py() for text in texts)
-    style = "needed" if quoted else "none"
-    options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=style)
-    pa.csv.write_csv(table, stream, options)
-
-
-def _quoted(name: str) -> str:
-    """A name in quotation marks where it needs them; a first character that is taken for a byte order mark does."""
-    needs = re.search(_STRUCTURAL, name) or name.startswith("\ufeff")
-    return '"' + name.replace('"', '""') + '"' if needs else name
-
-
-def write_whole(path: FilePath, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    with replacing(path) as temporary, open(temporary, "x", encoding="utf-8", errors="backslashreplace") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-@contextmanager
-def replacing(path: FilePath) -> Iterator[Path]:
-    """The name of a file to write beside ``path``, which takes its place if all goes well and is gone if not."""
-    # A link stays a link: what it points to is replaced.
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise TableError(f"{os.fspath(path)!r} cannot be written: there is no folder {str(target.parent)!r}. Make it.")
-    if target.is_dir():
-        raise TableError(f"{os.fspath(path)!r} cannot be written: it is a folder. Give the name of a file.")
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        yield temporary
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""A text table record by record, each with its line: slow, and right about where a fault is.
+"""Text tables read record by record with line numbers, to locate faults.
 
-The fast reader works on blocks in parallel and cannot say on which line it stumbled, so a file it refuses is read again
-here, up to the fault.
+Arrow's reader works on blocks in parallel and does not report line numbers. A file that it refuses is read again here,
+up to the fault.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from likely._formatting import shorten
 from likely.exceptions import TableError
 
-__all__ = ["check_encoding", "check_width", "first_line", "is_decoded", "line_of", "records"]
+__all__ = ["check_encoding", "check_not_empty", "check_records", "check_width", "first_line", "line_of", "records"]
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _UNDECODED = re.compile("[\ud800-\udfff]")
@@ -26,13 +27,13 @@ _UNREADABLE = (csv.Error, EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each record of a text table after the line it begins on; blank lines are no records.
+    """Yield the line on which each record of a text table begins, and its cells; blank lines are skipped.
 
-    Lines count from 1. A quoted cell may hold line breaks, so a record may cover several.
+    Lines count from 1. A quoted cell may hold line breaks, so a record may cover several lines.
     """
     begins = 1
     try:
-        with _opened(path) as stream:
+        with _open_text(path) as stream:
             reader = csv.reader(stream, delimiter=delimiter)
             for cells in reader:
                 if cells:
@@ -45,29 +46,46 @@ def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
-    """The file as text; bytes that are not UTF-8 come as lone surrogates, to be told by their line."""
+def _open_text(path: Path) -> Iterator[IO[str]]:
+    """Open a file as text; bytes that are not UTF-8 become lone surrogates, to be reported with their line."""
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rb") as raw:
         yield io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def first_line(path: Path) -> str:
-    """The first line of a text table, or nothing where it cannot be read."""
+    """Return the first line of a text table, or an empty text if it cannot be read."""
     try:
-        with _opened(path) as stream:
+        with _open_text(path) as stream:
             return stream.readline()
     except (OSError, *_UNREADABLE):
         return ""
 
 
 def line_of(begins: int, cells: list[str], at: int) -> int:
-    """The line on which cell ``at`` of a record begins: line breaks in the cells before it count."""
+    """Return the line on which cell ``at`` of a record begins: line breaks in the cells before it count."""
     return begins + sum(len(_BREAK.findall(cell)) for cell in cells[:at])
 
 
+def check_records(path: Path, delimiter: str) -> None:
+    """Raise for the first row of a text table with a wrong number of cells or another encoding than UTF-8."""
+    lines = records(path, delimiter)
+    width, begins = len(next(lines)[1]), 0
+    for begins, cells in lines:
+        check_width(path, begins, cells, width)
+        for at, cell in enumerate(cells):
+            check_encoding(path, line_of(begins, cells, at), cell)
+    check_not_empty(path, begins)
+
+
+def check_not_empty(path: Path, n_rows: int) -> None:
+    """Raise if a table has column names only."""
+    if not n_rows:
+        raise TableError(f"{path} must have rows, but has none after its column names.")
+
+
 def check_width(path: Path, begins: int, cells: list[str], width: int) -> None:
-    """A record has one cell a column."""
+    """Raise if a record does not have one cell for each column."""
     if len(cells) != width:
         raise TableError(
             f"Every row of {path} must have {width} cells, one a column, but the row on line {begins} has "
@@ -75,18 +93,10 @@ def check_width(path: Path, begins: int, cells: list[str], width: int) -> None:
         )
 
 
-def is_decoded(cell: str) -> bool:
-    """Whether a cell was UTF-8."""
-    return cell.isascii() or not _UNDECODED.search(cell)
-
-
 def check_encoding(path: Path, line: int, cell: str) -> None:
-    """A cell was UTF-8."""
-    if not is_decoded(cell):
-        raw = cell.encode("utf-8", "surrogateescape")
-        raise TableError(f"{path} must be UTF-8, but line {line} holds {_shortened(raw)}. Save it with that encoding.")
-
-
-def _shortened(value: object, most: int = 40) -> str:
-    said = repr(value)
-    return said if len(said) <= most else said[: most - 1] + "…"
+    """Raise if a cell was not UTF-8."""
+    if not cell.isascii() and _UNDECODED.search(cell):
+        raw = repr(cell.encode("utf-8", "surrogateescape"))
+        raise TableError(
+            f"{path} must be UTF-8, but line {line} holds {shorten(raw, 40)}. Save it with that encoding."
+        )

@@ -1,4 +1,4 @@
-"""NumPy's own files: arrays by name, of which those with as many rows as the target are features."""
+"""NumPy's .npz files: the arrays with as many rows as the target are features."""
 
 from __future__ import annotations
 
@@ -13,73 +13,76 @@ import numpy as np
 from likely._typing import Labels
 from likely.exceptions import TableError
 from likely.tables.cells import column_of
-from likely.tables.header import check_distinct, check_there
-from likely.tables.roles import Roles
+from likely.tables.columns import Roles
+from likely.tables.files import check_distinct, check_present
 
 __all__ = ["read_npz"]
 
 
 def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
-    """The columns that go with the target, or else with the one array of rows; and what they are for.
+    """Read the columns with as many rows as the target, or else as the one array of rows, and their roles.
 
-    Where one array of numbers holds all features it comes apart from the columns, as it is stored.
+    If one array of numbers holds all features, it is returned apart from the columns, as stored.
     """
-    arrays = _loaded(path, roles)
+    arrays = _load(path, roles)
     roles = replace(roles, exclude=tuple(name for name in roles.exclude if name not in arrays))
     arrays = {name: array for name, array in arrays.items() if array is not None}
-    for what, option, name in roles.named():
-        check_there(path, list(arrays), name, what, option)
+    for role, parameter, name in roles.named():
+        check_present(path, list(arrays), name, role, parameter)
         if arrays[name].ndim != 1:
             raise TableError(
-                f"An array {what} must have one dimension, but {name!r} of {path} is of shape {arrays[name].shape}. "
-                f"Name another with {option}."
+                f"An array {role} must have one dimension, but {name!r} of {path} is of shape {arrays[name].shape}. "
+                f"Name another with {parameter}=.",
+                parameter=parameter,
             )
-    features = _features(path, roles, arrays)
+    features = _choose_features(path, roles, arrays)
     others = {name: arrays[name] for name in roles.others()}
     _check_types(path, features | others)
     _check_rows(path, roles, others, len(next(iter(features.values()))))
     columns = {name: column_of(values) for name, values in others.items()}
-    matrix = _matrix(features, roles)
-    return (columns if matrix is not None else columns | _apart(path, features)), matrix, roles
+    matrix = _as_matrix(features, roles)
+    return (columns if matrix is not None else columns | _split(path, features)), matrix, roles
 
 
 def _check_types(path: Path, arrays: dict[str, Labels]) -> None:
-    """Arrays in use have a type that columns of a table have."""
+    """Raise if the type of an array is not one that a column of a table can have."""
     for name, array in arrays.items():
         if array.dtype.kind in "cVS":
             raise TableError(
                 f"Arrays must hold numbers or text, but {name!r} of {path} is of type {array.dtype}. Save it as "
-                f"numbers or text, or leave it out with exclude=/--exclude {name}."
+                f"numbers or text, or leave it out with exclude={name!r}.",
+                parameter="exclude",
             )
 
 
 def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> None:
-    """Labels, groups, weights and scores have the rows of the features."""
+    """Raise unless labels, groups, weights and scores have as many rows as the features."""
     if not n:
         raise TableError(f"{path} must have rows, but its arrays of features have none.")
-    for what, option, name in roles.named():
+    for role, parameter, name in roles.named():
         if len(others[name]) != n:
             raise TableError(
-                f"The array {what} must have the {n} rows of the features, but {name!r} of {path} has "
-                f"{len(others[name])}. Name another with {option}."
+                f"The array {role} must have the {n} rows of the features, but {name!r} of {path} has "
+                f"{len(others[name])}. Name another with {parameter}=.",
+                parameter=parameter,
             )
 
 
-def _loaded(path: Path, roles: Roles) -> dict[str, Any]:
-    """The arrays of a file by name, None for those to leave out."""
+def _load(path: Path, roles: Roles) -> dict[str, Any]:
+    """Load the arrays of a file by name, None for those to leave out."""
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
             raise TableError(f"{path} must be an .npz file, but is a single array. Save it with numpy.savez.")
         with file:
-            return {name: None if name in roles.exclude else _array(path, file, name) for name in file.files}
+            return {name: None if name in roles.exclude else _load_array(path, file, name) for name in file.files}
     except TableError:
         raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError) as error:
         raise TableError(f"{path} must be an .npz file, but cannot be read as one: {error}") from error
 
 
-def _array(path: Path, file: Any, name: str) -> Labels:
+def _load_array(path: Path, file: Any, name: str) -> Labels:
     try:
         array = file[name]
     except ValueError as error:
@@ -87,15 +90,16 @@ def _array(path: Path, file: Any, name: str) -> Labels:
             raise
         raise TableError(
             f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects, which are not loaded, as "
-            f"that could run code. Save it as numbers or text, or leave it out with exclude=/--exclude {name}."
+            f"that could run code. Save it as numbers or text, or leave it out with exclude={name!r}.",
+            parameter="exclude",
         ) from None
     if not isinstance(array, np.ndarray):
-        raise TableError(f"{path} must be an .npz file, but {name!r} inside it is no array. Rename or convert it.")
+        raise TableError(f"{path} must be an .npz file, but {name!r} inside it is not an array. Rename or convert it.")
     return array
 
 
-def _features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dict[str, Labels]:
-    """The arrays of features: those with as many rows as the target, or the only one with columns."""
+def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dict[str, Labels]:
+    """Return the arrays of features: those with as many rows as the target, or the only one with columns."""
     left = {name: array for name, array in arrays.items() if name not in roles.others() and array.ndim}
     if roles.target is not None:
         n = len(arrays[roles.target])
@@ -111,19 +115,20 @@ def _features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dict[str, 
         )
     raise TableError(
         f"{path} must have just one array of rows and columns where no target is named, but its arrays are {shown}. "
-        "Leave arrays out with exclude=, or name the target that goes with the rows."
+        "Leave arrays out with exclude=, or name the target that goes with the rows.",
+        parameter="exclude",
     )
 
 
-def _matrix(features: dict[str, Labels], roles: Roles) -> Labels | None:
-    """The one array that holds all features as numbers, if one does, with a row's values side by side."""
+def _as_matrix(features: dict[str, Labels], roles: Roles) -> Labels | None:
+    """Return the one array that holds all features as numbers, if there is one, as a matrix."""
     array = next(iter(features.values()))
     alone = len(features) == 1 and array.ndim > 1 and array.dtype.kind in "iuf"
     return array.reshape(len(array), -1) if alone and not (roles.exclude or roles.categories) else None
 
 
-def _apart(path: Path, features: dict[str, Labels]) -> dict[str, Any]:
-    """Arrays of features as columns: those of the only wide array are called x0, x1 and so on, whatever its name."""
+def _split(path: Path, features: dict[str, Labels]) -> dict[str, Any]:
+    """Split arrays of features into columns: those of the only wide array are called x0, x1 and so on."""
     wide = sum(array.ndim > 1 for array in features.values())
     columns: list[tuple[str, Any]] = []
     for name, array in features.items():
