@@ -1,6 +1,6 @@
-"""Covariance shapes: what is estimated of a covariance, how it is shrunk, and what happens when it is singular.
+"""Covariance shapes: how a covariance is estimated, shrunk and floored, and which arithmetic it has in EM.
 
-The shapes hold hyperparameters only; :mod:`likely.densities.factors` holds what they estimate.
+The shapes hold hyperparameters only; :mod:`likely.densities.factors` holds the values that they estimate.
 """
 
 from __future__ import annotations
@@ -10,18 +10,26 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh, lapack, rq
+from scipy.linalg import eigh, rq
 from sklearn.base import BaseEstimator
 
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers
 from likely._validation import check_fraction
 from likely.blocks import for_each
-from likely.densities.factors import Covariances, DiagonalCovariances, FullCovariances, inverse_factor
+from likely.densities.factors import (
+    Covariances,
+    DiagonalCovariances,
+    FullCovariances,
+    inverse_factor,
+    least_eigenvalue,
+    well_conditioned_factor,
+)
+from likely.densities.natural_form import DiagonalForm, FullForm, NaturalForm, SphericalForm
 from likely.exceptions import DegenerateDataError, InvalidParameterError, warn_of_degenerate_data
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "shape_of", "well_conditioned_factor"]
+__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "shape_of"]
 
 FLOOR = 1e-9
 
@@ -47,9 +55,12 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
     """
 
     moments: ClassVar[Any] = DiagonalMoments
-    """The statistic the shape is estimated from."""
+    """The statistic from which the shape is estimated."""
 
     name: ClassVar[str]
+
+    natural_form: ClassVar[type[NaturalForm]]
+    """The arithmetic of mixtures of such Gaussians."""
 
     def __init__(self, shrinkage: float = 0.0, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.shrinkage = shrinkage
@@ -83,6 +94,10 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         _report(self, [_Singular(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
         return self._stacked(estimates)
 
+    def n_parameters(self, n_features: int) -> int:
+        """Number of free parameters of one covariance."""
+        raise NotImplementedError
+
     def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         """The estimate, its rank before flooring, and the columns that are constant."""
         raise NotImplementedError
@@ -96,6 +111,10 @@ class Full(Covariance):
 
     moments = Moments
     name = "full"
+    natural_form = FullForm
+
+    def n_parameters(self, n_features: int) -> int:
+        return n_features * (n_features + 1) // 2
 
     def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         C = part.covariance(lost)
@@ -117,6 +136,10 @@ class Diagonal(Covariance):
     """Variances alone: columns that are independent given the class (Gaussian naive Bayes)."""
 
     name = "diagonal"
+    natural_form = DiagonalForm
+
+    def n_parameters(self, n_features: int) -> int:
+        return n_features
 
     def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
         variances = part.variances(lost)
@@ -135,11 +158,15 @@ class Spherical(Covariance):
     """
 
     name = "spherical"
+    natural_form = SphericalForm
     shrinkage = 0.0
 
     def __init__(self, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.floor = floor
         self.unbiased = unbiased
+
+    def n_parameters(self, n_features: int) -> int:
+        return 1
 
     def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
         variances, constant = _with_constants(part.variances(lost), whole, self.floor)
@@ -201,29 +228,10 @@ def _floored(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
     if lower is not None:
         return R, inverse_factor(lower), len(R)
     values, vectors = eigh(R)
-    least = _least(floor, len(R))
+    least = least_eigenvalue(floor, len(R))
     raised = np.maximum(values, least)
     whitener, _ = rq(vectors / np.sqrt(raised))
     return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > least).sum())
-
-
-def _least(floor: float, n_features: int) -> float:
-    """The least eigenvalue of a correlation matrix: the floor, or what sums in double precision can resolve."""
-    return max(floor, n_features * float(np.finfo(np.float64).eps))
-
-
-def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
-    """The Cholesky factor of a correlation matrix, if its eigenvalues are all well above the floor.
-
-    1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the factor costs little beside the
-    eigenvalues themselves and may be a few times too large; the factor of ten covers that.
-    """
-    lower, failed = lapack.dpotrf(R, lower=1)
-    if failed:
-        return None
-    norm = np.abs(R).sum(axis=0).max()
-    reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
-    return lower if reciprocal * norm > 10 * _least(floor, len(R)) else None
 
 
 @dataclass(frozen=True)
@@ -255,5 +263,7 @@ def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
         sentences.append(f"So it is with {len(singular) - 3} more.")
     if shape.floor == 0:
         raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
-    said = f"What is missing was floored at {_least(shape.floor, parts[0].part.n_features):g} of its own scale."
+    said = (
+        f"What is missing was floored at {least_eigenvalue(shape.floor, parts[0].part.n_features):g} of its own scale."
+    )
     warn_of_degenerate_data(" ".join([*sentences, said, remedy]))

@@ -11,16 +11,14 @@ import numpy as np
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Rows
 from likely.blocks import Block, Source, over_rows
+from likely.blocks.gathering import checked_total, moments
 from likely.densities.base import Density
-from likely.densities.covariance import Covariance, Full, Spherical, shape_of
-from likely.densities.factors import Covariances
-from likely.densities.gathering import checked_total, moments
+from likely.densities.covariance import Covariance, shape_of
+from likely.densities.factors import LOG_2PI, Covariances
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 __all__ = ["Gaussian", "Gaussians"]
-
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +185,8 @@ class Gaussian(Density):
         return parameters.sample(np.zeros(n_samples, dtype=np.intp), random)
 
     def _n_parameters(self, parameters: Gaussians) -> int:
-        d, shape = len(parameters.means[0]), shape_of(self.covariance)
-        if isinstance(shape, Full):
-            return d + d * (d + 1) // 2
-        return d + 1 if isinstance(shape, Spherical) else 2 * d
+        d = len(parameters.means[0])
+        return d + shape_of(self.covariance).n_parameters(d)
 
 
 def estimate_gaussians(

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
-from likely.densities.covariance import Covariance, Full, Spherical, well_conditioned_factor
-from likely.densities.distances import DistancesByVariances
-from likely.densities.factors import FullCovariances
-from likely.densities.gaussian import LOG_2PI, Gaussians
+from likely.densities.covariance import Covariance, Full, Spherical
+from likely.densities.factors import LOG_2PI, DistancesByVariances, FullCovariances, well_conditioned_factor
+from likely.densities.gaussian import Gaussians
 from likely.statistics import ByClass
 
 __all__ = ["leave_one_out"]

@@ -12,13 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from likely._numerics import dense, is_rounding
 from likely._typing import Booleans, Floats
 from likely.blocks import Block, Source, repeat_until_stable
+from likely.blocks.gathering import class_moments, moments
 from likely.densities.covariance import FLOOR, Covariance, Diagonal
-from likely.densities.gathering import class_moments, moments
+from likely.densities.factors import conditionals, fill_in
 from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["conditionals", "expected_moments", "filled_in"]
+__all__ = ["expected_moments"]
 
 TOLERANCE = 1e-8
 MOST_PASSES = 1000
@@ -105,32 +106,7 @@ def _complete_pattern(
     if observed.all():
         return Moments.of(X, weight)
     slopes, rest = conditionals(C[None], observed)
-    part = Moments.of(filled_in(X, observed, mean, slopes[0]), weight)
+    part = Moments.of(fill_in(X, observed, mean, slopes[0]), weight)
     scatter = part.scatter.copy()
     scatter[np.ix_(~observed, ~observed)] += part.weight * (rest[0] - np.diag(floored[~observed]))
     return Moments(part.weight, part.mean, scatter)
-
-
-def conditionals(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
-    """What covariances say of columns that were not observed: slopes on those that were, and what is left of them.
-
-    Parameters
-    ----------
-    C : array of shape (n, d, d)
-    observed : array of bool of shape (d,)
-
-    Returns
-    -------
-    slopes : array of shape (n, n_observed, n_missing)
-    rest : array of shape (n, n_missing, n_missing)
-    """
-    o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
-    slopes: Floats = np.asarray(np.linalg.solve(C[:, o[:, None], o], C[:, o[:, None], m]), dtype=np.float64)
-    return slopes, C[:, m[:, None], m] - C[:, m[:, None], o] @ slopes
-
-
-def filled_in(X: Floats, observed: Booleans, mean: Floats, slopes: Floats) -> Floats:
-    """Rows with what is expected of them in place of what was not observed."""
-    filled = X.copy()
-    filled[:, ~observed] = mean[~observed] + (X[:, observed] - mean[observed]) @ slopes
-    return filled

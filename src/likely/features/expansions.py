@@ -26,7 +26,7 @@ from likely.blocks import (
     for_each,
     sampled,
 )
-from likely.densities.mixtures.centroids import clustered
+from likely.densities.mixtures.kmeans import cluster_sample
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.kernels import RBFKernel
 
@@ -273,7 +273,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
             )
         mean = rows.mean(axis=0)
         random = check_random_state(self.random_state)
-        return np.asarray(mean + clustered(rows - mean, weight, self.n_centers, random))
+        return np.asarray(mean + cluster_sample(rows - mean, weight, self.n_centers, random))
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):

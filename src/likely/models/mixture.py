@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_penalty, check_two, is_count
-from likely.blocks import Block, Source, class_source, without_classes
+from likely.blocks import Block, Source
 from likely.densities import LBG, GaussianMixture
-from likely.densities.mixtures.floors import FLOOR
-from likely.densities.mixtures.starts import start_of
+from likely.densities.mixtures.starting import FLOOR, mixture_shape, start_of
 from likely.exceptions import (
     DegenerateDataWarning,
     InvalidParameterError,
@@ -162,7 +161,7 @@ class MixtureClassifier(DensitiesByClass):
             found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
         else:
             with speaking_of("The background"):
-                backgrounds = self._grown(without_classes(source), models)
+                backgrounds = self._grown(source.without_classes(), models)
             found = [(self._adapted(background, source), background) for background in backgrounds]
         for model, (mixtures, background) in zip(models, found, strict=True):
             model.__dict__.update(columns, background_=background)
@@ -179,7 +178,7 @@ class MixtureClassifier(DensitiesByClass):
             mixtures = self._by_class(source, lambda rows, code: self._mixture(rows, sizes[code]))
         else:
             with speaking_of("The background"):
-                self.background_ = self._mixture(without_classes(source), self._common_size())
+                self.background_ = self._mixture(source.without_classes(), self._common_size())
             mixtures = self._adapted(self.background_, source)
         self._keep(self._classes(source), mixtures, weights / weights.sum())
 
@@ -191,15 +190,14 @@ class MixtureClassifier(DensitiesByClass):
         return weights_by_class(source)
 
     def _classes(self, source: Source) -> Labels:
-        assert source.classes is not None
-        return source.classes
+        return source.require_classes(self._name())
 
     def _by_class(self, source: Source, of: Any) -> list[Any]:
         """A function of each class's rows and position; what it says names the class."""
         found = []
         for code, label in enumerate(self._classes(source).tolist()):
             with speaking_of(f"Class {label!r}"):
-                found.append(of(class_source(source, code), code))
+                found.append(of(source.of_class(code), code))
         return found
 
     def _adapted(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
@@ -269,8 +267,8 @@ def least_bic(mixture: GaussianMixture, rows: Source) -> int:
     Mixtures that owe their likelihood to the floor come after all others.
     """
     count, weight = rows.reduce(_rows_and_weight)
-    singular = mixture.covariance == "full" and not mixture.tied
-    least = max(LEAST_ROWS, rows.n_features + 1 if singular else 0)
+    needed = 0.0 if mixture.tied else mixture_shape(mixture.covariance).natural_form.min_rows(rows.n_features)
+    least = max(LEAST_ROWS, needed)
     sizes = [size for size in SIZES if size == 1 or size * least <= count]
     with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
         mixtures = mixture.path_source(rows, sizes)

@@ -11,8 +11,7 @@ from scipy.linalg import eigh
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import over_rows
-from likely.densities.covariance import well_conditioned_factor
-from likely.densities.factors import inverse_factor
+from likely.densities.factors import inverse_factor, well_conditioned_factor
 from likely.exceptions import warn_of_degenerate_data
 from likely.models.linear_scores import finite, linear_scores
 from likely.statistics import LinearMap, Moments

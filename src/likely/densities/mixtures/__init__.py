@@ -1,11 +1,10 @@
-"""Mixtures of densities, learned by expectation and maximisation, and k-means, which is one of them."""
+"""Mixtures of densities, learned by expectation-maximisation, and k-means."""
 
-from likely.densities.mixtures.any_density import Mixture
 from likely.densities.mixtures.choice import MixtureChoice, choose_mixture
-from likely.densities.mixtures.floors import AbsoluteFloor
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
 from likely.densities.mixtures.kmeans import KMeans
-from likely.densities.mixtures.starts import LBG, KMeansStart, RandomStart
+from likely.densities.mixtures.mixture import Mixture
+from likely.densities.mixtures.starting import LBG, AbsoluteFloor, KMeansStart, RandomStart
 
 __all__ = [
     "LBG",

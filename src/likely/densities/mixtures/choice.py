@@ -102,7 +102,7 @@ def choose_mixture(
     best = models[order[0]]
     if hasattr(checked, "feature_names_in_"):
         best.feature_names_in_ = checked.feature_names_in_
-    best._tell()
+    best._warn()
     return MixtureChoice(best, table)
 
 

@@ -1,44 +1,191 @@
-"""Expectation and maximisation, written once for densities of any kind."""
+"""Expectation-maximisation (EM), written once for mixtures of any densities.
+
+Every iteration is one pass over the rows. The E step divides each row among the components by its responsibilities and
+adds up what the components are estimated from; the M step estimates them (Dempster, Laird and Rubin, "Maximum
+likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likely._typing import Floats
 from likely.blocks import Block, Source, one_blas_thread
-from likely.densities.mixtures.mixed import Mixed
 
-__all__ = ["MOST_PASSES", "Climb", "Expectation", "Family", "Sums", "climb", "one_pass"]
+if TYPE_CHECKING:
+    from likely.densities.mixtures.mixture import Mixed
 
-MOST_PASSES = 1000
-"""Passes over the rows after which learning stops wherever it is."""
+__all__ = ["MAX_ITER", "EMResult", "EStep", "Family", "Sums", "e_step", "m_step", "run_em"]
+
+MAX_ITER = 1000
+"""Passes over the rows after which learning stops without convergence."""
 
 PATIENCE = 200
-"""Passes that may go by with next to nothing gained."""
+"""Iterations that may pass with next to nothing gained."""
 
 FALL, ROUNDING = 1e-9, 1e-13
-"""A fall of the likelihood, relative to it, that is not rounding; and a rise that may be."""
+"""Relative fall of the likelihood that is not rounding, and relative rise that may be."""
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult:
+    """Where EM stopped.
+
+    Parameters
+    ----------
+    mixture : Mixed
+    history : list of float
+        Mean log-likelihood of each iteration; the last is that of ``mixture``.
+    restarts : list of int
+        Iterations after which a collapsed component was moved; between them the history never falls.
+    converged : bool
+    sums : Sums
+        Of the last E step.
+    """
+
+    mixture: Mixed
+    history: list[float]
+    restarts: list[int]
+    converged: bool
+    sums: Sums = field(repr=False)
+
+
+def run_em(
+    source: Source, family: Family, start: Mixed, hard: bool, tolerance: float, max_iter: int = MAX_ITER
+) -> EMResult:
+    """Alternate E and M steps until the mean log-likelihood changes by no more than the tolerance.
+
+    Parameters
+    ----------
+    source : Source
+    family : Family
+        What the components are.
+    start : Mixed
+    hard : bool
+        Whether a row belongs to its likeliest component alone (classification EM).
+    tolerance : float
+        Expected further rise of the mean log-likelihood at which to stop.
+    max_iter : int
+    """
+    mixture, previous = start, None
+    history: list[float] = []
+    restarts: list[int] = []
+    revived: set[int] = set()
+    with one_blas_thread():  # M steps factor many small matrices
+        while True:
+            # E step: responsibilities under the current parameters, summed over all rows.
+            prepared = family.prepare(mixture)
+            sums = e_step(source, prepared, hard)
+            history.append(sums.mean_log_likelihood)
+            since = history[restarts[-1] if restarts else 0 :]
+            if previous is not None and _has_fallen(since):
+                # Only densities whose own floor moved can fall: keep the iteration before.
+                return EMResult(previous[0], history[:-1], restarts, True, previous[1])
+            converged = _has_converged(since, tolerance)
+            if converged or len(history) >= max_iter:
+                return EMResult(mixture, history, restarts, converged, sums)
+
+            # M step: the parameters that maximise the expected log-likelihood.
+            previous = mixture, sums
+            mixture = m_step(source, family, prepared, sums, hard)
+
+            # Move the lightest collapsed component. Each is moved once: a second time it would only oscillate.
+            collapsed = _find_collapsed(sums, family.min_weight) - revived
+            if collapsed:
+                lightest = min(collapsed, key=lambda k: float(sums.weights[k]))
+                mixture = family.revive(mixture, lightest)
+                revived.add(lightest)
+                restarts.append(len(history))
+
+
+def e_step(source: Source, prepared: EStep, hard: bool) -> Sums:
+    """Sum over all rows what the components are estimated from."""
+    return source.reduce(_sum_block, prepared, hard)
+
+
+def m_step(source: Source, family: Family, prepared: EStep, sums: Sums, hard: bool) -> Mixed:
+    """Estimate the components from the sums.
+
+    A component can move or shrink so far that its sums, taken about a point that is now distant, have lost digits. Then
+    the E step is repeated with sums about the new means.
+    """
+    mixture = family.estimate(sums, prepared.mixture)
+    recentred = family.recentre(prepared, mixture)
+    if recentred is None:
+        return mixture
+    return family.estimate(e_step(source, recentred, hard), prepared.mixture)
+
+
+class Family(ABC):
+    """The kind of densities that are mixed: how they enter the E step, and how the M step estimates them."""
+
+    @property
+    @abstractmethod
+    def min_weight(self) -> float:
+        """Minimum total responsibility of a component; below it the component has collapsed."""
+
+    @abstractmethod
+    def prepare(self, mixture: Mixed) -> Any:
+        """The parameters as an E step needs them: an :class:`EStep`."""
+
+    @abstractmethod
+    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        """The parameters of largest likelihood given the sums."""
+
+    def recentre(self, prepared: Any, after: Mixed) -> Any | None:
+        """The same E step with sums about better points, where those about the old ones lost digits; else None."""
+        return None
+
+    def revive(self, mixture: Mixed, which: int) -> Mixed:
+        """Move a collapsed component."""
+        return mixture
+
+
+class EStep(ABC):
+    """The parameters of one E step, prepared once and sent to where the rows are."""
+
+    mixture: Mixed
+
+    @abstractmethod
+    def pieces(self, block: Block) -> Iterator[Block]:
+        """The block in pieces small enough for the cache."""
+
+    @abstractmethod
+    def expand(self, piece: Block) -> Any:
+        """The statistics of a piece's rows that the log densities and the sums need."""
+
+    @abstractmethod
+    def log_joint(self, rows: Any) -> Floats:
+        """Log of weight times density, of shape (n_components, n)."""
+
+    @abstractmethod
+    def gather(self, rows: Any, shares: Floats, factors: Floats) -> tuple[Floats, Any]:
+        """Total responsibility of each component, and the sums from which the family estimates.
+
+        ``shares``, of shape (n_components, n), times ``factors``, of shape (n,), are the weighted responsibilities.
+        Both may be overwritten.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a pass adds up.
+    """What an E step adds up.
 
     Parameters
     ----------
     weights : array of shape (n_components,)
-        Weight of the rows that each component answers for.
+        Total responsibility of each component.
     parts : anything with +
         What a family estimates its densities from.
     log_likelihood : float
-        Of all rows, under the parameters of the pass; with hard assignments that of rows and assignments together.
+        Of all rows, under the parameters of the E step; with hard assignments that of rows and assignments together.
     weight : float
     rows : int
     """
@@ -63,131 +210,66 @@ class Sums:
         return self.log_likelihood / self.weight
 
 
-class Expectation(ABC):
-    """The parameters of a pass, prepared once and sent to where the rows are."""
-
-    @abstractmethod
-    def pieces(self, block: Block) -> Iterator[Block]:
-        """The block in pieces as small as the arithmetic likes them."""
-
-    @abstractmethod
-    def open(self, piece: Block) -> tuple[Floats, Callable[[Floats, Floats], tuple[Floats, Any]]]:
-        """Log of weight times density, (n_components, n), and what makes sums of rows shared out.
-
-        That is a function of an array of the same shape, which it may overwrite, and of a factor for each row: the
-        product is each component's share of the row, times the row's weight. It gives the weight of each component's
-        rows, and what the family estimates from.
-        """
-
-    def sums(self, block: Block, hard: bool) -> Sums:
-        """The sums of a block's rows, each shared out among the components by its responsibilities."""
-        return reduce(add, (self._of_piece(piece, hard) for piece in self.pieces(block)))
-
-    def _of_piece(self, piece: Block, hard: bool) -> Sums:
-        shares, gather = self.open(piece)
-        logs, factors = assign_hard(shares) if hard else assign_soft(shares)
-        n, weight = len(logs), piece.weight
-        if weight is not None:
-            factors *= weight
-            logs *= weight
-        total = float(n) if weight is None else float(weight.sum())
-        weights, parts = gather(shares, factors)
-        return Sums(weights, parts, float(logs.sum()), total, n)
+def _sum_block(block: Block, prepared: EStep, hard: bool) -> Sums:
+    return reduce(add, (_sum_piece(piece, prepared, hard) for piece in prepared.pieces(block)))
 
 
-class Family(ABC):
-    """Densities of one kind, learned side by side: all that EM needs to know of them."""
-
-    @property
-    @abstractmethod
-    def least_rows(self) -> float:
-        """Weight of rows that a component must answer for lest it has collapsed."""
-
-    @abstractmethod
-    def expectation(self, mixed: Mixed) -> Any:
-        """The parameters as a pass needs them: an :class:`Expectation`."""
-
-    @abstractmethod
-    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
-        """The parameters that make the likelihood of the rows, shared out as they are, largest."""
-
-    def sharper(self, expectation: Any, after: Mixed) -> Any | None:
-        """A better prepared repetition of the pass where its sums lost digits, or None."""
-        return None
-
-    def revived(self, mixed: Mixed, which: int, source: Source) -> Mixed:
-        """The mixture with a component that has collapsed set elsewhere."""
-        return mixed
+def _sum_piece(piece: Block, prepared: EStep, hard: bool) -> Sums:
+    rows = prepared.expand(piece)
+    shares = prepared.log_joint(rows)
+    logs, factors = assign_hard(shares) if hard else assign_soft(shares)
+    n, weight = len(logs), piece.weight
+    if weight is not None:
+        factors *= weight
+        logs *= weight
+    total = float(n) if weight is None else float(weight.sum())
+    weights, parts = prepared.gather(rows, shares, factors)
+    return Sums(weights, parts, float(logs.sum()), total, n)
 
 
-@dataclass(frozen=True, eq=False)
-class Climb:
-    """Where EM came to, and how.
+def assign_soft(log_joint: Floats) -> tuple[Floats, Floats]:
+    """Replace the logs of weight times density by shares; return the rows' log densities and the shares' factors.
 
-    Parameters
-    ----------
-    mixed : Mixed
-    history : list of float
-        Mean log-likelihood of each pass; the last is that of ``mixed``.
-    restarts : list of int
-        Passes after which a collapsed component was set elsewhere; between them the history never falls.
-    converged : bool
-    sums : Sums
-        Of the last pass.
+    Shares times factors are the responsibilities. The factors, one over the sums of the shares, take fewer steps to
+    multiply with later than the shares take to divide now. A row that is impossible under all components is divided
+    equally.
     """
-
-    mixed: Mixed
-    history: list[float]
-    restarts: list[int]
-    converged: bool
-    sums: Sums = field(repr=False)
-
-
-def climb(
-    source: Source,
-    family: Family,
-    start: Mixed,
-    hard: bool,
-    tolerance: float,
-    most_passes: int = MOST_PASSES,
-) -> Climb:
-    """Repeat passes until the mean log-likelihood has come to rest within the tolerance."""
-    with one_blas_thread():  # estimates are of many small matrices
-        return _climb(source, family, start, hard, tolerance, most_passes)
+    top = log_joint.max(axis=0)
+    impossible = np.isneginf(top)
+    if impossible.any():
+        log_joint[:, impossible] = 0.0
+        top = np.where(impossible, 0.0, top)
+    log_joint -= top
+    np.exp(log_joint, out=log_joint)
+    total = log_joint.sum(axis=0)
+    logs = np.log(total) + top
+    logs[impossible] = -np.inf
+    return logs, 1 / total
 
 
-def _climb(source: Source, family: Family, start: Mixed, hard: bool, tolerance: float, most_passes: int) -> Climb:
-    mixed, last = start, None
-    history: list[float] = []
-    restarts: list[int] = []
-    revived: set[int] = set()
-    while True:
-        sums, after = one_pass(source, family, mixed, hard)
-        history.append(sums.mean_log_likelihood)
-        since = history[restarts[-1] if restarts else 0 :]
-        if last is not None and len(since) > 1 and since[-2] - since[-1] > FALL * (1 + abs(since[-2])):
-            # Of densities whose own floors moved, never of Gaussian families: what was before is better.
-            return Climb(last[0], history[:-1], restarts, True, last[1])
-        settled = _is_settled(since, tolerance)
-        if settled or len(history) >= most_passes:
-            return Climb(mixed, history, restarts, settled, sums)
-        last = mixed, sums
-        mixed = after()
-        collapsed = _collapsed(sums, family) - revived
-        if collapsed:
-            worst = min(collapsed, key=lambda k: float(sums.weights[k]))
-            mixed = family.revived(mixed, worst, source)
-            revived.add(worst)
-            restarts.append(len(history))
+def assign_hard(log_joint: Floats) -> tuple[Floats, Floats]:
+    """The same with share 1 for the likeliest component, the first of equals, and 0 for the others."""
+    top = log_joint.max(axis=0)
+    np.equal(log_joint, top, out=log_joint, casting="unsafe")
+    tied = np.flatnonzero(log_joint.sum(axis=0) != 1)
+    if len(tied):
+        first = log_joint[:, tied].argmax(axis=0)
+        log_joint[:, tied] = 0.0
+        log_joint[first, tied] = 1.0
+    return np.asarray(top), np.ones(len(top))
 
 
-def _is_settled(history: list[float], tolerance: float) -> bool:
-    """Whether the likelihood has come to rest: its rise, and what is still to come of it, are within the tolerance.
+def _has_fallen(history: list[float]) -> bool:
+    return len(history) > 1 and history[-2] - history[-1] > FALL * (1 + abs(history[-2]))
 
-    Rises that shrink by a steady factor r sum up to r / (1 − r) times the last (Aitken). Right after a split the halves
-    are almost alike: the likelihood rises by little, for long, and by ever more once they move apart. There the factor
-    is not steady, or not below 1. Where it is close to 1 at the maximum too, a tenth of the tolerance ends it; and so
-    does a rise by no more than that in all of 200 passes.
+
+def _has_converged(history: list[float], tolerance: float) -> bool:
+    """Whether the last rise of the likelihood, and all rises still expected, are within the tolerance.
+
+    Rises that shrink by a steady factor r add up to r / (1 − r) times the last (Aitken's extrapolation). Right after a
+    split the halves are almost equal: the likelihood rises by little, for long, and by more once they move apart. The
+    factor is then not steady, or not below 1. Where it is close to 1 at the maximum too, a rise of a tenth of the
+    tolerance ends the iterations, and so does a rise of no more than that in all of 200.
     """
     rises = np.diff(history[-5:])
     if not len(rises) or rises[-1] > tolerance:
@@ -206,63 +288,9 @@ def _is_settled(history: list[float], tolerance: float) -> bool:
     return last <= 0.1 * tolerance or last * slowest <= tolerance * (1 - slowest)
 
 
-def one_pass(source: Source, family: Family, mixed: Mixed, hard: bool = False) -> tuple[Sums, Callable[[], Mixed]]:
-    """The sums of a pass, and a function that estimates from them, repeating the pass where digits were lost."""
-    expectation = family.expectation(mixed)
-    sums = source.reduce(expect, expectation, hard)
-
-    def estimate() -> Mixed:
-        after = family.estimate(sums, mixed)
-        again = family.sharper(expectation, after)
-        if again is None:
-            return after
-        return family.estimate(source.reduce(expect, again, hard), mixed)
-
-    return sums, estimate
-
-
-def _collapsed(sums: Sums, family: Family) -> set[int]:
-    """Components that answer for too few rows to be estimated from; none if there are too few rows for all.
-
-    One that collapses once more after it was set elsewhere is left alone: it would go round in circles.
-    """
+def _find_collapsed(sums: Sums, min_weight: float) -> set[int]:
+    """Components with too little responsibility to estimate from; none if the rows are too few for all."""
     n_components = len(sums.weights)
-    if n_components == 1 or sums.weight < 2 * n_components * family.least_rows:
+    if n_components == 1 or sums.weight < 2 * n_components * min_weight:
         return set()
-    return set(np.flatnonzero(sums.weights < family.least_rows).tolist())
-
-
-def expect(block: Block, expectation: Expectation, hard: bool) -> Sums:
-    """The sums of a block, wherever it is."""
-    return expectation.sums(block, hard)
-
-
-def assign_soft(log_joint: Floats) -> tuple[Floats, Floats]:
-    """Shares in place of the logs of weight times density; returns the rows' log densities and the shares' factors.
-
-    Factors are one over the sums of the shares, which take fewer steps to multiply with later on than the shares to
-    divide by their sums now. A row that is impossible under all components is shared out equally.
-    """
-    top = log_joint.max(axis=0)
-    impossible = np.isneginf(top)
-    if impossible.any():
-        log_joint[:, impossible] = 0.0
-        top = np.where(impossible, 0.0, top)
-    log_joint -= top
-    np.exp(log_joint, out=log_joint)
-    total = log_joint.sum(axis=0)
-    logs = np.log(total) + top
-    logs[impossible] = -np.inf
-    return logs, 1 / total
-
-
-def assign_hard(log_joint: Floats) -> tuple[Floats, Floats]:
-    """One for the likeliest component, the first of equals, zero for the others, in place; returns logs and ones."""
-    top = log_joint.max(axis=0)
-    np.equal(log_joint, top, out=log_joint, casting="unsafe")
-    tied = np.flatnonzero(log_joint.sum(axis=0) != 1)
-    if len(tied):
-        first = log_joint[:, tied].argmax(axis=0)
-        log_joint[:, tied] = 0.0
-        log_joint[first, tied] = 1.0
-    return np.asarray(top), np.ones(len(top))
+    return set(np.flatnonzero(sums.weights < min_weight).tolist())

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians."""
+"""Mixtures of Gaussians, learned by EM."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from likely._typing import Floats, Integers
 from likely._validation import check_count, check_option, check_penalty
 from likely._words import counted
 from likely.blocks import Source, all_or_nothing
-from likely.densities.mixtures.adaptation import adapted
-from likely.densities.mixtures.base import MixtureBase
-from likely.densities.mixtures.em import Climb, climb
-from likely.densities.mixtures.floors import FLOOR, AbsoluteFloor
+from likely.densities.mixtures.em import EMResult
 from likely.densities.mixtures.gaussian_family import GaussianFamily
-from likely.densities.mixtures.growth import grown
-from likely.densities.mixtures.mixed import Mixed
-from likely.densities.mixtures.starts import LBG, given_start, start_of
-from likely.densities.mixtures.stepwise import Stepwise
-from likely.densities.mixtures.survey import cut_short, mixture_shape, surveyed_family
+from likely.densities.mixtures.mixture import MixtureBase
+from likely.densities.mixtures.starting import FLOOR, LBG, AbsoluteFloor, Setup, mixture_shape, start_of
+from likely.densities.mixtures.updating import Stepwise, adapt_means
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
@@ -33,12 +28,12 @@ __all__ = ["GaussianMixture"]
 
 
 class GaussianMixture(MixtureBase):
-    """A density that is a weighted sum of Gaussians, learned by EM.
+    """Gaussian mixture: a density that is a weighted sum of Gaussians, learned by EM.
 
-    With enough components it comes near any density; with too many it follows the sample. It returns true log
+    With enough components it approximates any density; with too many it follows the sample. It returns true log
     densities. EM finds a local maximum of the likelihood, which without a floor has no bound: a component on a single
-    row makes it infinite. So no covariance falls below ``floor``, a component that answers for too few rows is set
-    elsewhere, and of what is still at the default floor at the end a warning tells. Missing values are integrated out,
+    row makes it infinite. So no covariance falls below ``floor``, a component with responsibility for too few rows is
+    moved, and a warning names components that are at the default floor at the end. Missing values are integrated out,
     in fitting and in scoring.
 
     Parameters
@@ -49,20 +44,20 @@ class GaussianMixture(MixtureBase):
     tied : bool, default False
         Whether all components share one covariance.
     init : {"lbg", "kmeans", "random"}, start, array or tuple, default "lbg"
-        Where EM begins: :class:`likely.LBG` grows from one component by splitting, and nothing is random;
-        :class:`likely.KMeansStart` and :class:`likely.RandomStart` can begin several times. Or means of shape
+        Where EM starts: :class:`likely.LBG` grows from one component by splitting, and nothing is random;
+        :class:`likely.KMeansStart` and :class:`likely.RandomStart` can start several times. Or means of shape
         (n_components, n_features), each with the covariance of all rows; or (weights, means, covariances); or a fitted
-        mixture, to go on from.
+        mixture to continue from.
     assignments : {"soft", "hard"}, default "soft"
-        Whether a row is shared out by its responsibilities, or belongs to the likeliest component alone.
+        Whether a row is divided by its responsibilities, or belongs to the likeliest component alone.
     floor : float or AbsoluteFloor, default 1e-6
         Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
         data; fixed before the first pass. 0 raises where a covariance is singular.
     tolerance : float, default 1e-5
-        Passes end when the mean log-likelihood is not expected to rise by more in all; or, where it creeps, when a pass
-        raises it by no more than a tenth of that.
+        Iterations end when the mean log-likelihood is not expected to rise by more in all; or, where it creeps, when
+        an iteration raises it by no more than a tenth of that.
     random_state : int, RandomState or None
-        For starts that draw lots.
+        For random starts.
 
     Attributes
     ----------
@@ -73,11 +68,11 @@ class GaussianMixture(MixtureBase):
     gaussians_ : Gaussians
         The components themselves.
     history_ : array of shape (n_iter_,)
-        Mean log-likelihood in each pass at ``n_components``, with hard assignments of rows and assignments together.
-        The last is that of the mixture as it is; it never falls but after ``restarts_``. Empty after ``partial_fit``
-        and ``adapt``.
+        Mean log-likelihood in each iteration at ``n_components``, with hard assignments of rows and assignments
+        together. The last is that of the fitted mixture; it never falls except after ``restarts_``. Empty after
+        ``partial_fit`` and ``adapt``.
     restarts_ : list of int
-        Passes after which a collapsed component was set elsewhere.
+        Iterations after which a collapsed component was moved.
     converged_ : bool
     n_iter_ : int
     n_parameters_ : int
@@ -85,9 +80,9 @@ class GaussianMixture(MixtureBase):
 
     Notes
     -----
-    p(x) = Σ_k w_k N(x; m_k, C_k). A pass takes the responsibilities γ_k(x) = w_k N(x; m_k, C_k) / p(x), and then
-    w_k = n_k / n, m_k = Σ γ_k x / n_k and C_k = Σ γ_k (x − m_k)(x − m_k)' / n_k with n_k = Σ γ_k. Of full shapes with
-    missing values the sums are those expected given what was observed.
+    p(x) = Σ_k w_k N(x; m_k, C_k). The E step takes the responsibilities γ_k(x) = w_k N(x; m_k, C_k) / p(x), and the M
+    step w_k = n_k / n, m_k = Σ γ_k x / n_k and C_k = Σ γ_k (x − m_k)(x − m_k)' / n_k with n_k = Σ γ_k. For full shapes
+    with missing values the sums are those expected given the observed values.
 
     References
     ----------
@@ -163,28 +158,25 @@ class GaussianMixture(MixtureBase):
                 f"{self._name()} was adapted to rows, and has no sums to add to. Fit it anew, with init set to its "
                 "(weights_, means_, covariances_) to go on from there."
             )
-        self._check_goes_on(self._instalments)
+        self._check_unchanged(self._instalments.family)
         with all_or_nothing(self):
             source = self._source(X, None, sample_weight, first=False)
             hard = self.assignments == "hard"
             self._instalments, self.mixed_ = self._instalments.step(source, self.mixed_, hard)
-            self._forget_passes()
+            self._forget_history()
         return self
 
-    def _check_goes_on(self, learned: Stepwise) -> None:
-        """Refuse to add to sums that are not of the kind that is now needed."""
-        name = mixture_shape(self.covariance).name
-        if (
-            learned.family.shape != name
-            or learned.family.tied != self.tied
-            or self.mixed_.n_components != self.n_components
-        ):
+    def _check_unchanged(self, family: GaussianFamily) -> None:
+        """Raise if the sums learned so far are not those that the options now need."""
+        shape = mixture_shape(self.covariance)
+        options = type(family.form), family.tied, self.mixed_.n_components
+        if options != (shape.natural_form, self.tied, self.n_components):
             raise IncompatiblePartsError(
                 f"Options of {self._name()} were changed after it learned; it must be fitted anew."
             )
 
-    def _forget_passes(self) -> None:
-        """What was said of the passes of a fit is not true of what came after."""
+    def _forget_history(self) -> None:
+        """Remove the record of the iterations, which describes an earlier state."""
         self.history_, self.restarts_, self.converged_ = np.empty(0), [], False
 
     def path(self, X: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
@@ -219,25 +211,25 @@ class GaussianMixture(MixtureBase):
         for model in models:
             model._check_parameters()
         sizes = [model.n_components for model in models]
-        source, family, alone = self._surveyed(source, max(sizes))
-        found = grown(source, family, alone, sizes, displacement, self.assignments == "hard", self.tolerance)
+        setup = self._set_up(source, max(sizes))
+        found = setup.grow(sizes, displacement)
         for model in models:
             model.n_features_in_ = source.n_features
-            model._keep(found[model.n_components], family)
+            model._keep(found[model.n_components], setup.family)
         return models
 
     def adapt(self, X: Any, relevance: float = 16.0, sample_weight: Any = None) -> Self:
-        """A new mixture whose means are moved towards rows, the farther the more rows a component answers for.
+        """Return a new mixture with means moved towards rows, by more where a component has more responsibility.
 
-        For a class of few rows, begin with the mixture of all: weights and covariances stay as they are, and of the
-        means those that the rows say nothing of.
+        For a class of few rows, start with the mixture of all rows. Weights and covariances do not change, nor do means
+        that no row is near.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
             Without missing values.
         relevance : float, default 16
-            Rows that weigh as much as what was known.
+            Number of rows that weigh as much as the mixture before.
         sample_weight : array of shape (n,), optional
 
         Returns
@@ -257,70 +249,55 @@ class GaussianMixture(MixtureBase):
     def adapt_source(self, source: Source, relevance: float = 16.0) -> Self:
         """The same with the rows of a source."""
         check_penalty("relevance", relevance, self._name())
-        moved = adapted(source, self._mixed(), relevance)
+        moved = adapt_means(source, self._mixed(), relevance)
         model: Self = clone(self)
         model.__dict__.update(vars(self))
         model._instalments, model.mixed_ = None, moved
-        model._forget_passes()
+        model._forget_history()
         return model
 
     def _learn(self, source: Source) -> None:
         self._check_parameters()
-        source, family, alone = self._surveyed(source, self.n_components)
-        self._keep(self._climbed(source, family, alone), family)
+        setup = self._set_up(source, self.n_components)
+        start = start_of(self.init)
+        found: EMResult = start._fit(setup, self.n_components, check_random_state(self.random_state))
+        self._keep(found, setup.family)
 
-    def _surveyed(self, source: Source, n_components: int) -> tuple[Source, GaussianFamily, Mixed]:
-        """The rows in blocks that suit them, how components are learned from them, and all of them as one."""
-        shape = mixture_shape(self.covariance)
-        source = cut_short(source, shape)
-        return source, *surveyed_family(source, shape, self.tied, self.floor, n_components, self._name())
+    def _set_up(self, source: Source, n_components: int) -> Setup:
+        shape, hard = mixture_shape(self.covariance), self.assignments == "hard"
+        return Setup.of(source, shape, self.tied, self.floor, n_components, hard, self.tolerance)
 
-    def _climbed(self, source: Source, family: GaussianFamily, alone: Mixed) -> Climb:
-        hard, start = self.assignments == "hard", start_of(self.init)
-        if isinstance(start, LBG):
-            sizes = [self.n_components]
-            return grown(source, family, alone, sizes, start.displacement, hard, self.tolerance)[self.n_components]
-        if start is None:
-            return climb(source, family, given_start(self.init, self.n_components, family, alone), hard, self.tolerance)
-        random = check_random_state(self.random_state)
-        begun = (start.begin(source, family, alone, self.n_components, random) for _ in range(start.n_starts))
-        climbs = [climb(source, family, first, hard, self.tolerance) for first in begun]
-        return max(climbs, key=lambda found: found.history[-1])
-
-    def _keep(self, found: Climb, family: GaussianFamily) -> None:
-        self._hold(found)
+    def _keep(self, found: EMResult, family: GaussianFamily) -> None:
+        K, d = found.mixture.components.means.shape
+        covariances = (1 if self.tied else K) * mixture_shape(self.covariance).n_parameters(d)
+        self._keep_result(found, K - 1 + K * d + covariances)
         self._instalments = Stepwise.after(found, family)
-        K, d = found.mixed.components.means.shape
-        each = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[mixture_shape(self.covariance).name]
-        self.n_parameters_ = K - 1 + K * d + (1 if self.tied else K) * each
-        self._tell()
+        self._warn()
 
-    def _tell(self) -> None:
-        """Say what is at the floor."""
-        super()._tell()
+    def _warn(self) -> None:
+        super()._warn()
         floored = self._degenerate()
         if not len(floored) or self._instalments is None:
             return
-        family, rows = self._instalments.family, self._instalments.average.rows
-        K, d = self.mixed_.n_components, len(family.origin)
+        K, d, rows = self.mixed_.n_components, self._instalments.family.n_features, self._instalments.average.rows
         whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
         if not self.tied and K > 1:
             whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
         of = f"{counted(rows, 'row')} for {counted(d, 'column')}"
-        said = f"{self._name()}: {whose}, found no variance in some direction ({of})"
+        message = f"{self._name()}: {whose}, found no variance in some direction ({of})"
         remedy = (
             "Use fewer components, a simpler shape or tied=True, drop constant columns or outliers, or raise floor."
         )
         if self.floor == 0:
-            raise DegenerateDataError(f"{said}. {remedy}")
-        warn_of_degenerate_data(f"{said}; what was missing is at the floor, {self.floor}. {remedy}")
+            raise DegenerateDataError(f"{message}. {remedy}")
+        warn_of_degenerate_data(f"{message}; what was missing is at the floor, {self.floor}. {remedy}")
 
     def _degenerate(self) -> Integers:
-        """The covariances that owe their likelihood to the floor; one that the caller raised is meant to be felt."""
+        """Covariances that owe their likelihood to the default floor; a floor that the caller raised is intended."""
         raised = isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR
         if raised or self._instalments is None:
             return np.empty(0, dtype=np.intp)
-        return self._instalments.family.at_floor(self.mixed_)
+        return self._instalments.family.form.at_floor(self.mixed_.components.covariances)
 
     def _check_parameters(self) -> None:
         check_count("n_components", self.n_components, self._name())

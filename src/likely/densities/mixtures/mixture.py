@@ -1,0 +1,383 @@
+"""Mixtures of densities: the value that EM learns, what every fitted mixture offers, and mixtures of any densities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from likely._numerics import dense, log
+from likely._typing import Floats, Integers, Rows
+from likely._validation import check_count, check_option, check_penalty, check_rows, check_weight
+from likely.blocks import Block, Source, SourceLearner, placed
+from likely.blocks.sample import scattered
+from likely.densities.base import DensityMethods, beside
+from likely.densities.mixtures.em import MAX_ITER, EMResult, EStep, Family, Sums, run_em
+from likely.exceptions import (
+    DegenerateDataError,
+    DegenerateDataWarning,
+    IncompatiblePartsError,
+    InvalidDataError,
+    quietly,
+    speaking_of,
+    warn_of_no_convergence,
+)
+from likely.statistics import ByClass
+
+__all__ = ["Mixed", "Mixture", "MixtureBase", "Several"]
+
+IMPOSSIBLE = -1e300
+ROWS = 2**16
+"""Rows whose densities under all components are held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """A density that is a weighted sum of others.
+
+    Parameters
+    ----------
+    weights : array of shape (n_components,)
+        Not negative, with sum 1.
+    components : densities side by side
+        With ``log_density`` of rows, of shape (n, n_components), and ``sample`` of codes.
+
+    Notes
+    -----
+    log p(x) = log Σ_k w_k p(x | k); the responsibility of component k for x is w_k p(x | k) / p(x).
+    """
+
+    weights: Floats
+    components: Any
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+    @property
+    def log_weights(self) -> Floats:
+        """Logs of the weights; that of 0 is a very low number, so that matrix products stay finite."""
+        return np.maximum(log(self.weights), IMPOSSIBLE)
+
+    def log_density(self, X: Rows) -> Floats:
+        """Log density of each row, of shape (n,)."""
+        return self._by_rows(X, _log_sums)[:, 0]
+
+    def responsibilities(self, X: Rows) -> Floats:
+        """Posterior probability of each component, of shape (n, n_components); the weights where all are impossible."""
+
+        def shares(log_joint: Floats) -> Floats:
+            sums = _log_sums(log_joint)
+            impossible = np.isneginf(sums)
+            return np.where(impossible, self.weights, np.exp(log_joint - np.where(impossible, 0.0, sums)))
+
+        return self._by_rows(X, shares)
+
+    def nearest(self, X: Rows) -> Integers:
+        """The likeliest component of each row, the first of equals."""
+        return np.asarray(self._by_rows(X, lambda logs: logs.argmax(axis=1)[:, None])[:, 0], dtype=np.intp)
+
+    def sample(self, n: int, random: np.random.RandomState) -> tuple[Floats, Integers]:
+        """Rows, and the components that they come from."""
+        codes = random.choice(self.n_components, size=n, p=self.weights)
+        return np.asarray(self.components.sample(codes, random)), codes
+
+    def _by_rows(self, X: Rows, of: Callable[[Floats], Floats]) -> Floats:
+        """A function of the logs of weight times density, some rows at a time."""
+        log_weights, runs = log(self.weights), range(0, max(X.shape[0], 1), ROWS)
+        try:
+            return np.concatenate([of(self.components.log_density(X[low : low + ROWS]) + log_weights) for low in runs])
+        except InvalidDataError as error:
+            raise placed(error, Block(X)) from None
+
+
+def _log_sums(log_joint: Floats) -> Floats:
+    """Log of the sum of exponentials of each row, of shape (n, 1)."""
+    top = log_joint.max(axis=1, keepdims=True)
+    finite = np.where(np.isneginf(top), 0.0, top)
+    return np.asarray(finite + log(np.exp(log_joint - finite).sum(axis=1, keepdims=True)))
+
+
+class MixtureBase(DensityMethods, SourceLearner):
+    """Densities, responsibilities and information criteria of a fitted mixture of any components."""
+
+    n_parameters_: int
+    mixed_: Mixed
+    history_: Floats
+    restarts_: list[int]
+    converged_: bool
+
+    @property
+    def weights_(self) -> Floats:
+        return self._mixed().weights
+
+    @property
+    def n_iter_(self) -> int:
+        self._mixed()
+        return len(self.history_)
+
+    def log_density(self, X: Any) -> Floats:
+        """Natural log of the density at each row, of shape (n,)."""
+        mixed = self._mixed()
+        return mixed.log_density(check_rows(self, X))
+
+    def responsibilities(self, X: Any) -> Floats:
+        """Posterior probability of each component for each row, of shape (n, n_components)."""
+        mixed = self._mixed()
+        return mixed.responsibilities(check_rows(self, X))
+
+    def predict(self, X: Any) -> Integers:
+        """The likeliest component of each row, the first of equals."""
+        mixed = self._mixed()
+        return mixed.nearest(check_rows(self, X))
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Bayesian information criterion, −2 log-likelihood + parameters · log rows: the lower, the better."""
+        log_likelihood, n = self._log_likelihood(X, sample_weight)
+        return -2 * log_likelihood + self.n_parameters_ * float(np.log(n))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Akaike's information criterion, −2 log-likelihood + 2 parameters: the lower, the better."""
+        return -2 * self._log_likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
+
+    def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
+        mixed, rows = self._mixed(), check_rows(self, X)
+        weight = check_weight(sample_weight, rows.shape[0])
+        if weight is None:
+            return float(mixed.log_density(rows).sum()), rows.shape[0]
+        kept = np.flatnonzero(weight)
+        return float(weight[kept] @ mixed.log_density(rows[kept])), float(weight.sum())
+
+    def _draw(self, n_samples: int, random: np.random.RandomState) -> Floats:
+        return self._mixed().sample(n_samples, random)[0]
+
+    def _mixed(self) -> Mixed:
+        check_is_fitted(self, "mixed_")
+        return self.mixed_
+
+    def _keep_result(self, found: EMResult, n_parameters: int) -> None:
+        self.mixed_, self.history_ = found.mixture, np.array(found.history)
+        self.restarts_, self.converged_ = found.restarts, found.converged
+        self.n_parameters_ = n_parameters
+
+    def _warn(self) -> None:
+        """Warn where the result is not to be trusted."""
+        if not self.converged_:
+            warn_of_no_convergence(
+                f"{self._name()} stopped after {MAX_ITER} passes, before the likelihood came to rest. Use a larger "
+                "tolerance, or go on from here by giving what was found as init."
+            )
+
+
+class Mixture(MixtureBase):
+    """Mixture of densities of one kind, any of the library, learned by EM.
+
+    :class:`likely.Categorical` gives latent class analysis, :class:`likely.Multinomial` a mixture of unigrams,
+    :class:`likely.Independent` a mixture of mixed columns. For Gaussians use :class:`likely.GaussianMixture`, which is
+    many times as fast, has floors, and starts better. EM finds a local maximum; it starts several times, with rows
+    assigned to components at random.
+
+    Parameters
+    ----------
+    density : density
+        The density of each component; it is copied and not changed.
+    n_components : int, default 2
+    n_starts : int, default 3
+        Number of starts; the mixture of highest likelihood is kept.
+    assignments : {"soft", "hard"}, default "soft"
+        Whether a row is divided by its responsibilities, or belongs to the likeliest component alone.
+    tolerance : float, default 1e-5
+        As for :class:`likely.GaussianMixture`.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_components,)
+    components_ : list of densities
+    history_, restarts_, converged_, n_iter_, n_parameters_
+        As for :class:`likely.GaussianMixture`; there are no restarts.
+
+    Notes
+    -----
+    The E step gives every row to every component with its responsibility as the weight and adds up the densities'
+    statistics; in the M step each density estimates itself from its sum. If that is by maximum likelihood, the
+    likelihood of the mixture never falls. With pseudo-counts, or a floor that follows the component's scale, it may:
+    then the iteration before is kept.
+
+    Examples
+    --------
+    >>> from likely import Bernoulli
+    >>> X = [[1, 1, 0, 0]] * 5 + [[0, 0, 1, 1]] * 4
+    >>> mixture = Mixture(Bernoulli(), 2, random_state=0).fit(X)
+    >>> np.sort(mixture.weights_).round(3)
+    array([0.444, 0.556])
+    >>> mixture.log_density([[1, 1, 0, 0]]).round(3)
+    array([-0.588])
+    """
+
+    def __init__(
+        self,
+        density: Any,
+        n_components: int = 2,
+        n_starts: int = 3,
+        assignments: str = "soft",
+        tolerance: float = 1e-5,
+        random_state: Any = None,
+    ) -> None:
+        self.density = density
+        self.n_components = n_components
+        self.n_starts = n_starts
+        self.assignments = assignments
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    @property
+    def components_(self) -> list[Any]:
+        densities: list[Any] = self._mixed().components.densities
+        return densities
+
+    def _learn(self, source: Source) -> None:
+        self._check_parameters()
+        rows = source.reduce(len)
+        if rows < self.n_components:
+            raise InvalidDataError(
+                f"A mixture needs as many rows as components at least, but Mixture was given n_samples={rows} for "
+                f"n_components={self.n_components}. Use fewer components."
+            )
+        family, random, hard = (
+            AnyFamily(self.density),
+            check_random_state(self.random_state),
+            self.assignments == "hard",
+        )
+        with quietly(DegenerateDataWarning):  # of densities in earlier iterations
+            seeds = [int(random.randint(2**31)) for _ in range(self.n_starts)]
+            starts = (family.draw_start(source, self.n_components, seed) for seed in seeds)
+            results = [run_em(source, family, start, hard, self.tolerance) for start in starts]
+        best = max(results, key=lambda found: found.history[-1])
+        with speaking_of("A component"):
+            family.estimate(best.sums, best.mixture)  # warns of what is degenerate in the result
+        densities = best.mixture.components.densities
+        self._keep_result(best, self.n_components - 1 + sum(each.n_parameters_ for each in densities))
+        self._warn()
+
+    def _check_parameters(self) -> None:
+        known = all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density"))
+        if not known or isinstance(self.density, type):
+            raise IncompatiblePartsError(
+                f"density of Mixture must be a density that learns by adding up, such as Categorical(), but is "
+                f"{self.density!r}."
+            )
+        for name in ("n_components", "n_starts"):
+            check_count(name, getattr(self, name), "Mixture")
+        check_option("assignments", self.assignments, ("soft", "hard"))
+        check_penalty("tolerance", self.tolerance, "Mixture")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.density, "__sklearn_tags__") and not isinstance(self.density, type):
+            tags.input_tags = self.density.__sklearn_tags__().input_tags
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """Fitted densities side by side."""
+
+    densities: list[Any]
+
+    def log_density(self, X: Rows) -> Floats:
+        """Log densities, of shape (n, n_densities)."""
+        return np.column_stack([density.log_density(X) for density in self.densities])
+
+    def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
+        """One row from the density of each code."""
+        rows: Floats | None = None
+        for k in np.unique(codes):
+            drawn = dense(self.densities[k].sample(int((codes == k).sum()), random))
+            rows = np.empty((len(codes), drawn.shape[1])) if rows is None else rows
+            rows[codes == k] = drawn
+        return np.empty((0, self.densities[0].n_features_in_)) if rows is None else rows
+
+
+@dataclass(frozen=True, eq=False)
+class AnyFamily(Family):
+    """Copies of one density, each estimated from its sum."""
+
+    density: Any
+
+    @property
+    def min_weight(self) -> float:
+        """Zero: a component without rows keeps its parameters."""
+        return 0.0
+
+    def prepare(self, mixture: Mixed) -> AnyEStep:
+        return AnyEStep(mixture, self.density)
+
+    def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        parts, whole = sums.parts.parts, sums.parts.total()
+        densities = [
+            self._estimate_one(parts.get(k), whole, density) for k, density in enumerate(before.components.densities)
+        ]
+        return Mixed(sums.weights / sums.weights.sum(), Several(densities))
+
+    def _estimate_one(self, part: Any, whole: Any, otherwise: Any) -> Any:
+        """The density of a sum; or another one, where the sum lacks something, such as any value of a column."""
+        if part is None:
+            return otherwise
+        try:
+            return clone(self.density).estimate(beside(part, whole))
+        except (DegenerateDataError, InvalidDataError):
+            return otherwise
+
+    def draw_start(self, source: Source, n_components: int, seed: int) -> Mixed:
+        """Densities of rows that are assigned to components at random."""
+        assigned: ByClass[Any] = source.reduce(_sum_at_random, self.density, n_components, seed)
+        whole = assigned.total()
+        same: Any = clone(self.density).estimate(whole)
+        densities = [self._estimate_one(assigned.parts.get(k), whole, same) for k in range(n_components)]
+        return Mixed(np.full(n_components, 1 / n_components), Several(densities))
+
+
+@dataclass(frozen=True, eq=False)
+class AnyEStep(EStep):
+    """The E step of densities of any kind: rows are their own statistics."""
+
+    mixture: Mixed
+    density: Any
+
+    def pieces(self, block: Block) -> Iterator[Block]:
+        yield block
+
+    def expand(self, piece: Block) -> Block:
+        return piece
+
+    def log_joint(self, rows: Block) -> Floats:
+        logs = self.mixture.components.log_density(rows.X) + log(self.mixture.weights)
+        return np.ascontiguousarray(logs.T)
+
+    def gather(self, rows: Block, shares: Floats, factors: Floats) -> tuple[Floats, ByClass[Any]]:
+        return shares @ factors, _sum_weighted(rows, shares * factors, self.density)
+
+
+def _sum_weighted(block: Block, gamma: Floats, density: Any) -> ByClass[Any]:
+    """The density's statistic for each component that has responsibility for some row."""
+    of, args = density._statistic()
+    parts = {}
+    for k, weight in enumerate(gamma):
+        if (weight > 0).all():
+            parts[k] = of(Block(block.X, weight=weight.copy(), positions=block.positions), *args)
+        elif (weight > 0).any():
+            some = block.take(np.flatnonzero(weight > 0))
+            parts[k] = of(Block(some.X, weight=weight[weight > 0], positions=some.positions), *args)
+    return ByClass(parts)
+
+
+def _sum_at_random(block: Block, density: Any, n_components: int, seed: int) -> ByClass[Any]:
+    codes = scattered(block, seed) % np.uint64(n_components)
+    gamma = (codes == np.arange(n_components, dtype=np.uint64)[:, None]).astype(np.float64)
+    return _sum_weighted(block, gamma if block.weight is None else gamma * block.weight, density)

@@ -1,0 +1,597 @@
+"""Gaussians in natural form: the arithmetic of EM for each covariance shape.
+
+The log density of a Gaussian is linear in the sufficient statistics φ of a row, which are its values and their
+products. So the log densities of K components at n rows are one matrix product Θφ, with Θ the natural parameters, and
+the sums from which the M step estimates are another, γφ'. Each shape of :mod:`likely.densities.covariance` names its
+form.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh, lapack
+
+from likely._numerics import Workspace
+from likely._typing import Booleans, Floats, Integers
+from likely.densities.factors import (
+    LOG_2PI,
+    NEAR,
+    Covariances,
+    DiagonalCovariances,
+    FullCovariances,
+    conditionals,
+    fill_in,
+    inverse_factor,
+    well_conditioned_factor,
+)
+from likely.exceptions import InvalidDataError
+from likely.statistics import Moments
+
+if TYPE_CHECKING:
+    from likely.densities.gaussian import Gaussians
+
+__all__ = ["DiagonalForm", "Expanded", "FullForm", "GaussianSums", "NaturalForm", "SphericalForm"]
+
+_WORKSPACE = Workspace()
+
+VALUES = 2**19
+"""Numbers of the statistics of a piece of rows."""
+
+MAX_EXPANDED = 128
+"""Columns up to which the full form expands rows into products."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expanded:
+    """Sufficient statistics of some rows, one row in each column.
+
+    Parameters
+    ----------
+    phi : array of shape (n_statistics, n)
+    z : array of shape (d, n)
+        The standardised rows, with 0 for missing values.
+    observed : array of shape (d, n), optional
+        1 for an observed value, 0 for a missing one; None where nothing is missing.
+    """
+
+    phi: Floats
+    z: Floats
+    observed: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianSums:
+    """Sums Σ γ φ(z − c) for each component, taken about its reference point c.
+
+    Parameters
+    ----------
+    array : array of shape (n_components, n_sums)
+    references : array of shape (n_components, d)
+    """
+
+    array: Floats
+    references: Floats
+
+    def __add__(self, other: GaussianSums) -> GaussianSums:
+        return GaussianSums(self.array + other.array, self.references)
+
+
+@dataclass(frozen=True, eq=False)
+class NaturalForm(ABC):
+    """Coordinates, sufficient statistics, natural parameters and floor of one covariance shape.
+
+    Sums are taken in coordinates z in which all rows together have mean 0 and variances of the order of 1.
+
+    Parameters
+    ----------
+    origin : array of shape (d,)
+        The mean of all rows.
+    least : array of shape (d,)
+        The floor: no covariance is less than the diagonal matrix of these variances. They stay the same in all
+        iterations, so the floored estimate is the best of those allowed, and the likelihood never falls.
+    """
+
+    origin: Floats
+    least: Floats
+
+    resolution: ClassVar[float]
+    """Smallest share of a column's variance that is distinguishable from 0."""
+
+    max_piece: ClassVar[int]
+    """Most rows that are expanded at once."""
+
+    expands_missing: ClassVar[bool]
+    """Whether rows with missing values have sufficient statistics too."""
+
+    @classmethod
+    @abstractmethod
+    def from_moments(cls, whole: Any, least: Floats) -> NaturalForm:
+        """Choose the coordinates for rows with these moments and this floor."""
+
+    @staticmethod
+    @abstractmethod
+    def min_rows(d: int) -> float:
+        """Total responsibility that a component needs for a covariance of d columns."""
+
+    @staticmethod
+    @abstractmethod
+    def width(d: int) -> int:
+        """Number of sums of a component with d columns."""
+
+    @staticmethod
+    def block_width(d: int) -> int:
+        """Columns by which blocks of rows with d columns are to be cut."""
+        return d
+
+    def piece_rows(self, n_components: int) -> int:
+        """Rows of a piece whose statistics stay in the cache."""
+        return max(64, min(self.max_piece, VALUES // self.width(len(self.origin))))
+
+    # The E step.
+
+    @abstractmethod
+    def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
+        """Means, precisions and log constants of the components in the coordinates z.
+
+        Precisions are factors V with VV' the inverse covariance, or inverse variances. Constants are
+        −½ (log |C| + d log 2π), by column where columns are independent.
+        """
+
+    @abstractmethod
+    def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
+        """Bounds on the squared lengths of some steps, each in its component's precision."""
+
+    def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
+        """Components so near the origin that expanded squares lose few digits."""
+        return np.asarray(self.squared_distances(means, precisions) <= NEAR)
+
+    @abstractmethod
+    def natural_parameters(
+        self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
+    ) -> Floats:
+        """Θ with Θφ the log of weight times density; with ``missing``, without the log of the weight."""
+
+    @abstractmethod
+    def expand(self, X: Floats, products: bool) -> Expanded:
+        """Sufficient statistics of rows; without ``products`` their standardised values suffice."""
+
+    @abstractmethod
+    def log_density(self, rows: Expanded, mean: Floats, precision: Floats, constant: Floats) -> Floats:
+        """Log density of one component, from differences of rows and mean."""
+
+    @abstractmethod
+    def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
+        """Total responsibilities and Σ γ φ(z) of all components, with γ = shares · factors; both may be overwritten."""
+
+    @abstractmethod
+    def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
+        """Σ γ φ(z − c) of one component with reference c."""
+
+    def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
+        """Expected sums of rows with missing values, where these cannot be expanded."""
+        raise NotImplementedError
+
+    # The M step.
+
+    @abstractmethod
+    def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
+        """Means and covariances of largest likelihood; of a component without rows those before."""
+
+    @abstractmethod
+    def floored(self, covariances: Floats) -> Covariances:
+        """Covariances, given as matrices (n, d, d) or variances (n, d), raised to the floor."""
+
+    @abstractmethod
+    def at_floor(self, covariances: Covariances) -> Integers:
+        """Covariances that are at the floor in some direction."""
+
+    @abstractmethod
+    def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
+        """The leading eigenvector of a component's covariance, as long as the standard deviation along it."""
+
+    @abstractmethod
+    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+        """The same sums about the origin."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullForm(NaturalForm):
+    """Full covariances, in coordinates z = (x − origin) L that whiten all rows together.
+
+    Parameters
+    ----------
+    origin, least
+        As for every :class:`NaturalForm`.
+    L : array of shape (d, d)
+        Upper triangular.
+
+    Notes
+    -----
+    φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums leave out the first.
+    """
+
+    L: Floats
+
+    resolution = 1e-12
+    max_piece = 2**11
+    expands_missing = False
+
+    @classmethod
+    def from_moments(cls, whole: Any, least: Floats) -> FullForm:
+        variances = whole.variances()
+        scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+        lower = None
+        # Rows with missing values have diagonal moments, which only scale.
+        if isinstance(whole, Moments):
+            R = whole.covariance() / np.outer(scale, scale)
+            np.fill_diagonal(R, 1.0)
+            lower = well_conditioned_factor(R, 1e-9)
+        L = np.eye(len(scale)) if lower is None else inverse_factor(lower)
+        return cls(whole.mean, least, L / scale[:, None])
+
+    @staticmethod
+    def min_rows(d: int) -> float:
+        return d + 1.0
+
+    @staticmethod
+    def width(d: int) -> int:
+        return d + d * (d + 1) // 2
+
+    @staticmethod
+    def block_width(d: int) -> int:
+        return FullForm.width(d) if d <= MAX_EXPANDED else d
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """L⁻¹, which takes z back to x − origin."""
+        return np.triu(lapack.dtrtri(self.L)[0])
+
+    def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
+        K, d = gaussians.means.shape
+        V = self.inverse @ gaussians.covariances.whiteners  # type: ignore[attr-defined]
+        constants = -0.5 * (gaussians.covariances.log_determinants + d * LOG_2PI)
+        means = (gaussians.means - self.origin) @ self.L
+        return means, np.broadcast_to(V, (K, d, d)), np.broadcast_to(constants, K)
+
+    def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
+        return np.asarray(np.square(precisions).sum(axis=(1, 2)) * np.square(steps).sum(axis=1))
+
+    def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
+        # Products of columns cancel where a covariance is long and narrow, too: its trace counts like the distance.
+        C = gaussians.covariances.array()
+        size = ((C @ self.L) * self.L).sum(axis=(1, 2)) + np.square(means).sum(axis=1)
+        near = np.square(precisions).sum(axis=(1, 2)) * size <= NEAR
+        return np.asarray(near & (len(self.origin) <= MAX_EXPANDED))
+
+    def natural_parameters(
+        self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
+    ) -> Floats:
+        P = precisions @ precisions.transpose(0, 2, 1)
+        slopes = np.einsum("kij,kj->ki", P, means)
+        offsets = log_weights + constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
+        i, j = _triangle(means.shape[1])
+        products = P[:, i, j] * np.where(i == j, -0.5, -1.0)
+        return np.ascontiguousarray(np.concatenate([offsets[:, None], slopes, products], axis=1))
+
+    def expand(self, X: Floats, products: bool) -> Expanded:
+        n, d = X.shape
+        centred = np.subtract(X, self.origin, out=_WORKSPACE.array("centred", X.shape))
+        phi = _WORKSPACE.array("statistics", (1 + (self.width(d) if products else d), n))
+        z = np.matmul(self.L.T, centred.T, out=phi[1 : d + 1])
+        if products:
+            phi[0] = 1.0
+            _multiply_pairs(z, phi[d + 1 :])
+        return Expanded(phi, z)
+
+    def log_density(self, rows: Expanded, mean: Floats, precision: Floats, constant: Floats) -> Floats:
+        white = precision.T @ (rows.z - mean[:, None])
+        return np.asarray(constant - 0.5 * np.einsum("in,in->n", white, white))
+
+    def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
+        shares *= factors
+        d = len(self.origin)
+        if len(rows.phi) == 1 + d:  # without products, for components none of which is near
+            return shares.sum(axis=1), np.empty((len(shares), self.width(d)))
+        return shares.sum(axis=1), np.asarray(shares @ rows.phi[1:].T)
+
+    def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
+        apart = rows.z - reference[:, None]
+        shared = apart * gamma
+        return np.concatenate([shared.sum(axis=1), (shared @ apart.T)[_triangle(len(apart))]])
+
+    def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
+        """Expected sums given the observed values, one pattern of missing values at a time.
+
+        Missing values are replaced by their conditional means; their conditional covariances are added to the products
+        (Little and Rubin 2002, section 11.2).
+        """
+        upper = _triangle(X.shape[1])
+        sums = np.zeros((len(gamma), self.width(X.shape[1])))
+        patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
+        for p, observed in enumerate(patterns):
+            rows = np.flatnonzero(which.ravel() == p)
+            slopes, rest = conditionals(gaussians.broadcast_covariances(), observed)
+            hidden = self.L[~observed]
+            for k, share in enumerate(gamma[:, rows]):
+                filled = fill_in(X[rows], observed, gaussians.means[k], slopes[k])
+                apart = (filled - self.origin) @ self.L - references[k]
+                shared = apart * share[:, None]
+                second = shared.T @ apart + share.sum() * (hidden.T @ rest[k] @ hidden)
+                sums[k] += np.concatenate([shared.sum(axis=0), second[upper]])
+        return sums
+
+    def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
+        d = len(self.origin)
+        n = np.where(weights > 0, weights, 1.0)[:, None]
+        step = sums.array[:, :d] / n
+        # Second moments about the reference, less the squared step to the mean: covariances about the mean.
+        C = _unpack(sums.array[:, d:] / n, d) - step[:, :, None] * step[:, None, :]
+        means = self.origin + (sums.references + step) @ self.inverse
+        if tied:
+            C = np.tensordot(weights / weights.sum(), C, axes=1)[None]
+        covariances = self.inverse.T @ C @ self.inverse
+        empty = weights == 0
+        if empty.any():
+            means[empty] = before.means[empty]
+            if not tied:
+                covariances[empty] = before.broadcast_covariances()[empty]
+        return means, covariances
+
+    def floored(self, covariances: Floats) -> FullCovariances:
+        if covariances.ndim == 2:
+            covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
+        C = (covariances + covariances.transpose(0, 2, 1)) / 2
+        whiteners = self._whiteners(C)
+        if whiteners is None:
+            C, whiteners = self._raised(C)
+        return FullCovariances(C, whiteners)
+
+    def _whiteners(self, C: Floats) -> Floats | None:
+        """Upper triangular whiteners of covariances that are all above the floor, or None."""
+        try:
+            np.linalg.cholesky(C / self._floor - np.eye(C.shape[1]))
+            lowers = np.linalg.cholesky(self.L.T @ C @ self.L)
+        except np.linalg.LinAlgError:
+            return None
+        return np.asarray(self.L @ np.stack([lapack.dtrtri(lower, lower=1)[0].T for lower in lowers]))
+
+    def _raised(self, C: Floats) -> tuple[Floats, Floats]:
+        """The best covariances that are nowhere below the floor, and their whiteners.
+
+        In coordinates in which the floor is the identity, those have the same eigenvectors and eigenvalues raised to
+        1. The triangular factor comes from the eigenvectors: a Cholesky factor of the matrix would lose as many digits
+        as the floor has zeros.
+        """
+        S = C / self._floor
+        if not np.isfinite(S).all():
+            raise InvalidDataError("Scales of the columns differ too much for a full covariance. Rescale them.")
+        values, vectors = np.linalg.eigh(S)
+        raised = np.maximum(values, 1.0)[:, None, :]
+        # RQ by QR of the reversed matrices: NumPy factors many matrices at once by QR alone.
+        R = np.asarray(np.linalg.qr((vectors / np.sqrt(raised)).transpose(0, 2, 1)[:, :, ::-1], mode="r"))
+        whiteners = np.triu(R.transpose(0, 2, 1)[:, ::-1, ::-1]) / np.sqrt(self.least)[:, None]
+        return ((vectors * raised) @ vectors.transpose(0, 2, 1)) * self._floor, whiteners
+
+    @cached_property
+    def _floor(self) -> Floats:
+        scale = np.sqrt(self.least)
+        return np.outer(scale, scale)
+
+    def at_floor(self, covariances: Covariances) -> Integers:
+        values = np.linalg.eigvalsh(covariances.array() / self._floor)
+        rounding = values.shape[1] * np.finfo(np.float64).eps * values[:, -1]
+        return np.flatnonzero(values[:, 0] <= 1 + 1e-6 + 8 * rounding)
+
+    def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
+        C = gaussians.covariances.matrix(which)
+        values, vectors = eigh(C, subset_by_index=[len(C) - 1, len(C) - 1])
+        return np.asarray(vectors[:, 0] * np.sqrt(values[0]))
+
+    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+        d = len(self.origin)
+        i, j = _triangle(d)
+        c, first, n = sums.references, sums.array[:, :d], weights[:, None]
+        moved = c[:, i] * first[:, j] + first[:, i] * c[:, j] + n * c[:, i] * c[:, j]
+        return GaussianSums(np.concatenate([first + n * c, sums.array[:, d:] + moved], axis=1), np.zeros_like(c))
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalForm(NaturalForm):
+    """Diagonal covariances, in coordinates z = (x − origin) / scale.
+
+    Parameters
+    ----------
+    origin, least
+        As for every :class:`NaturalForm`.
+    scale : array of shape (d,)
+
+    Notes
+    -----
+    φ(z) = (1, z, z²) without missing values, and (m, mz, mz²) with them, where m is 1 for an observed value and 0 for a
+    missing one. The sums are Σ γ (m, mz, mz²) in either case, so every column has its weight.
+    """
+
+    scale: Floats
+
+    resolution = 1e-24
+    max_piece = 2**12
+    expands_missing = True
+
+    @classmethod
+    def from_moments(cls, whole: Any, least: Floats) -> DiagonalForm:
+        variances = whole.variances()
+        return cls(whole.mean, least, np.sqrt(np.where(variances > 0, variances, 1.0)))
+
+    @staticmethod
+    def min_rows(d: int) -> float:
+        return 2.0
+
+    @staticmethod
+    def width(d: int) -> int:
+        return 3 * d
+
+    def piece_rows(self, n_components: int) -> int:
+        return max(64, min(self.max_piece, VALUES // max(self.width(len(self.origin)), n_components)))
+
+    def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
+        variances = gaussians.broadcast_covariances()
+        means = (gaussians.means - self.origin) / self.scale
+        return means, self.scale**2 / variances, -0.5 * (np.log(variances) + LOG_2PI)
+
+    def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
+        return np.asarray((np.square(steps) * precisions).max(axis=1))
+
+    def natural_parameters(
+        self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
+    ) -> Floats:
+        slopes = means * precisions
+        offsets = constants - 0.5 * slopes * means
+        if not missing:
+            offsets = offsets.sum(axis=1, keepdims=True) + log_weights[:, None]
+        return np.concatenate([offsets, slopes, -0.5 * precisions], axis=1)
+
+    def expand(self, X: Floats, products: bool) -> Expanded:
+        (n, d), missing = X.shape, bool(np.isnan(X[0]).any())
+        phi = _WORKSPACE.array("statistics", (3 * d if missing else 2 * d + 1, n))
+        z = phi[-2 * d : -d]
+        np.subtract(X.T, self.origin[:, None], out=z)
+        z *= 1 / self.scale[:, None]
+        phi[: -2 * d] = ~np.isnan(z) if missing else 1.0
+        if missing:
+            np.nan_to_num(z, copy=False)
+        np.square(z, out=phi[-d:])
+        return Expanded(phi, z, phi[:d] if missing else None)
+
+    def log_density(self, rows: Expanded, mean: Floats, precision: Floats, constant: Floats) -> Floats:
+        squares = np.square(rows.z - mean[:, None])
+        if rows.observed is None:
+            return np.asarray(constant.sum() - 0.5 * (precision @ squares))
+        squares *= rows.observed
+        return np.asarray(constant @ rows.observed - 0.5 * (precision @ squares))
+
+    def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
+        phi, missing = rows.phi, rows.observed is not None
+        weights = shares @ factors if missing else None
+        # Multiply the factors into the smaller of the two arrays.
+        if len(shares) > len(phi):
+            phi *= factors
+        else:
+            shares *= factors
+        sums = np.asarray(shares @ phi.T)
+        if weights is not None:
+            return weights, sums
+        present = np.repeat(sums[:, :1], len(self.origin), axis=1)
+        return sums[:, 0], np.concatenate([present, sums[:, 1:]], axis=1)
+
+    def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
+        step = rows.z - reference[:, None]
+        present = np.full(len(step), gamma.sum())
+        if rows.observed is not None:
+            step *= rows.observed
+            present = rows.observed @ gamma
+        return np.concatenate([present, step @ gamma, np.square(step) @ gamma])
+
+    def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
+        present, first, second = np.split(sums.array, 3, axis=1)
+        step = first / np.where(present > 0, present, 1.0)
+        scatter = np.maximum(second - first * step, 0.0)
+        means = np.where(present > 0, self.origin + (sums.references + step) * self.scale, before.means)
+        covariances = self._average(scatter, present, tied) * self.scale**2
+        # Where nothing was observed, the variance before stays.
+        known = self._average(present, np.ones_like(present), tied) > 0
+        return means, np.where(
+            known, covariances, before.covariances.array() if tied else before.broadcast_covariances()
+        )
+
+    def _average(self, values: Floats, weights: Floats, tied: bool) -> Floats:
+        """Values over weights for each component and column; tied, for each column."""
+        if tied:
+            values, weights = values.sum(axis=0)[None], weights.sum(axis=0)[None]
+        values, weights = self._pool(values), self._pool(weights)
+        return np.asarray(values / np.where(weights > 0, weights, 1.0))
+
+    def _pool(self, values: Floats) -> Floats:
+        """Sums that columns share."""
+        return values
+
+    def floored(self, covariances: Floats) -> DiagonalCovariances:
+        variances = np.diagonal(covariances, axis1=1, axis2=2) if covariances.ndim == 3 else covariances
+        return DiagonalCovariances(np.maximum(variances, self.least))
+
+    def at_floor(self, covariances: Covariances) -> Integers:
+        return np.flatnonzero((covariances.array() <= self.least * (1 + 1e-6)).any(axis=1))
+
+    def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
+        variances = gaussians.broadcast_covariances()[which]
+        return self._along(variances, int(np.argmax(variances)))
+
+    def _along(self, variances: Floats, column: int) -> Floats:
+        return np.asarray(np.sqrt(variances) * (np.arange(len(variances)) == column))
+
+    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+        present, first, second = np.split(sums.array, 3, axis=1)
+        c = sums.references
+        array = np.concatenate([present, first + present * c, second + (2 * first + present * c) * c], axis=1)
+        return GaussianSums(array, np.zeros_like(c))
+
+
+@dataclass(frozen=True, eq=False)
+class SphericalForm(DiagonalForm):
+    """One variance for all columns, in coordinates on one scale.
+
+    Parameters
+    ----------
+    origin, least, scale
+        As for :class:`DiagonalForm`; least and scale are the same for all columns.
+    variances : array of shape (d,)
+        Of all rows together.
+    """
+
+    variances: Floats
+
+    @classmethod
+    def from_moments(cls, whole: Any, least: Floats) -> SphericalForm:
+        variances = whole.variances()
+        average = np.full_like(variances, variances.mean())
+        scale = np.sqrt(np.where(average > 0, average, 1.0))
+        return cls(whole.mean, np.full_like(least, least.mean()), scale, variances)
+
+    def _pool(self, values: Floats) -> Floats:
+        return np.broadcast_to(values.sum(axis=1, keepdims=True), values.shape)
+
+    def floored(self, covariances: Floats) -> DiagonalCovariances:
+        variances = np.diagonal(covariances, axis1=1, axis2=2) if covariances.ndim == 3 else covariances
+        return super().floored(np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1))
+
+    def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
+        # All directions of a sphere are alike; split along the column in which all rows together vary most.
+        return self._along(gaussians.broadcast_covariances()[which], int(np.argmax(self.variances)))
+
+
+@cache
+def _triangle(d: int) -> tuple[Integers, Integers]:
+    """Rows and columns of the upper triangle."""
+    return np.triu_indices(d)
+
+
+def _multiply_pairs(z: Floats, out: Floats) -> None:
+    """z_i z_j for i ≤ j, as rows: each is one contiguous product."""
+    low = 0
+    for i in range(len(z)):
+        high = low + len(z) - i
+        np.multiply(z[i], z[i:], out=out[low:high])
+        low = high
+
+
+def _unpack(upper: Floats, d: int) -> Floats:
+    """Symmetric matrices from their upper triangles."""
+    i, j = _triangle(d)
+    matrices = np.empty((len(upper), d, d))
+    matrices[:, i, j] = upper
+    matrices[:, j, i] = upper
+    return matrices
