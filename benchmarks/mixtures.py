@@ -14,9 +14,9 @@ from sklearn import cluster, mixture
 from timing import clock, report, run
 
 from likely import ArraySource, GaussianMixture, KMeans
-from likely.densities.mixtures.centroids import CentroidFamily
-from likely.densities.mixtures.em import climb
-from likely.densities.mixtures.starts import given_start
+from likely.densities.mixtures.em import run_em
+from likely.densities.mixtures.kmeans import run_lloyd
+from likely.densities.mixtures.starting import given_start
 
 NEVER = -np.inf
 """A tolerance that no rise is within: all passes that are asked for are made."""
@@ -34,8 +34,8 @@ def blobs(n, d, k, seed=0):
 def gaussian(n, d, k, shape, peer_shape, passes):
     X, start = blobs(n, d, k)
     model = GaussianMixture(k, shape, init=start)
-    source, family, alone = model._surveyed(ArraySource(X), k)
-    begin = given_start(start, k, family, alone)
+    setup = model._set_up(ArraySource(X), k)
+    begin = given_start(start, k, setup)
     precisions = np.linalg.inv(start[2])
     if peer_shape == "diag":
         precisions = 1 / np.diagonal(start[2], axis1=1, axis2=2)
@@ -51,8 +51,8 @@ def gaussian(n, d, k, shape, peer_shape, passes):
 
     few, _ = clock(lambda: peer(1), 1)
     many, fitted = clock(lambda: peer(1 + passes), 1)
-    our_few, _ = clock(lambda: climb(source, family, begin, False, NEVER, 1))
-    ours, found = clock(lambda: climb(source, family, begin, False, NEVER, 1 + passes))
+    our_few, _ = clock(lambda: run_em(setup.source, setup.family, begin, False, NEVER, 1))
+    ours, found = clock(lambda: run_em(setup.source, setup.family, begin, False, NEVER, 1 + passes))
     differ = np.abs(np.subtract(fitted.lower_bounds_, found.history)).max()
     name = f"{shape} {n}x{d}, {k} components: a pass"
     report(
@@ -93,16 +93,16 @@ def k_means():
 def k_means_passes():
     """Our passes, as other sources than arrays need them."""
     X, (_, centres, _) = blobs(10**6, 20, 64)
-    source, family = ArraySource(X), CentroidFamily(np.median(X[:10_000], axis=0))
+    source, origin = ArraySource(X), np.median(X[:10_000], axis=0)
 
     def peer(n_passes):
         return cluster.KMeans(64, init=centres, n_init=1, max_iter=n_passes, tol=0, algorithm="lloyd").fit(X)
 
     few, _ = clock(lambda: peer(2))
     many, fitted = clock(lambda: peer(12))
-    our_few, _ = clock(lambda: climb(source, family, family.at(centres), True, NEVER, 3))
-    ours, found = clock(lambda: climb(source, family, family.at(centres), True, NEVER, 13))
-    differ = np.abs(fitted.cluster_centers_ - found.mixed.components.means).max()
+    our_few, _ = clock(lambda: run_lloyd(source, centres, origin, NEVER, 2))
+    ours, found = clock(lambda: run_lloyd(source, centres, origin, NEVER, 12))
+    differ = np.abs(fitted.cluster_centers_ - found[0]).max()
     said = f"centres differ by {differ:.0e}"
     report("k-means by reduce 1000000x20, 64: a pass", (ours - our_few) / 10, {"KMeans": (many - few) / 10}, said)
 
@@ -112,10 +112,10 @@ def memory():
     X, start = blobs(200_000, 20, 32)
     for shape in ("full", "diagonal"):
         model = GaussianMixture(32, shape, init=start)
-        source, family, alone = model._surveyed(ArraySource(X), 32)
-        begin = given_start(start, 32, family, alone)
+        setup = model._set_up(ArraySource(X), 32)
+        begin = given_start(start, 32, setup)
         tracemalloc.start()
-        climb(source, family, begin, False, NEVER, 2)
+        run_em(setup.source, setup.family, begin, False, NEVER, 2)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         print(f"{shape} 200000x20, 32 components: a pass needs {peak / 2**20:.0f} MB besides the rows", flush=True)

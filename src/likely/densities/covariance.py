@@ -59,6 +59,9 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
 
     name: ClassVar[str]
 
+    fitted: ClassVar[type[Covariances]] = DiagonalCovariances
+    """The class of the estimates."""
+
     natural_form: ClassVar[type[NaturalForm]]
     """The arithmetic of mixtures of such Gaussians."""
 
@@ -111,6 +114,7 @@ class Full(Covariance):
 
     moments = Moments
     name = "full"
+    fitted = FullCovariances
     natural_form = FullForm
 
     def n_parameters(self, n_features: int) -> int:

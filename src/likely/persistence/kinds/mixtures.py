@@ -8,14 +8,12 @@ import numpy as np
 
 from likely.densities import LBG, AbsoluteFloor, GaussianMixture, KMeans, KMeansStart, Mixture, RandomStart
 from likely.densities.covariance import shape_of
-from likely.densities.factors import FullCovariances
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.any_density import Several
-from likely.densities.mixtures.diagonal import DiagonalFamily, DiagonalSums
 from likely.densities.mixtures.em import Sums
-from likely.densities.mixtures.full import FullFamily, FullSums
-from likely.densities.mixtures.mixed import Mixed
-from likely.densities.mixtures.stepwise import Stepwise
+from likely.densities.mixtures.gaussian_family import GaussianFamily
+from likely.densities.mixtures.mixture import Mixed, Several
+from likely.densities.mixtures.updating import Stepwise
+from likely.densities.natural_form import DiagonalForm, FullForm, GaussianSums, SphericalForm
 from likely.persistence.checks import (
     Check,
     Scope,
@@ -67,15 +65,10 @@ def _check_several(several: Several, scope: Scope) -> None:
     scope.sizes["k"] = len(several.densities)
 
 
-def _check_sums(sums: Any, scope: Scope) -> None:
-    d, width = scope.sizes["d"], sums.array.shape[1]
-    if width != (3 * d if isinstance(sums, DiagonalSums) else d + d * (d + 1) // 2):
-        raise RefusedError(f"array must hold the sums of {d} columns and their products, but has {width}")
-
-
 def _check_instalments(learned: Stepwise, scope: Scope) -> None:
-    if isinstance(learned.family, FullFamily) != isinstance(learned.average.parts, FullSums):
-        raise RefusedError("average must be of the family's own kind, but is not")
+    d, width = scope.sizes["d"], learned.average.parts.array.shape[1]
+    if width != learned.family.form.width(d):
+        raise RefusedError(f"average must hold the sums of {d} columns in the family's form, but has {width}")
 
 
 def _history(value: Any, scope: Scope) -> None:
@@ -109,7 +102,7 @@ def _check_gaussians(model: GaussianMixture, scope: Scope) -> None:
     found = model.mixed_.components
     if not isinstance(found, Gaussians):
         raise RefusedError(f"must have Gaussians for components, but has {said(found)}")
-    if isinstance(found.covariances, FullCovariances) != (shape_of(model.covariance).name == "full"):
+    if not isinstance(found.covariances, shape_of(model.covariance).fitted):
         raise RefusedError("must have covariances of the shape that covariance names, but has others")
 
 
@@ -119,12 +112,44 @@ def _check_several_of(model: Mixture, scope: Scope) -> None:
         raise RefusedError("must have densities for components, but has others")
 
 
-def _check_whitener(family: FullFamily, scope: Scope) -> None:
-    if np.tril(family.L, -1).any() or not family.L.diagonal().all():
+def _check_whitener(form: FullForm, scope: Scope) -> None:
+    if np.tril(form.L, -1).any() or not form.L.diagonal().all():
         raise RefusedError("L must be upper triangular, without 0 on the diagonal, but is not")
 
 
-_FAMILY: dict[str, Check] = {"origin": floats("d"), "least": floats("d", above=0), "tied": flag}
+class _FullFamily:
+    """The name under which earlier files hold a GaussianFamily of full form."""
+
+
+class _DiagonalFamily:
+    """The same of diagonal or spherical form."""
+
+
+class _FullSums:
+    """The name under which earlier files hold GaussianSums of full form."""
+
+
+class _DiagonalSums:
+    """The same of diagonal form."""
+
+
+def _full_family(found: dict[str, Any]) -> GaussianFamily:
+    return GaussianFamily(FullForm(found["origin"], found["least"], found["L"]), found["tied"])
+
+
+def _diagonal_family(found: dict[str, Any]) -> GaussianFamily:
+    common = found["origin"], found["least"], found["scale"]
+    form = SphericalForm(*common, found["variances"]) if found["spherical"] else DiagonalForm(*common)
+    return GaussianFamily(form, found["tied"])
+
+
+def _check_family(family: GaussianFamily, scope: Scope) -> None:
+    if isinstance(family.form, FullForm):
+        _check_whitener(family.form, scope)
+
+
+_FORM: dict[str, Check] = {"origin": floats("d"), "least": floats("d", above=0)}
+_DIAGONAL: dict[str, Check] = {**_FORM, "scale": floats("d", above=0)}
 _SUMS: dict[str, Check] = {"array": floats("k", "w"), "references": floats("k", "d")}
 
 KINDS = [
@@ -138,25 +163,37 @@ KINDS = [
         {"weights": weights_of("k"), "components": part("Gaussians", "Several", k="k", d="d")},
         alone=False,
     ),
+    Kind(FullForm, {**_FORM, "L": floats("d", "d")}, derived=("inverse", "_floor"), rule=_check_whitener, alone=False),
+    Kind(DiagonalForm, _DIAGONAL, alone=False),
+    Kind(SphericalForm, {**_DIAGONAL, "variances": floats("d", least=0)}, alone=False),
     Kind(
-        FullFamily,
-        {**_FAMILY, "L": floats("d", "d")},
-        derived=("inverse", "_least"),
-        rule=_check_whitener,
+        GaussianFamily,
+        {"form": part("FullForm", "DiagonalForm", "SphericalForm", d="d"), "tied": flag},
         alone=False,
     ),
     Kind(
-        DiagonalFamily,
-        {**_FAMILY, "scale": floats("d", above=0), "variances": floats("d", least=0), "spherical": flag},
+        _FullFamily,
+        {**_FORM, "tied": flag, "L": floats("d", "d")},
+        build=_full_family,
+        rule=_check_family,
+        name="FullFamily",
         alone=False,
     ),
-    Kind(FullSums, _SUMS, rule=_check_sums, alone=False),
-    Kind(DiagonalSums, _SUMS, rule=_check_sums, alone=False),
+    Kind(
+        _DiagonalFamily,
+        {**_DIAGONAL, "tied": flag, "variances": floats("d", least=0), "spherical": flag},
+        build=_diagonal_family,
+        name="DiagonalFamily",
+        alone=False,
+    ),
+    Kind(GaussianSums, _SUMS, alone=False),
+    Kind(_FullSums, _SUMS, build=lambda found: GaussianSums(**found), name="FullSums", alone=False),
+    Kind(_DiagonalSums, _SUMS, build=lambda found: GaussianSums(**found), name="DiagonalSums", alone=False),
     Kind(
         Sums,
         {
             "weights": floats("k", least=0),
-            "parts": part("FullSums", "DiagonalSums", k="k", d="d"),
+            "parts": part("GaussianSums", "FullSums", "DiagonalSums", k="k", d="d"),
             "log_likelihood": number(),
             "weight": number(above=0),
             "rows": count(1),
@@ -166,7 +203,7 @@ KINDS = [
     Kind(
         Stepwise,
         {
-            "family": part("FullFamily", "DiagonalFamily", d="d"),
+            "family": part("GaussianFamily", "FullFamily", "DiagonalFamily", d="d"),
             "average": part("Sums", k="k", d="d"),
             "steps": count(),
             "typical": number(above=0),
