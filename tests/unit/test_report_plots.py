@@ -9,7 +9,7 @@ from markupsafe import Markup
 from scipy.special import ndtri
 
 from likely.evaluation import Trials
-from likely.report import plots
+from likely.report import column_pictures, pictures
 from likely.report.svg import element, path, shorten, width
 
 HOSTILE = "</title><script>alert(\"x\" + 'y')</script> & \x00\x1b\ud800 ‮ 分類器 🙂\n\t"
@@ -87,20 +87,28 @@ def one_direction(k=2):
 def all_plots(systems=1, name="A", classes=2):
     """Every kind of plot, with one name wherever a name is anybody's choice."""
     many, labels = [series(name, seed) for seed in range(systems)], [f"{name} {k}" for k in range(classes)]
-    drawn = [plots.roc(many), plots.det(many), plots.bayes_error(many), plots.standings(leaderboard(name), "even")]
+    drawn = [
+        pictures.roc(many),
+        pictures.det(many),
+        pictures.bayes_error(many),
+        pictures.standings(leaderboard(name), "even"),
+    ]
     for k, one in enumerate(many):
-        drawn += [plots.histogram(one, k, variant, [name, name]) for variant in ("given", "calibrated")]
-        drawn.append(plots.reliability(one, k))
-    drawn += [plots.costs_of_grid(grid(name=name)), plots.costs_of_grid(grid([name, name, ""], "category"), 1)]
-    drawn += [plots.column_histogram(column(name, [[1, 2, k] for k in range(classes)]), labels, k) for k in range(12)]
-    drawn += [plots.correlation(correlations(20, name)), plots.explained_variance([0.5, 0.95])]
-    drawn += [plots.directions(two_directions(classes), labels)]
-    return [*drawn, plots.direction_weights([[[name, 0.5], [name, -0.2]], [[name, 0.1]]])]
+        drawn += [pictures.histogram(one, k, variant, [name, name]) for variant in ("given", "calibrated")]
+        drawn.append(pictures.reliability(one, k))
+    drawn += [pictures.costs_of_grid(grid(name=name)), pictures.costs_of_grid(grid([name, name, ""], "category"), 1)]
+    drawn += [
+        column_pictures.column_histogram(column(name, [[1, 2, k] for k in range(classes)]), labels, k)
+        for k in range(12)
+    ]
+    drawn += [column_pictures.correlation(correlations(20, name)), column_pictures.explained_variance([0.5, 0.95])]
+    drawn += [column_pictures.directions(two_directions(classes), labels)]
+    return [*drawn, column_pictures.direction_weights([[[name, 0.5], [name, -0.2]], [[name, 0.1]]])]
 
 
 def other_plots():
     """The kinds that ``all_plots`` has in another form."""
-    return [plots.directions(one_direction(), LABELS), plots.costs_of_grid(grid([1, 2, 3], "linear"))]
+    return [column_pictures.directions(one_direction(), LABELS), pictures.costs_of_grid(grid([1, 2, 3], "linear"))]
 
 
 def parsed(svg):
@@ -145,14 +153,14 @@ def with_costs(odds, costs):
 
 
 def test_a_point_of_the_roc_in_the_middle_falls_in_the_middle_of_the_axes():
-    svg = plots.roc([with_roc([0, 0.5, 1], [1, 0.5, 0])])
+    svg = pictures.roc([with_roc([0, 0.5, 1], [1, 0.5, 0])])
     x, y = axis(svg, "x"), axis(svg, "y")
     corners = [(x(0), y(0)), (x(0.5), y(0.5)), (x(1), y(1))]
     assert curves(svg, "line", "series s0", "given only")[0] == [pytest.approx(corner) for corner in corners]
 
 
 def test_rates_of_a_det_plot_fall_where_the_normal_quantiles_say():
-    svg = plots.det([with_roc([0, 0.01, 0.2, 1], [1, 0.2, 0.01, 0])])
+    svg = pictures.det([with_roc([0, 0.01, 0.2, 1], [1, 0.2, 0.01, 0])])
     x, y = axis(svg, "x"), axis(svg, "y")
     drawn = curves(svg, "line", "series s0", "given only")[0]
     for alarm, miss in ((0.01, 0.2), (0.2, 0.01)):
@@ -161,7 +169,7 @@ def test_rates_of_a_det_plot_fall_where_the_normal_quantiles_say():
 
 
 def test_rates_of_zero_lie_on_the_edge_of_a_det_plot_and_high_ones_are_cut():
-    svg = plots.det([with_roc([0, 0, 0.02, 1], [1, 0.02, 0, 0])])
+    svg = pictures.det([with_roc([0, 0, 0.02, 1], [1, 0.02, 0, 0])])
     low, high, start, end = map(float, parsed(svg).get("data-x").split())
     drawn = np.array(curves(svg, "line", "series s0", "given only")[0])
     assert low == pytest.approx(ndtri(0.01), abs=1e-5)
@@ -172,7 +180,7 @@ def test_rates_of_zero_lie_on_the_edge_of_a_det_plot_and_high_ones_are_cut():
 
 @pytest.mark.parametrize("separation", [0.1, 1.0, 3.0, 5.0])
 def test_ticks_of_a_det_plot_leave_each_other_room(separation):
-    svg = plots.det([series(separation=separation, n=3000)])
+    svg = pictures.det([series(separation=separation, n=3000)])
     ticks = next(e for e in parsed(svg).iter("g") if e.get("class") == "tick")
     places = sorted(float(text.get("x")) for text in ticks)
     assert len(places) >= 4
@@ -182,7 +190,7 @@ def test_ticks_of_a_det_plot_leave_each_other_room(separation):
 def test_costs_above_the_top_and_infinite_ones_leave_the_bayes_error_plot_at_its_top():
     one = series()
     one["bayes_error"] = {"log_odds": [-1.0, 0.0, 1.0], "given": [0.5, 2.5, None], "minimum": [0.1, 0.2, 0.3]}
-    svg = plots.bayes_error([one])
+    svg = pictures.bayes_error([one])
     x, y = axis(svg, "x"), axis(svg, "y")
     cut = [(x(-1), y(0.5)), (x(-1 + 0.7 / 2), y(1.2))]
     assert curves(svg, "solid", "series s0", "given only")[0] == [pytest.approx(point, abs=0.1) for point in cut]
@@ -196,7 +204,7 @@ def test_the_groups_and_marks_are_those_that_the_script_looks_for():
         "det": ["minimum", "actual"],
         "bayes-error": ["threshold", "minimum", "actual"],
     }
-    for svg in (plots.roc(many), plots.det(many), plots.bayes_error(many)):
+    for svg in (pictures.roc(many), pictures.det(many), pictures.bayes_error(many)):
         root = parsed(svg)
         marks = [e for e in root.iter() if (e.get("class") or "").startswith("mark ")]
         assert [e.get("class").split()[1] for e in marks] == wanted[root.get("data-plot")]
@@ -209,19 +217,19 @@ def test_the_groups_and_marks_are_those_that_the_script_looks_for():
 
 def test_plots_of_one_series_say_which_and_have_a_threshold_to_move():
     one = series()
-    for svg in (plots.histogram(one, 3, "given", LABELS), plots.reliability(one, 3)):
+    for svg in (pictures.histogram(one, 3, "given", LABELS), pictures.reliability(one, 3)):
         root = parsed(svg)
         assert root.get("data-series") == "3"
         assert [e.tag for e in root if e.get("class") == "mark threshold"] == ["line"]
-    assert parsed(plots.histogram(one, 3, "given", LABELS)).get("class") == "plot given"
+    assert parsed(pictures.histogram(one, 3, "given", LABELS)).get("class") == "plot given"
 
 
 def test_scores_that_are_only_there_as_given_say_so_to_stay_in_sight():
     one = series()
     for part in ("roc", "histogram", "reliability", "bayes_error"):
         del one[part]["calibrated"]
-    assert parsed(plots.histogram(one, 0, "given", LABELS)).get("class") == "plot given only"
-    for svg in (plots.roc([one]), plots.det([one]), plots.bayes_error([one]), plots.reliability(one, 0)):
+    assert parsed(pictures.histogram(one, 0, "given", LABELS)).get("class") == "plot given only"
+    for svg in (pictures.roc([one]), pictures.det([one]), pictures.bayes_error([one]), pictures.reliability(one, 0)):
         assert 'class="given only"' in svg
         assert "calibrated" not in re.sub(r"well calibrated|<desc.*?</desc>", "", svg)
 
@@ -236,7 +244,7 @@ def test_blocks_of_one_class_lie_on_the_edges_of_the_reliability_plot():
         "nontargets": [90, 3, 0],
     }
     one["reliability"] = {"given": blocks}
-    svg = plots.reliability(one, 0)
+    svg = pictures.reliability(one, 0)
     x = axis(svg, "x")
     _, _, bottom, top = map(float, parsed(svg).get("data-y").split())
     ends = np.array(curves(svg, "block w4", "series s0")[0])
@@ -249,13 +257,13 @@ def test_claims_far_beyond_what_is_shown_do_not_stretch_the_axes_and_are_counted
     one = series()
     blocks = {"low": [-900, -1], "high": [-800, 1], "llr": [-3.0, 0.5], "targets": [1, 1], "nontargets": [1, 5]}
     one["reliability"] = {"given": blocks}
-    svg = plots.reliability(one, 0)
+    svg = pictures.reliability(one, 0)
     assert float(parsed(svg).get("data-x").split()[1]) < 10
     assert "(25 % of the rows beyond)" in svg
 
 
 def test_the_bins_of_a_histogram_stand_side_by_side_and_empty_ones_draw_nothing():
-    svg = plots.column_histogram(column(counts=[[1, 0, 3]]), ["a"])
+    svg = column_pictures.column_histogram(column(counts=[[1, 0, 3]]), ["a"])
     x, y = axis(svg, "x"), axis(svg, "y")
     expected = [(0, 0), (0, 0.25), (1, 0.25), (1, 0), (2, 0), (2, 0.75), (3, 0.75), (3, 0)]
     drawn = curves(svg, "area line c0")[0]
@@ -263,7 +271,7 @@ def test_the_bins_of_a_histogram_stand_side_by_side_and_empty_ones_draw_nothing(
 
 
 def test_standings_draw_costs_and_intervals_where_they_are_and_infinite_ones_as_arrows():
-    svg = plots.standings(leaderboard(), "even")
+    svg = pictures.standings(leaderboard(), "even")
     x = axis(svg, "x")
     rows = [e for e in parsed(svg) if e.get("class") == "row"]
     dots = [(e.get("class"), float(e.get("cx"))) for e in rows[0].iter("circle")]
@@ -276,7 +284,7 @@ def test_standings_draw_costs_and_intervals_where_they_are_and_infinite_ones_as_
 
 @pytest.mark.parametrize(("scale", "at"), [("log", np.log10), ("linear", float), ("category", [0.01, 0.1, 1.0].index)])
 def test_the_least_minimum_of_a_grid_is_marked_on_every_kind_of_axis(scale, at):
-    svg = plots.costs_of_grid(grid(scale=scale))
+    svg = pictures.costs_of_grid(grid(scale=scale))
     ring = next(e for e in parsed(svg).iter("circle") if e.get("class") == "ring")
     assert float(ring.get("cx")) == pytest.approx(axis(svg, "x")(at(0.1)), abs=0.1)
     assert float(ring.get("cy")) == pytest.approx(axis(svg, "y")(0.2), abs=0.1)
@@ -284,12 +292,12 @@ def test_the_least_minimum_of_a_grid_is_marked_on_every_kind_of_axis(scale, at):
 
 
 def test_a_grid_with_a_value_that_has_no_logarithm_has_an_axis_of_categories():
-    assert parsed(plots.costs_of_grid(grid([0.0, 0.1, 1.0]))).get("data-x").split()[:2] == ["-0.5", "2.5"]
+    assert parsed(pictures.costs_of_grid(grid([0.0, 0.1, 1.0]))).get("data-x").split()[:2] == ["-0.5", "2.5"]
 
 
 def test_correlations_fall_into_eleven_tones_and_say_their_numbers():
     facts = {"names": ["a", "b", "c"], "values": [[1, -1.0, 0.5], [-1.0, 1, None], [0.5, None, 1]]}
-    svg = plots.correlation(facts)
+    svg = column_pictures.correlation(facts)
     cells = [e for e in parsed(svg).iter("rect") if len(e)]
     assert [(e.get("class"), e[0].text) for e in cells] == [
         ("r-5", "b and a: −1.00"),
@@ -302,7 +310,7 @@ def test_correlations_fall_into_eleven_tones_and_say_their_numbers():
 def test_the_ellipses_of_a_class_have_its_standard_deviations_and_lean_as_it_does():
     facts = two_directions(1)
     facts["means"], facts["covariances"] = [[1.0, 2.0]], [[[2.5, 1.5], [1.5, 2.5]]]
-    svg = plots.directions(facts, ["a"])
+    svg = column_pictures.directions(facts, ["a"])
     x, y = axis(svg, "x"), axis(svg, "y")
     unit = x(1) - x(0)
     assert y(0) - y(1) == pytest.approx(unit, rel=1e-3)
@@ -313,7 +321,7 @@ def test_the_ellipses_of_a_class_have_its_standard_deviations_and_lean_as_it_doe
 
 
 def test_explained_variance_says_how_many_components_it_takes():
-    svg = plots.explained_variance([0.5, 0.8, 0.91, 1.0])
+    svg = column_pictures.explained_variance([0.5, 0.8, 0.91, 1.0])
     assert "3 of 4 components keep 90 % of the variance." in svg
     assert "90 % with 3" in svg
 
@@ -329,7 +337,7 @@ def test_every_plot_is_well_formed_whatever_things_are_called(name):
 
 def test_long_names_are_shortened_in_sight_and_told_in_a_tooltip():
     name = "a system of a name that is much too long to be written into the legend of any picture"
-    root = parsed(plots.roc([series(name)]))
+    root = parsed(pictures.roc([series(name)]))
     seen = [e.text for e in root.iter("tspan") if e.get("class") == "name"]
     assert len(seen) == 1
     assert "…" in seen[0]
@@ -363,38 +371,41 @@ def test_no_coordinate_has_more_than_one_decimal():
 def test_a_curve_of_400_points_takes_4_kilobytes_and_all_plots_of_6_systems_250():
     rates = np.sort(np.random.default_rng(0).random((2, 400)))
     one = with_roc(listed(rates[0]), listed(rates[1][::-1]), 0.4)
-    assert max(len(d) for d in re.findall(r' d="([^"]*)"', plots.roc([one]) + plots.det([one]))) < 4096
+    assert max(len(d) for d in re.findall(r' d="([^"]*)"', pictures.roc([one]) + pictures.det([one]))) < 4096
     assert sum(len(svg.encode()) for svg in all_plots(6)) < 250_000
 
 
 @pytest.mark.parametrize("classes", [2, 3, 12, 40])
 def test_any_number_of_classes_is_drawn(classes):
     labels = [f"class {k}" for k in range(classes)]
-    for svg in (plots.directions(two_directions(classes), labels), plots.directions(one_direction(classes), labels)):
+    for svg in (
+        column_pictures.directions(two_directions(classes), labels),
+        column_pictures.directions(one_direction(classes), labels),
+    ):
         assert "class 1<" in svg
         assert ("… and 16 more" in svg) == (classes == 40)
         assert "c12" not in svg
 
 
 NOTHING = {
-    "no series": lambda: [plots.roc([]), plots.det([]), plots.bayes_error([])],
-    "no points": lambda: [plots.roc([with_roc([], [])]), plots.det([with_roc([], [])])],
-    "only None": lambda: [plots.roc([with_roc([None], [None])]), plots.det([with_roc([None], [None])])],
-    "no costs": lambda: [plots.bayes_error([with_costs([], [])])],
-    "infinite costs": lambda: [plots.bayes_error([with_costs([0, 1], [None, None])])],
-    "no bins": lambda: [plots.histogram({"name": "A", "histogram": {}}, 0, "given", LABELS)],
-    "no blocks": lambda: [plots.reliability({"name": "A", "reliability": {}}, 0)],
-    "no system": lambda: [plots.standings([], "even")],
+    "no series": lambda: [pictures.roc([]), pictures.det([]), pictures.bayes_error([])],
+    "no points": lambda: [pictures.roc([with_roc([], [])]), pictures.det([with_roc([], [])])],
+    "only None": lambda: [pictures.roc([with_roc([None], [None])]), pictures.det([with_roc([None], [None])])],
+    "no costs": lambda: [pictures.bayes_error([with_costs([], [])])],
+    "infinite costs": lambda: [pictures.bayes_error([with_costs([0, 1], [None, None])])],
+    "no bins": lambda: [pictures.histogram({"name": "A", "histogram": {}}, 0, "given", LABELS)],
+    "no blocks": lambda: [pictures.reliability({"name": "A", "reliability": {}}, 0)],
+    "no system": lambda: [pictures.standings([], "even")],
     "no grid": lambda: [
-        plots.costs_of_grid(grid([], minimum=[], actual=[])),
-        plots.costs_of_grid({**grid(), "lines": []}),
+        pictures.costs_of_grid(grid([], minimum=[], actual=[])),
+        pictures.costs_of_grid({**grid(), "lines": []}),
     ],
-    "only infinite costs": lambda: [plots.costs_of_grid(grid(minimum=[None] * 3, actual=[None] * 3))],
-    "no counts": lambda: [plots.column_histogram(column(counts=[[0, 0], []]), LABELS)],
-    "no components": lambda: [plots.explained_variance([]), plots.explained_variance([None])],
+    "only infinite costs": lambda: [pictures.costs_of_grid(grid(minimum=[None] * 3, actual=[None] * 3))],
+    "no counts": lambda: [column_pictures.column_histogram(column(counts=[[0, 0], []]), LABELS)],
+    "no components": lambda: [column_pictures.explained_variance([]), column_pictures.explained_variance([None])],
     "no directions": lambda: [
-        plots.directions({"names": ["direction 1"], "histogram": None}, LABELS),
-        plots.directions({"names": ["1", "2"], "points": [], "means": None, "covariances": None}, LABELS),
+        column_pictures.directions({"names": ["direction 1"], "histogram": None}, LABELS),
+        column_pictures.directions({"names": ["1", "2"], "points": [], "means": None, "covariances": None}, LABELS),
     ],
 }
 
@@ -407,7 +418,11 @@ def test_where_there_is_nothing_to_draw_the_plot_says_so(case):
 
 
 def test_empty_triangles_and_weights_are_pictures_too():
-    for svg in (plots.correlation(correlations(0)), plots.correlation(correlations(1)), plots.direction_weights([])):
+    for svg in (
+        column_pictures.correlation(correlations(0)),
+        column_pictures.correlation(correlations(1)),
+        column_pictures.direction_weights([]),
+    ):
         assert parsed(svg).get("role") == "img"
 
 
@@ -415,7 +430,7 @@ def test_empty_triangles_and_weights_are_pictures_too():
     ("low", "high"), [(3.0, 3.0), (0.0, 0.0), (-1e308, 1e308), (1e8, 1e8 + 1e-3), (0, 5e-324), (1e20, 1e20)]
 )
 def test_columns_of_any_range_are_drawn_within_the_picture(low, high):
-    svg = plots.column_histogram(column(low=low, high=high, counts=[[4], [None]]), LABELS)
+    svg = column_pictures.column_histogram(column(low=low, high=high, counts=[[4], [None]]), LABELS)
     drawn = np.array(curves(svg, "area line c0")[0])
     assert drawn.min() >= 0
     assert drawn[:, 0].max() <= 220
@@ -424,17 +439,17 @@ def test_columns_of_any_range_are_drawn_within_the_picture(low, high):
 
 def test_single_points_are_drawn_as_dots():
     one = grid([0.1], minimum=[0.2], actual=[0.3])
-    assert len(curves(plots.costs_of_grid(one), "tried")) == 2
-    assert curves(plots.explained_variance([0.7]), "dots")
+    assert len(curves(pictures.costs_of_grid(one), "tried")) == 2
+    assert curves(column_pictures.explained_variance([0.7]), "dots")
     facts = two_directions(1, 1)
-    assert curves(plots.directions({**facts, "means": None, "covariances": None}, ["a"]), "dots", "c0")
-    assert curves(plots.bayes_error([with_costs([0], [1])]), "solid")
+    assert curves(column_pictures.directions({**facts, "means": None, "covariances": None}, ["a"]), "dots", "c0")
+    assert curves(pictures.bayes_error([with_costs([0], [1])]), "solid")
 
 
 def test_a_class_of_unknown_or_degenerate_covariance_is_drawn_without_failing():
     facts = two_directions(3)
     facts["covariances"] = [None, [[0.0, 0.0], [0.0, 0.0]], [[None, 0.0], [0.0, 1.0]]]
-    ellipses = list(parsed(plots.directions(facts, ["a", "b", "c"])).iter("ellipse"))
+    ellipses = list(parsed(column_pictures.directions(facts, ["a", "b", "c"])).iter("ellipse"))
     assert [float(e.get("rx")) for e in ellipses] == [0, 0]
 
 

@@ -238,6 +238,8 @@ class ScoreHistogramDisplay(TrialsDisplay):
     def _draw_thresholds(self, canvas: MatplotlibCanvas) -> None:
         for i, threshold in enumerate(t for t in self.thresholds if np.isfinite(t)):
             style = {"color": INK, "linewidth": 1.2, "linestyle": ("-", "--", ":", "-.")[i % 4]}
+            low, high = canvas.ax.get_xlim()
+            canvas.ax.set_xlim(min(low, threshold), max(high, threshold))
             canvas.ax.axvline(threshold, **style)
             canvas.add_entry(f"threshold at effective prior {expit(-threshold):.3g}", **style)
 

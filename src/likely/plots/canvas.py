@@ -98,22 +98,24 @@ class Trace:
 
     Attributes
     ----------
-    name, note : str
-        For the legend, where the note follows the name.
+    name : str or None
+        Where it is None, the legend does not mention the system.
+    note : str
+        Follows the name in the legend.
     parts : mapping {variant: tuple of arrays}
         Coordinates of each version of the curve; their meaning depends on the plot.
     keep : array of bool, optional
         Points that thinning must not drop.
     """
 
-    name: str
+    name: str | None
     parts: Mapping[str, Sequence[Floats]]
     note: str = ""
     keep: Booleans | None = None
 
     @property
     def label(self) -> tuple[str, str] | None:
-        return (self.name, self.note) if self.name else None
+        return None if self.name is None else (self.name, self.note)
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,8 @@ def probit_axis(low: float, high: float, title: str = "") -> Axis:
 
 def log_axis(low: float, high: float, title: str = "") -> Axis:
     """Make a logarithmic axis with ticks at powers of ten, or at 1, 2 and 5 times these where it is short."""
-    low, high = (10.0**end for end in _widen(math.log10(low), math.log10(high)))
+    if high <= low * (1 + 1e-9):
+        low, high = low / 3, high * 3
     decades = math.log10(high) - math.log10(low)
     every, factors = max(1, math.ceil(decades / 8)), (1, 2, 5) if decades < 2 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

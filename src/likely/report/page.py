@@ -14,7 +14,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, U
 from markupsafe import Markup
 
 from likely._formatting import format_cost, format_label
-from likely.report import plots
+from likely.report import column_pictures, pictures
 
 __all__ = ["fragment", "page"]
 
@@ -41,7 +41,8 @@ def page(facts: dict[str, Any]) -> str:
     style, script = _text("style.css") + _text("plots.css"), _script()
     return _environment().get_template("page.html").render(
         facts=facts,
-        plots=plots,
+        plots=pictures,
+        column_plots=column_pictures,
         sections=_sections(facts),
         nontarget=_nontarget(facts),
         places=_places(facts),
@@ -60,7 +61,7 @@ def page(facts: dict[str, Any]) -> str:
 def fragment(facts: dict[str, Any]) -> str:
     """The gist as a piece of HTML without a script."""
     template = _environment().get_template("fragment.html")
-    return template.render(facts=facts, plots=plots, style=Markup(_text("fragment.css")))
+    return template.render(facts=facts, plots=pictures, style=Markup(_text("fragment.css")))
 
 
 class _Files(BaseLoader):

@@ -1,0 +1,302 @@
+"""Plots of the columns of the data as SVG: histograms, correlations, principal components, discriminant directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from markupsafe import Markup
+
+from likely import plots
+from likely._formatting import format_percent, format_significant
+from likely._typing import Floats
+from likely.plots import Axis, linear_axis, share_axis
+from likely.report.svg import element, group, number, path, shorten, whole
+from likely.report.svg_canvas import LETTER, RIGHT, WIDTH, SvgCanvas, hue
+
+__all__ = ["column_histogram", "correlation", "direction_weights", "directions", "explained_variance"]
+
+_SMALL = 220
+"""Width of a small histogram."""
+
+_CORRELATION_NAMES, _WEIGHT_NAMES, _WEIGHT_ROW = 134, 158, 20
+_KEPT = 0.9
+"""The share of variance at which the plot names the number of components."""
+
+Ellipse: TypeAlias = tuple[float, float, float, float, float]
+"""Centre, the standard deviations along both principal axes, and the angle of the first axis, in degrees."""
+
+
+def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], index: int = 0) -> Markup:
+    """A small histogram of a column, each class as shares of its rows.
+
+    Parameters
+    ----------
+    histogram : dict of the facts' columns
+    class_labels : sequence of str
+        In class order.
+    index : int, default 0
+        The position among the histograms, for the ids.
+    """
+    by_class = [_shares(counts) for counts in histogram["counts"]]
+    most = max((float(np.max(shares, initial=0.0)) for shares in by_class), default=0.0)
+    canvas = SvgCanvas("column", left=8, right=_SMALL - 8, top=30, height=82, width=_SMALL)
+    x = linear_axis(histogram["low"], histogram["high"], n_ticks=4)
+    canvas.axes(x, Axis(0, (most or 1) * 1.02))
+    for k, (shares, label) in enumerate(zip(by_class, class_labels, strict=False)):
+        canvas.bars(np.linspace(x.low, x.high, len(shares) + 1), shares, k, str(label))
+    missing = f"; {format_percent(histogram['missing'])} of the values are missing" if histogram.get("missing") else ""
+    name = shorten(histogram["name"], (_SMALL - 16) / LETTER / 1.05)
+    return canvas.finish(
+        f"{whole(histogram['name'])} by class",
+        f"{format_percent(histogram['separation'])} of the variance lies between the classes{missing}.",
+        key=f"column-{index}",
+        height=136,
+        heading=element("text", name, class_="label name", x=8, y=18),
+    )
+
+
+def correlation(facts: Mapping[str, Any]) -> Markup:
+    """Correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips.
+
+    Parameters
+    ----------
+    facts : dict of the facts' columns
+        ``names`` and ``values``.
+    """
+    names, values = [str(name) for name in facts["names"]], facts["values"]
+    cell = min(22.0, (WIDTH - _CORRELATION_NAMES - 6) / max(len(names), 1))
+    canvas = SvgCanvas("correlation")
+    canvas.add(group(*(_correlation_row(k, names, values[k], cell) for k in range(len(names))), class_="heat"))
+    canvas.add(_tone_scale(WIDTH - 150, 10))
+    gist = _strongest_correlation(names, values)
+    return canvas.finish("Correlations between columns", gist, height=max(16 + cell * len(names), 60))
+
+
+def explained_variance(shares: Sequence[float | None]) -> Markup:
+    """The share of the columns' variance that the first principal components keep, against their number.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Cumulative.
+    """
+    kept = np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
+    counts = np.arange(1, len(kept) + 1)
+    x = linear_axis(1, max(len(kept), 2), "Principal components", 8)
+    x = replace(x, ticks=tuple((at, f"{at:.0f}") for at, _ in x.ticks if at == round(at)))
+    canvas = SvgCanvas("explained-variance", height=192, linked=False)
+    canvas.axes(x, share_axis(1, "Variance kept (%)"))
+    canvas.line(counts, kept, 0, "solid")
+    canvas.dots(counts[:1], kept[:1], 0)
+    enough = next((int(k) for k in counts[kept >= _KEPT]), None)
+    if enough is not None:
+        canvas.reference([x.low, enough, enough], [_KEPT, _KEPT, 0])
+        side = {"x": canvas.at(enough)[0] - 8, "text_anchor": "end"}
+        side = side if enough > (x.low + x.high) / 2 else {"x": canvas.at(enough)[0] + 8}
+        text = f"{format_percent(_KEPT)} with {enough}"
+        canvas.add(element("text", text, class_="best", y=canvas.bottom - 8, **side))
+        gist = f"{enough} of {len(kept)} components keep {format_percent(_KEPT)} of the variance."
+    else:
+        known = kept[np.isfinite(kept)].tolist()
+        gist = (
+            f"{len(kept)} components keep {format_percent(known[-1])} of the variance." if known else "No components."
+        )
+    return canvas.finish("Variance that principal components keep", gist)
+
+
+def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
+    """The classes along the best direction (a histogram) or the best two (points, means, ellipses).
+
+    Parameters
+    ----------
+    facts : dict of the facts' columns
+    class_labels : sequence of str
+        In class order.
+    """
+    names = [str(name).capitalize() for name in facts["names"]]
+    if facts.get("points") is not None and len(names) > 1:
+        return _draw_two_directions(facts, names, class_labels)
+    return _draw_one_direction(facts.get("histogram") or {"low": 0, "high": 1, "counts": []}, names, class_labels)
+
+
+def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
+    """The columns of largest weight in each direction, as bars from zero.
+
+    Parameters
+    ----------
+    weights : sequence of sequences of (column name, weight)
+        One for each direction.
+    """
+    known = [[(str(name), float(weight)) for name, weight in each if weight is not None] for each in weights]
+    largest = max((abs(weight) for each in known for _, weight in each), default=0.0) or 1.0
+    canvas, top = SvgCanvas("direction-weights"), 0.0
+    for k, each in enumerate(known):
+        canvas.add(_draw_weights(f"Direction {k + 1}", each, largest, top))
+        top += 26 + _WEIGHT_ROW * len(each) + 8
+    first = max((each[0] for each in known if each), key=lambda pair: abs(pair[1]), default=None)
+    gist = f"The largest weight is {format_significant(first[1])}, of {whole(first[0])}." if first else "No weights."
+    return canvas.finish("Weights of the columns in the directions", gist, height=max(top, 40))
+
+
+def _shares(counts: Sequence[float | None]) -> Floats:
+    """Counts as shares of their sum; zeros where there are none."""
+    known = np.array([count or 0.0 for count in counts], dtype=np.float64)
+    return np.asarray(known / (known.sum() or 1.0))
+
+
+# Internals: correlations.
+
+
+def _correlation_row(row: int, names: Sequence[str], values: Sequence[float | None], cell: float) -> Markup:
+    """A row of the triangle: its name and number, and its correlations with the columns before it."""
+    top, left, middle = 8 + cell * row, _CORRELATION_NAMES, 12 + cell * (row + 0.5)
+    name = shorten(names[row], (left - 12) / LETTER)
+    cells = [
+        element(
+            "rect",
+            element(
+                "title", f"{shorten(names[row], 30)} and {shorten(names[k], 30)}: {_format_correlation(values[k])}"
+            ),
+            class_=_tone(values[k]),
+            x=left + cell * k,
+            y=top,
+            width=cell - 1,
+            height=cell - 1,
+        )
+        for k in range(row)
+    ]
+    return group(
+        element("text", name, class_="name", x=left - 6, y=middle, text_anchor="end"),
+        *cells,
+        element("text", f"{row + 1}", class_="note", x=left + cell * (row + 0.5), y=middle, text_anchor="middle"),
+    )
+
+
+def _tone(value: float | None) -> str:
+    """One of eleven classes, from r-5 to r5."""
+    return "r-none" if value is None else f"r{round(5 * min(max(value, -1.0), 1.0))}"
+
+
+def _format_correlation(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def _tone_scale(left: float, top: float) -> Markup:
+    """The tone of each correlation."""
+    tones = [element("rect", class_=f"r{k}", x=left + 12 * (k + 5), y=top, width=12, height=10) for k in range(-5, 6)]
+    texts = [element("text", text, x=left + 6 + 60 * k, y=top + 24) for k, text in enumerate(("−1", "0", "1"))]
+    return group(group(*tones, class_="heat"), group(*texts, class_="tick", text_anchor="middle"))
+
+
+def _strongest_correlation(names: Sequence[str], values: Sequence[Sequence[float | None]]) -> str:
+    pairs = [(abs(v), k, j) for k in range(len(names)) for j in range(k) if (v := values[k][j]) is not None]
+    if not pairs:
+        return "No pair of columns."
+    _, k, j = max(pairs)
+    between = f"{shorten(names[k], 60)} and {shorten(names[j], 60)}"
+    return f"The strongest is {_format_correlation(values[k][j])}, between {between}."
+
+
+# Internals: directions.
+
+
+def _draw_one_direction(of: Mapping[str, Any], names: Sequence[str], labels: Sequence[str]) -> Markup:
+    by_class = [_shares(counts) for counts in of["counts"]]
+    n_bins = max(map(len, by_class), default=0)
+    x = linear_axis(of["low"], of["high"])
+    canvas = SvgCanvas("directions")
+    edges = np.linspace(x.low, x.high, n_bins + 1)
+    plots.draw_histograms(canvas, edges, by_class, list(map(str, labels)), names[0] if names else "")
+    return canvas.finish(
+        "The classes along the direction that separates them best",
+        f"{len(by_class)} classes between {format_significant(of['low'])} and {format_significant(of['high'])}.",
+    )
+
+
+def _draw_two_directions(facts: Mapping[str, Any], names: Sequence[str], labels: Sequence[str]) -> Markup:
+    rows = [point for point in facts["points"] if None not in point[:2]]
+    points, codes = np.array([row[:2] for row in rows]).reshape(-1, 2), np.array([row[2] for row in rows], dtype=int)
+    ellipses = _find_ellipses(facts)
+    canvas = SvgCanvas("directions", linked=False)
+    canvas.axes(*_equal_axes(points, ellipses, names), equal=True)
+    for k, label in enumerate(labels):
+        parts = [canvas.stroke([[at] for at in canvas.place(points[codes == k])], "dots")]
+        if k in ellipses:
+            parts += _draw_ellipses(canvas, ellipses[k])
+        if any(parts):
+            canvas.add(group(*parts, class_=hue(k, "c")))
+        canvas.category_entry(str(label), k)
+    return canvas.finish(
+        "The classes along the two directions that separate them best",
+        f"{len(points)} rows of {len(labels)} classes; ellipses hold one and two standard deviations.",
+        note="ellipses: one and two standard deviations",
+    )
+
+
+def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
+    """Of the classes whose mean and covariance are known."""
+    found = {}
+    for k, (mean, covariance) in enumerate(zip(facts.get("means") or [], facts.get("covariances") or [], strict=False)):
+        if mean and covariance and None not in (*mean, *covariance[0], *covariance[1]):
+            found[k] = (float(mean[0]), float(mean[1]), *_principal_axes(covariance))
+    return found
+
+
+def _principal_axes(covariance: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Standard deviations along the principal axes of two variables, and the angle of the first."""
+    (a, b), (_, d) = covariance
+    middle, apart = (a + d) / 2, math.hypot((a - d) / 2, b)
+    deviations = (math.sqrt(max(middle + apart, 0)), math.sqrt(max(middle - apart, 0)))
+    return *deviations, math.degrees(math.atan2(2 * b, a - d) / 2)
+
+
+def _equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
+    """Axes of one scale, so that a distance is the same both ways; flat data give a flat plot."""
+    reach = [(cx + side * 2 * s, cy + side * 2 * s) for cx, cy, s, _, _ in ellipses.values() for side in (-1, 1)]
+    both = np.vstack([points, np.reshape(reach, (-1, 2))])
+    both = both if len(both) else np.array([[0.0, 0.0], [1.0, 1.0]])
+    (left, low), (right, high) = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+    wide = max(right - left, high - low, 1e-12) * 1.04
+    tall = min(max((high - low) * 1.04, 0.5 * wide), wide)
+    x_middle, y_middle = (left + right) / 2, (low + high) / 2
+    x = linear_axis(x_middle - wide / 2, x_middle + wide / 2, names[0], 7)
+    return x, linear_axis(y_middle - tall / 2, y_middle + tall / 2, names[1], 6)
+
+
+def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
+    """Ellipses of one and two standard deviations around a mean."""
+    cx, cy, first, second, angle = ellipse
+    x, y = canvas.at(cx, cy)
+    unit = canvas.at(cx + 1)[0] - x
+    turned = f"translate({number(x)} {number(y)}) rotate({number(-angle)})"
+    rings = [
+        element("ellipse", class_=f"sigma{n}", rx=n * first * unit, ry=n * second * unit, transform=turned)
+        for n in (1, 2)
+    ]
+    return [*rings, element("circle", class_="mean", cx=x, cy=y, r=4)]
+
+
+def _draw_weights(title: str, weights: Sequence[tuple[str, float]], largest: float, top: float) -> Markup:
+    """The weights of one direction as bars, with the numbers on the free side of zero."""
+    zero, unit = (_WEIGHT_NAMES + RIGHT) / 2, (RIGHT - _WEIGHT_NAMES) / 2 / largest
+    rows = []
+    for k, (name, weight) in enumerate(weights):
+        y, is_positive = top + 26 + _WEIGHT_ROW * (k + 0.5), weight >= 0
+        bar = {"x": min(zero, zero + unit * weight), "y": y - 6, "width": unit * abs(weight), "height": 12}
+        side = {"x": zero - 6, "text_anchor": "end"} if is_positive else {"x": zero + 6}
+        shown = shorten(name, (_WEIGHT_NAMES - 16) / LETTER)
+        rows.append(
+            group(
+                element("title", f"{whole(name)}: {format_significant(weight)}"),
+                element("text", shown, class_="name", x=_WEIGHT_NAMES - 10, y=y + 4, text_anchor="end"),
+                element("rect", class_=f"fill {hue(0 if is_positive else 1)}", **bar),
+                element("text", format_significant(weight, 2), class_="note", y=y + 4, **side),
+            )
+        )
+    ends = [(zero, top + 24), (zero, top + 28 + _WEIGHT_ROW * len(weights))]
+    axis = element("path", class_="axis", d=path(ends))
+    return group(element("text", title, class_="label", x=4, y=top + 16), *rows, axis)

@@ -1,0 +1,446 @@
+"""Plots of the report as SVG: curves and scores of the systems, and their costs.
+
+All but the last two use functions of ``likely.plots``, which the displays share. The page adds titles, sentences and
+marks that its script moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from markupsafe import Markup
+
+from likely import plots
+from likely._formatting import format_percent, format_significant
+from likely._typing import Floats
+from likely.plots import Axis, Trace, category_axis, linear_axis, log_axis
+from likely.report.svg import element, group, path, shorten, whole, width
+from likely.report.svg_canvas import BELOW, LEFT, LETTER, RIGHT, SvgCanvas, hue
+
+__all__ = [
+    "bayes_error",
+    "costs_of_grid",
+    "det",
+    "histogram",
+    "precision_recall",
+    "reliability",
+    "roc",
+    "standings",
+]
+
+VARIANTS = {"given": "as given", "calibrated": "calibrated"}
+"""Scores unchanged, and after calibration."""
+
+Series: TypeAlias = Mapping[str, Any]
+"""One system in the facts."""
+
+_LEAST_REACH, _MOST_REACH = 2.0, 4.0
+"""Log-likelihood ratios that a reliability plot shows in any case, and for claims alone."""
+
+_GRID_LEFT, _GRID_RIGHT = LEFT + 8, RIGHT - 8
+"""Dots at the first and last setting need room beside the axes."""
+
+_ROW, _WIDEST_NAMES = 22, 210
+_HIGHEST_COST = 1.2
+"""Higher costs are drawn on the edge of the standings, so that one bad system does not squeeze all others."""
+
+
+def roc(series: Sequence[Series]) -> Markup:
+    """Hits against false alarms of all systems.
+
+    Parameters
+    ----------
+    series : sequence of Series of the facts
+
+    Examples
+    --------
+    >>> steps = {"false_alarms": [0, 0, 0.5, 1], "misses": [1, 0.5, 0, 0]}
+    >>> drawn = roc([{"name": "A", "auc": 0.875, "roc": {"given": steps}}])
+    >>> 'd="M46 390v-181l181-181h181"' in drawn
+    True
+    """
+    canvas = SvgCanvas("roc")
+    plots.draw_roc(canvas, [_trace_rates(one, _note("AUC", one.get("auc"), "{:.3f}".format)) for one in series])
+    canvas.marks("minimum", "actual")
+    best = max(_known(series, "auc"), key=lambda one: one["auc"], default=None)
+    gist = f"Largest area under the curve: {best['auc']:.3f}, of {whole(best['name'])}." if best else "No curve."
+    return canvas.finish("Hits against false alarms (ROC)", gist)
+
+
+def det(series: Sequence[Series]) -> Markup:
+    """Misses against false alarms of all systems, on axes where Gaussian scores give straight lines.
+
+    Parameters
+    ----------
+    series : sequence of Series of the facts
+    """
+    canvas, known = SvgCanvas("det"), _known(series, "eer")
+    traces = [_trace_rates(one, _note("EER", one.get("eer"), format_percent), hits=False) for one in series]
+    x, _ = plots.draw_det(canvas, traces, max((one["eer"] for one in known), default=0.3))
+    canvas.reference([x.low, x.high], [x.low, x.high], "equal rates")
+    canvas.marks("minimum", "actual")
+    best = min(known, key=lambda one: one["eer"], default=None)
+    gist = f"Lowest equal error rate: {format_percent(best['eer'])}, of {whole(best['name'])}." if best else "No curve."
+    return canvas.finish("Misses against false alarms (DET)", gist)
+
+
+def precision_recall(series: Sequence[Series], prior: float) -> Markup:
+    """Precision against recall of all systems at a prior of the target.
+
+    Parameters
+    ----------
+    series : sequence of Series of the facts
+    prior : float
+        How frequent targets are where the systems are used, which need not be as in the rows.
+
+    Examples
+    --------
+    >>> steps = {"false_alarms": [0, 0, 1], "misses": [1, 0.5, 0]}
+    >>> drawn = precision_recall([{"name": "A", "roc": {"given": steps}}], 0.5)
+    >>> 'd="M227 28l181 181"' in drawn  # from half of the targets and nothing else to everything, half of it targets
+    True
+    """
+    canvas = SvgCanvas("precision-recall")
+    plots.draw_precision_recall(canvas, [_trace_rates(one) for one in series], prior)
+    canvas.marks("minimum", "actual")
+    title = f"Precision against recall at a prior of {format_significant(prior)}"
+    return canvas.finish(title, f"Deciding for everything has a precision of {format_percent(prior)}.")
+
+
+def bayes_error(series: Sequence[Series]) -> Markup:
+    """Normalised costs of all systems at every application: actual costs solid, minimum costs dashed.
+
+    Parameters
+    ----------
+    series : sequence of Series of the facts
+    """
+    canvas = SvgCanvas("bayes-error", height=262)
+    plots.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
+    canvas.marks("threshold", "minimum", "actual")
+    title = "Bayes error: cost of every application, as decided (solid) and minimum (dashed)"
+    return canvas.finish(title, _best_at_even_odds(series))
+
+
+def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str]) -> Markup:
+    """Scores of nontargets and targets, each as shares of their class.
+
+    Parameters
+    ----------
+    one_series : Series of the facts
+    index : int
+        Its position there.
+    variant : {"given", "calibrated"}
+    labels : (str, str)
+        Of the nontargets and of the targets.
+    """
+    of = one_series["histogram"].get(variant) or {"low": 0.0, "high": 1.0, "nontargets": [], "targets": []}
+    both = [_numbers(of[kind]) for kind in ("nontargets", "targets")]
+    notes = [f"({format_percent(share)} outside)" if share else "" for share in of.get("outside") or (None, None)]
+    title = {"given": "Score, as given", "calibrated": "Log-likelihood ratio, calibrated"}[variant]
+    canvas = SvgCanvas("histogram", series=index)
+    edges = np.linspace(of["low"], of["high"], len(both[0]) + 1)
+    plots.draw_histograms(canvas, edges, both, list(map(str, labels)), title, notes)
+    canvas.marks("threshold")
+    has_other = any(name != variant and one_series["histogram"].get(name) for name in VARIANTS)
+    return canvas.finish(
+        f"Scores of {whole(one_series['name'])} by class, {VARIANTS[variant]}",
+        f"The two histograms have {format_percent(float(np.minimum(*both).sum()))} of their area in common.",
+        key=f"histogram-{index}-{variant}",
+        variant=variant if has_other else f"{variant} only",
+    )
+
+
+def reliability(one_series: Series, index: int) -> Markup:
+    """What scores claim against what the rows show, as given and calibrated, on axes of log-likelihood ratios.
+
+    Scores of a block (PAV) are a level stroke, the thicker the more rows it holds. A block of one class alone, which
+    shows an infinite ratio, lies on the edge.
+
+    Parameters
+    ----------
+    one_series : Series of the facts
+    index : int
+        Its position there.
+    """
+    blocks = {name: _read_blocks(of) for name in VARIANTS if (of := one_series["reliability"].get(name))}
+    x, y = _ratio_axes(list(blocks.values()))
+    canvas = SvgCanvas("reliability", series=index)
+    plots.draw_reliability(canvas, [Trace(None, blocks)], x, y)
+    for name, of in blocks.items():
+        canvas.entry(VARIANTS[name], "block w3", classes=f"{hue(index)} {name}", note=_note_beyond(of, x))
+    canvas.marks("threshold")
+    return canvas.finish(
+        f"What scores of {whole(one_series['name'])} claim, and what the rows show",
+        " ".join(_mean_distance(VARIANTS[name], of) for name, of in blocks.items()) or "No scores.",
+        key=f"reliability-{index}",
+        note="the thicker, the more rows; ∞: of one class only",
+    )
+
+
+def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: int = 20, index: int = 0) -> Markup:
+    """Minimum and calibrated costs of the best systems at an application, with the interval of the latter.
+
+    Parameters
+    ----------
+    leaderboard : sequence of dict of the facts
+        Best first.
+    application : str
+        Its name.
+    most : int, default 20
+        How many systems to draw.
+    index : int, default 0
+        A number for each plot of this kind on one page, for its ids.
+    """
+    rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:most]]
+    names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _WIDEST_NAMES)
+    canvas = SvgCanvas("standings", left=names, top=12, height=_ROW * max(len(rows), 1))
+    high = min(max((cost for _, costs in rows for cost in _drawn_costs(costs)), default=0.0) or 1.0, _HIGHEST_COST)
+    canvas.axes(linear_axis(0, high, "Cost (1: deciding without looking)", 6 if names < 150 else 4), Axis(0, 1))
+    if high > 1:
+        canvas.reference([1, 1], [0, 1])
+    for k, (name, row) in enumerate(rows):
+        canvas.add(_draw_standing(canvas, name, row, canvas.top + _ROW * (k + 0.5), high))
+    if rows:
+        canvas.add(_draw_standings_key(canvas.bottom + BELOW + 9))
+    name, first = rows[0] if rows else ("", {})
+    amounts = [format_significant(first.get(which)) for which in ("actual", "minimum")]
+    gist = f"First: {whole(name)}, cost as calibrated {amounts[0]}, minimum {amounts[1]}." if rows else "No system."
+    title, height = f"Costs of the systems at {whole(application)}", canvas.bottom + BELOW + 26
+    return canvas.finish(title, gist, key=f"standings-{index}", height=height)
+
+
+def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
+    """Actual (solid) and minimum (dashed) costs against a hyperparameter, with the least minimum marked.
+
+    Parameters
+    ----------
+    grid : dict of the facts' grids
+    index : int, default 0
+        A number for each plot of this kind on one page, for its ids.
+    """
+    lines, (places, x) = grid["lines"], _setting_axis(grid)
+    costs = [{kind: _numbers(one.get(kind)) for kind in ("actual", "minimum")} for one in lines]
+    canvas = SvgCanvas("grid", left=_GRID_LEFT, right=_GRID_RIGHT, linked=False)
+    canvas.axes(x, _grid_cost_axis(costs))
+    for k, (one, of) in enumerate(zip(lines, costs, strict=True)):
+        label = (str(one["name"]), "") if one["name"] else None
+        for kind, stroke in (("actual", "solid"), ("minimum", "dashed")):
+            canvas.line(places[: len(of[kind])], of[kind], k, stroke, label=label)
+            canvas.dots(places[: len(of[kind])], of[kind], k, "tried")
+    minima = [(c, k, j) for k, of in enumerate(costs) for j, c in enumerate(of["minimum"].tolist()) if np.isfinite(c)]
+    gist = "No cost."
+    if minima:
+        cost, k, j = min(minima)
+        text = f"{format_significant(cost)} at {_format_setting(grid, j, 16)}"
+        canvas.add(_draw_ring(canvas, text, k, places[j], cost))
+        value = f"{whole(grid['parameter'])} = {_format_setting(grid, j, 60)}"
+        gist = f"Least minimum cost: {format_significant(cost)} at {value}, {whole(lines[k]['name'])}."
+    canvas.entry("actual", "solid")
+    canvas.entry("minimum", "dashed")
+    title = f"Calibrated and minimum costs of {whole(grid['family'])} by {whole(grid['parameter'])}"
+    return canvas.finish(title, gist, key=f"grid-{index}")
+
+
+# Internals: systems of the facts as traces.
+
+
+def _numbers(values: Sequence[float | None] | None, none: float = np.nan) -> Floats:
+    """An array of facts, which hold None for infinite or unknown values."""
+    return np.array([none if value is None else value for value in values or ()], dtype=np.float64)
+
+
+def _trace_rates(one: Series, note: str = "", *, hits: bool = True) -> Trace:
+    """False-alarm rates, and hit rates or miss rates."""
+    parts = {}
+    for variant in VARIANTS:
+        if of := one["roc"].get(variant):
+            alarms, misses = _numbers(of["false_alarms"]), _numbers(of["misses"])
+            parts[variant] = (alarms, 1 - misses if hits else misses)
+    return Trace(str(one["name"]), parts, note)
+
+
+def _trace_costs(one: Series) -> Trace:
+    """Costs over log-odds, where None is an infinite cost."""
+    costs = one["bayes_error"]
+    kinds = [kind for kind in (*VARIANTS, "minimum") if costs.get(kind)]
+    return Trace(str(one["name"]), {k: (_numbers(costs["log_odds"]), _numbers(costs[k], np.inf)) for k in kinds})
+
+
+def _known(series: Sequence[Series], what: str) -> list[Series]:
+    return [one for one in series if one.get(what) is not None]
+
+
+def _note(what: str, value: float | None, format_value: Callable[[float], str]) -> str:
+    return "" if value is None else f"{what} {format_value(value)}"
+
+
+def _best_at_even_odds(series: Sequence[Series]) -> str:
+    """Which system costs least where both classes matter the same."""
+    found = []
+    for one in series:
+        odds, costs = (_numbers(one["bayes_error"].get(kind)) for kind in ("log_odds", "minimum"))
+        known = np.flatnonzero(np.isfinite(costs))
+        if len(known):
+            found.append((float(costs[known[np.argmin(np.abs(odds[known]))]]), str(one["name"])))
+    if not found:
+        return "No curve."
+    least, name = min(found)
+    amount = format_significant(least)
+    return f"At even odds the minimum cost is {amount}, of {whole(name)}; 1 is the cost of not looking."
+
+
+# Internals: reliability.
+
+
+def _read_blocks(of: Mapping[str, Any]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Least and greatest claim, ratio shown and share of the rows of each block."""
+    targets, nontargets = _numbers(of["targets"], 0.0), _numbers(of["nontargets"], 0.0)
+    llr = _numbers(of["llr"])
+    shown = np.where(np.isnan(llr), np.where(targets > nontargets, np.inf, -np.inf), llr)
+    rows = targets + nontargets
+    return _numbers(of["low"], -np.inf), _numbers(of["high"], np.inf), shown, rows / (rows.sum() or 1.0)
+
+
+def _ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
+    """Axes of the same range, as far as the ratios shown and claimed; claims alone do not extend it far."""
+    shown = _farthest([llr for _, _, llr, _ in parts])
+    claimed = _farthest([ends for low, high, _, _ in parts for ends in (low, high)])
+    reach = 1.08 * max(min(max(shown, claimed), 2 * max(shown, _MOST_REACH)), _LEAST_REACH)
+    x = linear_axis(-reach, reach, "Log-likelihood ratio that the scores claim", 8)
+    inner = [tick for tick in x.ticks if abs(tick[0]) < 0.91 * reach]
+    return x, replace(x, title="Log-likelihood ratio that the rows show", ticks=((-reach, "−∞"), *inner, (reach, "∞")))
+
+
+def _farthest(arrays: Sequence[Floats]) -> float:
+    """The largest finite absolute value; 0 where there is none."""
+    return max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
+
+
+def _note_beyond(of: tuple[Floats, ...], x: Axis) -> str:
+    """The share of the rows that claim more than the axis shows."""
+    low, high, _, shares = of
+    beyond = float(shares[(low > x.high) | (high < x.low)].sum())
+    return f"({format_percent(beyond)} of the rows beyond)" if beyond else ""
+
+
+def _mean_distance(variant: str, of: tuple[Floats, ...]) -> str:
+    """How far claims lie from what is shown, on average over the rows of blocks where both are finite."""
+    low, high, llr, shares = of
+    known = np.isfinite(low) & np.isfinite(high) & np.isfinite(llr) & (shares > 0)
+    if not known.any():
+        return f"Scores {variant} show no finite ratio."
+    distances = np.abs((low[known] + high[known]) / 2 - llr[known])
+    mean = float(np.average(distances, weights=shares[known]))
+    return f"Scores {variant} lie {format_significant(mean, 2)} from what the rows show, on average."
+
+
+# Internals: standings.
+
+
+def _drawn_costs(costs: Mapping[str, Any]) -> list[float]:
+    """The finite costs among a system's minimum, actual cost and interval."""
+    drawn = (costs.get("minimum"), costs.get("actual"), *(costs.get("actual interval") or ()))
+    return [cost for cost in drawn if cost is not None]
+
+
+def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: float, high: float) -> Markup:
+    """A row: the name, the way from the minimum to the actual cost, and the interval of the actual cost."""
+    least, actual = costs.get("minimum"), costs.get("actual")
+
+    def reach(cost: float | None) -> float:
+        return canvas.right if cost is None else canvas.at(min(cost, high))[0]
+
+    amounts = f"minimum {format_significant(least)}, calibrated {format_significant(actual)}"
+    shown = shorten(name, (canvas.left - 14) / LETTER)
+    parts = [
+        element("title", f"{whole(name)}: {amounts}"),
+        element("text", shown, class_="name", x=canvas.left - 10, y=y + 4, text_anchor="end"),
+    ]
+    if least is not None:
+        parts.append(canvas.stroke([[(reach(least), y), (reach(actual), y)]], "bar"))
+    if costs.get("actual interval"):
+        low, top = costs["actual interval"]
+        parts.append(_draw_whisker(reach(low), reach(top), y))
+    if least is not None:
+        parts.append(_draw_dot("minimum", reach(least), y))
+    if "actual" in costs:
+        parts.append(_draw_dot("actual", reach(actual), y, is_beyond=actual is None or actual > high))
+    return group(*parts, class_="row")
+
+
+def _draw_whisker(low: float, high: float, y: float) -> Markup:
+    """A line with ends; nothing where all of it lies beyond the axis."""
+    ends = [[(end, y - 4), (end, y + 4)] for end in (low, high)]
+    return element("path", class_="whisker", d=path([(low, y), (high, y)], *ends)) if low < high else Markup("")
+
+
+def _draw_dot(kind: str, x: float, y: float, *, is_beyond: bool = False) -> Markup:
+    """A dot, or an arrow where the cost lies beyond the axis."""
+    if is_beyond:
+        return element("path", class_=f"dot {kind}", d=path([(x - 3, y - 5), (x + 5, y), (x - 3, y + 5)], close=True))
+    return element("circle", class_=f"dot {kind}", cx=x, cy=y, r=4)
+
+
+def _draw_standings_key(y: float) -> Markup:
+    """What the marks of a row mean."""
+    words = ((26, "minimum"), (152, "calibrated"), (262, "its interval"))
+    texts = [element("text", text, x=x, y=y + 4) for x, text in words]
+    marks = (_draw_dot("minimum", 16, y), _draw_dot("actual", 142, y), _draw_whisker(226, 254, y))
+    return group(*marks, *texts, class_="legend")
+
+
+# Internals: costs against a hyperparameter.
+
+
+def _grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
+    """From below the least minimum to where all minima, and the least actual cost of each line, are seen."""
+    minima, actual = ([of[kind][np.isfinite(of[kind])] for of in lines] for kind in ("minimum", "actual"))
+    known = np.concatenate([*minima, []])
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    seen = max([2 * high - low, 1.1 * high, *(1.05 * float(costs.min()) for costs in actual if len(costs))])
+    most = max([high, *(float(costs.max()) for costs in actual if len(costs))])
+    top = most if most - low < 1.5 * (seen - low) else seen
+    return linear_axis(low - 0.18 * (top - low), top, "Cost (1: deciding without looking)", 5)
+
+
+def _setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
+    """Where the values of the hyperparameter lie, and their axis; values without a logarithm are categories."""
+    values, title = grid["values"], str(grid["parameter"])
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if numbers and len(numbers) == len(values) and grid["scale"] != "category":
+        if grid["scale"] == "linear":
+            return numbers, _linear_setting_axis(numbers, title)
+        if min(numbers) > 0:
+            return numbers, log_axis(min(numbers), max(numbers), title)
+    names = [_format_setting(grid, k, 22) for k in range(len(values))]
+    return [float(k) for k in range(len(values))], category_axis(names, title)
+
+
+def _linear_setting_axis(numbers: Sequence[float], title: str) -> Axis:
+    """An axis with ticks at the values that were tried, where there is room for their texts."""
+    x, tried = linear_axis(min(numbers), max(numbers), title), sorted(set(numbers))
+    unit = (_GRID_RIGHT - _GRID_LEFT) / x.length
+    room = LETTER * (len(format_significant(max(tried, key=abs))) + 1)
+    if any(unit * (b - a) <= room for a, b in pairwise(tried)):
+        return x
+    return replace(x, ticks=tuple((value, format_significant(value)) for value in tried))
+
+
+def _draw_ring(canvas: SvgCanvas, text: str, line: int, place: float, cost: float) -> Markup:
+    """A ring around the least minimum, and its numbers under it, where nothing else is drawn."""
+    x, y = canvas.at(place, cost)
+    room = LETTER / 2 * len(text) + 2
+    return group(
+        element("circle", class_="ring", cx=x, cy=y, r=6),
+        element("text", text, class_="best", x=min(max(x, LEFT + room), RIGHT - room), y=y + 19, text_anchor="middle"),
+        class_=hue(line),
+    )
+
+
+def _format_setting(grid: Mapping[str, Any], index: int, letters: float) -> str:
+    value = grid["values"][index]
+    return shorten(format_significant(value) if isinstance(value, int | float) else str(value), letters)

@@ -1,0 +1,424 @@
+"""The SVG canvas: a plot with its axes, legend and words, and hidden marks that the page's script moves.
+
+Looks are given by classes only, which the style sheet ``plots.css`` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from likely._typing import Booleans, Floats
+from likely.plots import Axis
+from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
+
+__all__ = ["LEFT", "LETTER", "RIGHT", "TOP", "WIDTH", "SvgCanvas", "hue"]
+
+WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
+"""Width of a usual plot, and where its axes begin and end."""
+
+LETTER = 7.2
+"""Width of an average letter of 12 units, in the widest of the usual sans-serif faces."""
+
+BELOW = 44
+"""Room under the axes for ticks and title."""
+
+_HUES = 12
+_BOLD = 8.2
+"""Width of an average bold letter."""
+
+_FAR = 1e6
+"""Points further away than this number of axis lengths, or infinitely far, are moved to this distance."""
+
+_LINE, _MOST_ENTRIES, _HALF = 18, 24, (WIDTH - 10) / 2
+"""Of a legend: height of a line, number of entries shown, width of one of two columns."""
+
+_BLOCKS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (np.inf, "w4"))
+"""Classes of blocks by the share of the rows that they stay below."""
+
+
+class SvgCanvas:
+    """A canvas that collects the elements of one SVG image.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of plot, by which the script finds it.
+    height : float
+        Of the axes; ignored where they have equal scales.
+    left, right, top, width : float
+        Where the axes lie, and the width of the image.
+    series : int, optional
+        The position of the system that the whole plot shows. Traces are counted from it.
+    linked : bool, default True
+        Whether traces are systems, which the script emphasises when the user chooses one.
+    """
+
+    edge = 0.0
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        height: float = 212,
+        left: float = LEFT,
+        right: float = RIGHT,
+        top: float = TOP,
+        width: float = WIDTH,
+        series: int | None = None,
+        linked: bool = True,
+    ) -> None:
+        self._kind, self._width, self._series, self._linked = kind, width, series, linked
+        self.left, self.right, self.top, self.bottom = left, right, top, top + height
+        self._axes: tuple[_Scale, _Scale] | None = None
+        self._below = 0.0
+        self._back: list[Markup] = []
+        self._traces: dict[int, dict[str, list[Markup]]] = {}
+        self._front: list[Markup] = []
+        self._marks: list[Markup] = []
+        self._entries: dict[str, _Entry] = {}
+        self._is_empty = True
+
+    def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
+        """Draw faint lines at the ticks, their texts, and the titles, all written horizontally."""
+        if equal:
+            self.bottom = self.top + (self.right - self.left) * y.length / x.length
+        self._axes = _Scale(x, self.left, self.right), _Scale(y, self.bottom, self.top)
+        slant = self._slant(x)
+        self._below = (BELOW if x.title else 24) + 15 * bool(x.under) + slant
+        across = [[(at, self.bottom), (at, self.top)] for at in self.x([value for value, _ in x.ticks])]
+        up = [[(self.left, at), (self.right, at)] for at in self.y([value for value, _ in y.ticks])]
+        texts = [_tick(text, self.at(value)[0], self.bottom, slant > 0) for value, text in x.ticks]
+        under = [element("text", text, x=self.at(at)[0], y=self.bottom + 31, class_="note") for at, text in x.under]
+        beside = [element("text", text, x=self.left - 6, y=self.at(None, at)[1] + 4) for at, text in y.ticks]
+        middle = min((self.left + self.right) / 2, self.right + 8 - _BOLD * width(x.title) / 2)
+        title = {"x": middle, "y": self.bottom + self._below - 8, "text_anchor": "middle"}
+        self._back.append(
+            group(
+                element("path", class_="grid", d=path(*across, *up)),
+                element("path", class_="axis", d=path([(self.left, self.bottom), (self.right, self.bottom)])),
+                group(*texts, *under, class_="tick", text_anchor="middle"),
+                group(*beside, class_="tick", text_anchor="end"),
+                element("text", x.title, class_="label", **title) if x.title else "",
+                element("text", y.title, class_="label", x=4, y=self.top - 12) if y.title else "",
+                class_="axes",
+            )
+        )
+
+    def _slant(self, x: Axis) -> float:
+        """Height of tick texts that are written aslant, which names are that are too long; otherwise 0."""
+        longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
+        room = (self.right - self.left) / max(len(x.ticks), 1)
+        return 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
+
+    def line(
+        self,
+        x: Any,
+        y: Any,
+        series: int,
+        stroke: str = "line",
+        *,
+        variant: str = "",
+        label: tuple[str, str] | None = None,
+        steps: bool = False,
+        keep: Booleans | None = None,
+    ) -> None:
+        """Draw a curve, cut where it leaves the axes."""
+        across, up = self.x(x), self.y(y)
+        if steps:
+            across, up = np.repeat(across, 2)[:-1], np.repeat(up, 2)[1:]
+        self.put(series, self.stroke(self._clip(across, up), stroke), variant)
+        if label is not None:
+            self._explain(series, stroke, *label)
+        elif entry := self._entries.get(f"trace {series}"):
+            self._explain(series, stroke, entry.name, entry.note)
+
+    def reference(self, x: Any, y: Any, label: str = "") -> None:
+        self._back.append(self.stroke(self._clip(self.x(x), self.y(y)), "reference"))
+        if label:
+            self.entry(label, "reference")
+
+    def bars(self, edges: Any, heights: Any, category: int, label: str, note: str = "") -> None:
+        """Draw the outline of adjacent bars, open below; empty bars are left out."""
+        tall = np.nan_to_num(np.asarray(heights, dtype=np.float64))
+        sides, tops = self.x(edges), np.clip(self.y(tall), self.top, self.bottom)
+        runs: list[list[Point]] = []
+        for filled, found in groupby(range(len(tall)), key=lambda k: tall[k] > 0):
+            bins = list(found)
+            if filled:
+                over = [(sides[side], tops[k]) for k in bins for side in (k, k + 1)]
+                runs.append([(over[0][0], self.bottom), *over, (over[-1][0], self.bottom)])
+        self.category_entry(label, category, "area", note)
+        if runs:
+            outline = element("path", class_=f"area line {hue(category, 'c')}", d=path(*runs))
+            self.add(group(element("title", whole(label)), outline))
+
+    def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
+        """Draw a level stroke for each block, in one of a few widths."""
+        sides, levels = zip(self.x(low), self.x(high), strict=True), self.y(level)
+        drawn = dict.fromkeys([name for _, name in _BLOCKS], "")
+        for ends, at, share in zip(sides, levels, shares, strict=True):
+            name = next(name for below, name in _BLOCKS if share < below)
+            drawn[name] += path(*self._clip(np.array(ends), np.array([at, at])))
+        for name, d in drawn.items():
+            if d:
+                self.put(series, element("path", class_=f"block {name}", d=d), variant)
+
+    def entry(self, text: str, stroke: str, *, classes: str = "ink", note: str = "") -> None:
+        self._entries[text] = _Entry(text, (stroke,), classes, note, is_name=False)
+
+    def category_entry(self, label: str, category: int, stroke: str = "fill", note: str = "") -> None:
+        """Add a class of the data to the legend."""
+        self._entries[f"category {category}"] = _Entry(label, (stroke,), hue(category, "c"), note)
+
+    # What the SVG canvas offers beyond the primitives. Coordinates are those of the image.
+
+    def x(self, values: Any) -> Floats:
+        """Place values of the x axis in the image."""
+        assert self._axes is not None
+        return self._axes[0].place(values)
+
+    def y(self, values: Any) -> Floats:
+        """Place values of the y axis in the image."""
+        assert self._axes is not None
+        return self._axes[1].place(values)
+
+    def at(self, x: float | None = None, y: float | None = None) -> Point:
+        """Place a point in the image; a coordinate that is left out is that of the axes' origin."""
+        return self.left if x is None else float(self.x(x)), self.bottom if y is None else float(self.y(y))
+
+    def place(self, points: Floats) -> list[Point]:
+        """Place the rows of an array of shape (n, 2) in the image."""
+        return list(zip(self.x(points[:, 0]).tolist(), self.y(points[:, 1]).tolist(), strict=True))
+
+    def add(self, *parts: Markup) -> None:
+        """Add elements in front of the curves."""
+        self._front += parts
+        self._is_empty = False
+
+    def put(self, series: int, part: Markup, variant: str = "") -> None:
+        """Add an element to those of a system."""
+        self._traces.setdefault(series, {}).setdefault(variant, []).append(part)
+        self._is_empty &= not part
+
+    def dots(self, x: Any, y: Any, series: int, kind: str = "dots") -> None:
+        """Draw a dot at each point that lies within the axes."""
+        across, up = self.x(x), self.y(y)
+        # A tenth of a unit is not seen, and rounding may move points at the ends of the axes.
+        inside = (across >= self.left - 0.1) & (across <= self.right + 0.1)
+        inside &= (up >= self.top - 0.1) & (up <= self.bottom + 0.1)
+        self.put(series, self.stroke([[at] for at in zip(across[inside], up[inside], strict=True)], kind))
+
+    def stroke(self, runs: Sequence[Sequence[Point]], kind: str) -> Markup:
+        """A path of a kind that the style sheet knows; nothing where there are no points."""
+        return element("path", class_=kind, d=path(*runs)) if runs else Markup("")
+
+    def marks(self, *kinds: str) -> None:
+        """Add hidden marks for the script to move: ``actual`` and ``minimum`` points, and a ``threshold`` line."""
+        for kind in kinds:
+            if kind == "threshold":
+                ends = {"x1": self.left, "x2": self.left, "y1": self.bottom, "y2": self.top}
+                self._marks.append(element("line", class_=f"mark {kind}", **ends, display="none"))
+            else:
+                circle = {"cx": self.left, "cy": self.bottom, "r": 5.5, "display": "none"}
+                self._marks.append(element("circle", class_=f"mark {kind}", **circle))
+
+    def finish(
+        self,
+        title: str,
+        gist: str,
+        *,
+        key: str = "",
+        variant: str = "",
+        note: str = "",
+        height: float | None = None,
+        heading: Markup | str = "",
+    ) -> Markup:
+        """Return the image with its legend, its title, and a sentence for those who cannot see it.
+
+        Parameters
+        ----------
+        title, gist : str
+            The heading, and one sentence with the number that matters.
+        key : str, optional
+            What the ids begin with, by default the kind: for plots of which there are several.
+        variant : str, optional
+            Further classes.
+        note : str, optional
+            Written under the legend.
+        height : float, optional
+            Of the image, without a legend; by default there is one, and as much room as it needs.
+        heading : Markup, optional
+            Text that is visible above the plot.
+        """
+        key = key or self._kind
+        legend, top = Markup(""), self.bottom + self._below
+        if height is None:
+            entries = sorted(self._entries.values(), key=lambda entry: not entry.is_name)
+            legend, height = _draw_legend(entries, top, "" if self._is_empty else note)
+        x, y = (scale.describe() for scale in self._axes) if self._axes else (None, None)
+        return element(
+            "svg",
+            element("title", title, id=f"{key}-title"),
+            element("desc", gist, id=f"{key}-desc"),
+            *self._back,
+            heading,
+            *self._groups(),
+            *self._front,
+            self._say_nothing() if self._is_empty and self._axes else "",
+            legend,
+            *self._marks,
+            class_=f"plot {variant}" if variant else "plot",
+            data_plot=self._kind,
+            data_series=self._series,
+            data_x=x,
+            data_y=y,
+            viewBox=f"0 0 {number(self._width)} {number(height)}",
+            role="img",
+            aria_labelledby=f"{key}-title {key}-desc",
+        )
+
+    def _groups(self) -> Iterator[Markup]:
+        """The elements of each system, in groups for its variants; ``only`` marks a variant without another."""
+        for k, variants in self._traces.items():
+            only = " only" if len([name for name in variants if name]) == 1 else ""
+            parts = [group(*drawn, class_=f"{name}{only}") if name else join(drawn) for name, drawn in variants.items()]
+            yield group(*parts, **self._classes(k))
+
+    def _classes(self, trace: int) -> dict[str, Any]:
+        k = trace + (self._series or 0)
+        return {"class_": f"series {hue(k)}", "data_series": k} if self._linked else {"class_": hue(k)}
+
+    def _explain(self, series: int, stroke: str, name: str, note: str) -> None:
+        """Add a stroke to the system's entry in the legend."""
+        key, look = f"trace {series}", self._classes(series)
+        strokes = self._entries[key].strokes if key in self._entries else ()
+        if stroke not in strokes:
+            self._entries[key] = _Entry(name, (*strokes, stroke), look["class_"], note, look.get("data_series"))
+
+    def _say_nothing(self) -> Markup:
+        middle = {"x": (self.left + self.right) / 2, "y": (self.top + self.bottom) / 2}
+        return element("text", "nothing to show", class_="nothing", text_anchor="middle", **middle)
+
+    def _clip(self, across: Floats, up: Floats) -> list[list[Point]]:
+        """Cut a curve where it leaves the axes or is NaN, into runs of points."""
+        points = list(zip(across.tolist(), up.tolist(), strict=True))
+        runs: list[list[Point]] = []
+        for one, two in pairwise([points[0], *points] if points else []):
+            piece = self._clip_segment(one, two)
+            if piece and runs and runs[-1][-1] == piece[0]:
+                runs[-1].append(piece[1])
+            elif piece:
+                runs.append(list(piece))
+        return runs
+
+    def _clip_segment(self, one: Point, two: Point) -> tuple[Point, Point] | None:
+        """The part of a straight line that lies between the axes (Liang and Barsky, 1984)."""
+        if np.isnan(two).any():
+            return None
+        one = two if np.isnan(one).any() else one
+        enter, leave = 0.0, 1.0
+        for a, b, least, most in ((one[0], two[0], self.left, self.right), (one[1], two[1], self.top, self.bottom)):
+            if a == b and not least <= a <= most:
+                return None
+            if a != b:
+                cuts = sorted(((least - a) / (b - a), (most - a) / (b - a)))
+                enter, leave = max(enter, cuts[0]), min(leave, cuts[1])
+        return (_along(one, two, enter), _along(one, two, leave)) if enter <= leave else None
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Where the values of an axis lie in the image."""
+
+    axis: Axis
+    start: float
+    end: float
+
+    def place(self, values: Any) -> Floats:
+        share = (self.axis.transform(values) - self.axis.ends[0]) / self.axis.length
+        return np.asarray(self.start + np.clip(share, -_FAR, _FAR) * (self.end - self.start))
+
+    def describe(self) -> str:
+        """What the script reads: both ends on the scale, and their coordinates."""
+        low, high = self.axis.ends
+        return f"{low:.9g} {high:.9g} {self.start:g} {self.end:g}"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of the legend: a name, shortened where it is long, and a note, which is not."""
+
+    name: str
+    strokes: tuple[str, ...]
+    classes: str
+    note: str = ""
+    series: int | None = None
+    is_name: bool = True
+
+
+def hue(index: int, of: str = "s") -> str:
+    """The class that gives the colour and dashes of a series (s) or of a class of the data (c)."""
+    return f"{of}{index % _HUES}"
+
+
+def _draw_legend(entries: Sequence[_Entry], top: float, note: str) -> tuple[Markup, float]:
+    """Draw a legend in one or two columns with a note under it; return it and where it ends."""
+    shown = entries[:_MOST_ENTRIES]
+    widest = max((width(shorten(each.name, 60)) + width(each.note) for each in shown), default=0)
+    columns = 2 if len(shown) > 1 and 44 + LETTER * widest <= _HALF else 1
+    rows = -(-len(shown) // columns)
+    drawn = [
+        _draw_entry(entry, 10 + _HALF * (k // rows), top + 13 + _LINE * (k % rows), 2 * _HALF / columns)
+        for k, entry in enumerate(shown)
+    ]
+    more = f"… and {len(entries) - len(shown)} more" if len(entries) > len(shown) else ""
+    for text in filter(None, (more, note)):
+        drawn.append(element("text", text, class_="note", x=10, y=top + 13 + _LINE * rows))
+        rows += 1
+    return group(*drawn, class_="legend") if drawn else Markup(""), top + _LINE * rows + 8 * bool(rows)
+
+
+def _draw_entry(entry: _Entry, x: float, y: float, room: float) -> Markup:
+    letters = (room - 44) / LETTER - width(entry.note)
+    name = element("tspan", shorten(entry.name, letters), class_="name") if entry.is_name else entry.name
+    note = element("tspan", f" {entry.note}", class_="note") if entry.note else ""
+    return group(
+        element("title", whole(f"{entry.name} {entry.note}")),
+        *_draw_samples(entry.strokes),
+        element("text", name, note, x=32),
+        class_=entry.classes,
+        data_series=entry.series,
+        transform=f"translate({number(x)} {number(y)})",
+    )
+
+
+def _draw_samples(strokes: Sequence[str]) -> list[Markup]:
+    """The strokes of an entry, one under the other; ``area`` and ``fill`` are squares."""
+    if strokes[0] in ("area", "fill"):
+        kind = "area line" if strokes[0] == "area" else "fill"
+        return [element("rect", class_=kind, x=6, y=-10, width=14, height=11)]
+    first = -4 - 2.5 * (len(strokes) - 1)
+    heights = [first + 5 * k for k in range(len(strokes))]
+    return [
+        element("path", class_=stroke, d=path([(0, at), (26, at)])) for stroke, at in zip(strokes, heights, strict=True)
+    ]
+
+
+def _tick(text: str, x: float, y: float, aslant: bool) -> Markup:
+    """The text of a tick below an axis."""
+    if not aslant:
+        return element("text", text, x=x, y=y + 16)
+    turned = f"rotate(-35 {number(x + 4)} {number(y + 14)})"
+    return element("text", text, x=x + 4, y=y + 14, text_anchor="end", transform=turned)
+
+
+def _along(one: Point, two: Point, share: float) -> Point:
+    if share in (0.0, 1.0):
+        return two if share else one
+    return one[0] + share * (two[0] - one[0]), one[1] + share * (two[1] - one[1])
