@@ -138,9 +138,9 @@ def _draw_costs(
                 canvas.line(across, costs, k, "dashed")
             else:
                 canvas.line(across, costs, k, "solid", variant=variant, label=trace.label)
-    canvas.reference(*reference, of)
     canvas.entry("actual", "solid")
     canvas.entry("minimum", "dashed")
+    canvas.reference(*reference, of)
 
 
 def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:

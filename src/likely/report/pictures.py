@@ -239,7 +239,7 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
         canvas.add(_draw_ring(canvas, text, k, places[j], cost))
         value = f"{whole(grid['parameter'])} = {_format_setting(grid, j, 60)}"
         gist = f"Least minimum cost: {format_significant(cost)} at {value}, {whole(lines[k]['name'])}."
-    canvas.entry("actual", "solid")
+    canvas.entry("calibrated", "solid")
     canvas.entry("minimum", "dashed")
     title = f"Calibrated and minimum costs of {whole(grid['family'])} by {whole(grid['parameter'])}"
     return canvas.finish(title, gist, key=f"grid-{index}")

@@ -35,8 +35,8 @@ _BOLD = 8.2
 _FAR = 1e6
 """Points further away than this number of axis lengths, or infinitely far, are moved to this distance."""
 
-_LINE, _MOST_ENTRIES, _HALF = 18, 24, (WIDTH - 10) / 2
-"""Of a legend: height of a line, number of entries shown, width of one of two columns."""
+_LINE, _MOST_ENTRIES, _HALF, _SAMPLE = 18, 24, (WIDTH - 10) / 2, 44
+"""Of a legend: height of a line, number of names shown, width of one of two columns, and of a stroke with its gaps."""
 
 _BLOCKS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (np.inf, "w4"))
 """Classes of blocks by the share of the rows that they stay below."""
@@ -259,8 +259,7 @@ class SvgCanvas:
         key = key or self._kind
         legend, top = Markup(""), self.bottom + self._below
         if height is None:
-            entries = sorted(self._entries.values(), key=lambda entry: not entry.is_name)
-            legend, height = _draw_legend(entries, top, "" if self._is_empty else note)
+            legend, height = _draw_legend(list(self._entries.values()), top, "" if self._is_empty else note)
         x, y = (scale.describe() for scale in self._axes) if self._axes else (None, None)
         return element(
             "svg",
@@ -352,7 +351,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the legend: a name, shortened where it is long, and a note, which is not."""
+    """A name in the legend, shortened where it is long, or an explanation, and a note that follows it."""
 
     name: str
     strokes: tuple[str, ...]
@@ -368,16 +367,23 @@ def hue(index: int, of: str = "s") -> str:
 
 
 def _draw_legend(entries: Sequence[_Entry], top: float, note: str) -> tuple[Markup, float]:
-    """Draw a legend in one or two columns with a note under it; return it and where it ends."""
-    shown = entries[:_MOST_ENTRIES]
+    """Draw names in one or two columns, strokes explained in rows, and a note; return them and where they end."""
+    names, strokes = ([entry for entry in entries if entry.is_name is kind] for kind in (True, False))
+    shown = names[:_MOST_ENTRIES]
     widest = max((width(shorten(each.name, 60)) + width(each.note) for each in shown), default=0)
-    columns = 2 if len(shown) > 1 and 44 + LETTER * widest <= _HALF else 1
+    columns = 2 if len(shown) > 1 and _SAMPLE + LETTER * widest <= _HALF else 1
     rows = -(-len(shown) // columns)
     drawn = [
         _draw_entry(entry, 10 + _HALF * (k // rows), top + 13 + _LINE * (k % rows), 2 * _HALF / columns)
         for k, entry in enumerate(shown)
     ]
-    more = f"… and {len(entries) - len(shown)} more" if len(entries) > len(shown) else ""
+    left = 10.0
+    for k, entry in enumerate(strokes):
+        wide = _SAMPLE + LETTER * (width(entry.name) + width(entry.note))
+        left, rows = (10.0, rows + 1) if k == 0 or left + wide > WIDTH else (left, rows)
+        drawn.append(_draw_entry(entry, left, top + 13 + _LINE * (rows - 1), wide))
+        left += wide
+    more = f"… and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     for text in filter(None, (more, note)):
         drawn.append(element("text", text, class_="note", x=10, y=top + 13 + _LINE * rows))
         rows += 1
@@ -385,7 +391,7 @@ def _draw_legend(entries: Sequence[_Entry], top: float, note: str) -> tuple[Mark
 
 
 def _draw_entry(entry: _Entry, x: float, y: float, room: float) -> Markup:
-    letters = (room - 44) / LETTER - width(entry.note)
+    letters = (room - _SAMPLE) / LETTER - width(entry.note)
     name = element("tspan", shorten(entry.name, letters), class_="name") if entry.is_name else entry.name
     note = element("tspan", f" {entry.note}", class_="note") if entry.note else ""
     return group(
