@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from likely._constraints import is_count, is_number
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
@@ -250,13 +251,3 @@ def as_floats(value: Any) -> Floats | None:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, and no truth value; NaN and infinities are."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def is_count(value: Any, least: int, most: int) -> bool:
-    """Whether a value is a whole number in a range."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(least <= value <= most)

@@ -19,6 +19,8 @@ WITHOUT_ROWS = {"application", "quadratic_form", "unfitted"}
 
 
 def rows_of(name):
+    if name == "nearest_mean":
+        return pytest.importorskip("pandas").DataFrame(OUTPUTS[f"{name}/rows"], columns=["p", "q", "r"])
     if f"{name}/rows" in OUTPUTS:
         return OUTPUTS[f"{name}/rows"]
     pd = pytest.importorskip("pandas")
@@ -57,10 +59,10 @@ def test_an_old_file_saved_again_holds_the_same(name, tmp_path):
 
     again = likely.load(path)
 
-    assert_scores_as_written(again, name)
     before = path.read_bytes()
     likely.save(again, path)
     assert path.read_bytes() == before
+    assert_scores_as_written(again, name)
 
 
 def test_values_without_rows_are_what_they_were():

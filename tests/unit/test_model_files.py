@@ -57,7 +57,7 @@ class Mine(likely.GaussianClassifier):
         (likely.CalibratedClassifier(likely.PCA()), "estimator must be a classifier that gives scores"),
         (
             likely.GaussianClassifier("round"),
-            "covariance must be one of 'full', 'diagonal', 'spherical', but is 'round'",
+            "covariance must be one of 'full', 'diagonal', 'spherical' or a Covariance, but is 'round'",
         ),
         (likely.GaussianClassifier(tied=1), "tied must be True or False, but is 1"),
         (likely.PCA(10**30), "n_components is a whole number of more than 64 bits"),
@@ -265,10 +265,10 @@ def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):
         ({"kind": "Nothing", "parameters": {}}, "is of a kind 'Nothing' that is not known here"),
         ({"kind": "PCA", "parameters": 3}, "must consist of kind, parameters and state"),
         ({"kind": "PCA", "parameters": {}, "state": 3}, "must have a state of named values"),
-        ({"kind": "PCA", "parameters": {}}, r"\(PCA\): lacks 'n_components' among parameters"),
+        ({"kind": "PCA", "parameters": {}}, r"\(PCA\): lacks the parameter 'n_components'"),
         (
             {"kind": "ElasticNet", "parameters": {"l1_share": 2}},
-            "l1_share must be a finite number in its range, but is 2",
+            "l1_share must be a number from 0 to 1, but is 2",
         ),
         (
             {"kind": "sklearn.KFold", "parameters": {"n_splits": 3, "shuffle": False, "random_state": 1}},

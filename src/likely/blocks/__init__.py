@@ -17,7 +17,7 @@ from likely.blocks.gathering import (
     sampled,
     scattered,
 )
-from likely.blocks.learner import AdditiveLearner, SourceLearner, all_or_nothing
+from likely.blocks.learner import AdditiveLearner, AdditiveState, SourceLearner, all_or_nothing
 from likely.blocks.loop import repeat_until_stable
 from likely.blocks.mapped import MappedSource, placed
 from likely.blocks.source import Block, Source
@@ -26,6 +26,7 @@ from likely.blocks.threads import for_each, one_blas_thread
 __all__ = [
     "SAMPLE_ROWS",
     "AdditiveLearner",
+    "AdditiveState",
     "ArraySource",
     "Block",
     "MappedSource",

@@ -5,14 +5,24 @@ Every method that learns is all or nothing: an error leaves the estimator in its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    check_parameters,
+    class_labels,
+    flag,
+    optional,
+)
+from likely._fitted import INPUTS, Fitted, all_or_nothing
 from likely._typing import Integers, Labels, Rows
 from likely._validation import check_labels, check_training, encode_labels
 from likely.blocks.arrays import ArraySource
@@ -23,11 +33,12 @@ from likely.exceptions import (
     InvalidDataError,
     NotEnoughDataError,
 )
+from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["AdditiveLearner", "SourceLearner", "all_or_nothing"]
+__all__ = ["AdditiveLearner", "AdditiveState", "SourceLearner", "all_or_nothing"]
 
 
-class SourceLearner(BaseEstimator):  # type: ignore[misc]
+class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that learn from a source; a subclass says how (``_learn``)."""
 
     by_class: ClassVar[bool] = False
@@ -51,12 +62,14 @@ class SourceLearner(BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
+            check_parameters(self)
             self._learn(self._source(X, y, sample_weight))
         return self
 
     def fit_source(self, source: Source) -> Self:
         """Learn from the rows of a source, wherever they are; an error leaves the estimator as it was."""
         with all_or_nothing(self):
+            check_parameters(self)
             self._learn(self._opened(source))
         return self
 
@@ -95,6 +108,30 @@ class SourceLearner(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@dataclass(frozen=True, eq=False)
+class AdditiveState:
+    """What an additive learner keeps: the sum, and the parameters that follow from it.
+
+    A subclass for each learner declares what ``statistics_`` and ``_parameters`` must be.
+
+    Parameters
+    ----------
+    statistics_ : statistic
+        The sum over all rows learned from.
+    _parameters : frozen value, or None
+        None where instalments have come since parameters were last estimated.
+    _announced : bool
+        Whether all classes were named in the first ``partial_fit``.
+    _adds_up : bool
+        Whether the sum is one that further rows can be added to.
+    """
+
+    statistics_: Any
+    _parameters: Any = None
+    _announced: Annotated[bool, flag] = False
+    _adds_up: Annotated[bool, flag] = True
+
+
 class AdditiveLearner(SourceLearner):
     """Base of the estimators whose parameters follow from one sum over the rows, kept by class where labels are needed.
 
@@ -104,7 +141,11 @@ class AdditiveLearner(SourceLearner):
     until the model is used.
     """
 
+    _State: ClassVar[Any] = AdditiveState
+    _inputs: ClassVar[Constraints] = {**INPUTS, "classes_": optional(class_labels(1))}
+    _state: Any
     classes_: Labels
+    statistics_: Any
 
     def _statistic(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         raise NotImplementedError
@@ -116,15 +157,17 @@ class AdditiveLearner(SourceLearner):
         of, args = self._statistic()
         self.estimate(source.reduce(of, *args), source.classes)
 
-    def estimate(self, statistics: Any, classes: Labels | None = None) -> Self:
-        """Learn from statistics that were added up already, without any rows."""
+    def estimate(self, statistics: Any, classes: Labels | None = None, *, adds_up: bool = True) -> Self:
+        """Learn from statistics that were added up already, without any rows.
+
+        Unless it ``adds_up``, the sum is one that no rows can be added to, and ``partial_fit`` raises.
+        """
         with all_or_nothing(self):
-            self.statistics_ = statistics
-            self._announced, self._adds_up = False, True
+            check_parameters(self)
             if classes is not None:
                 self.classes_ = classes
             self.n_features_in_ = statistics.n_features
-            self._parameters = self._estimate(statistics)
+            self._state = self._State(statistics, self._estimate(statistics), _adds_up=adds_up)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -143,19 +186,21 @@ class AdditiveLearner(SourceLearner):
         self
         """
         with all_or_nothing(self):
-            first = not hasattr(self, "statistics_")
+            check_parameters(self)
+            first = "_state" not in vars(self)
             if not first:
                 self._check_goes_on()
             source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes))
             of, args = self._statistic()
             instalment = source.reduce(of, *args)
-            self.statistics_ = instalment if first else self.statistics_ + instalment
-            self._parameters = None
+            total = instalment if first else self.statistics_ + instalment
+            announced = classes is not None or (not first and self._announced)
+            self._state = self._State(total, _announced=announced and self.by_class)
         return self
 
     def _check_goes_on(self) -> None:
         """Refuse to add to sums that are not of the rows as they came, or not of the kind that is now needed."""
-        if not getattr(self, "_adds_up", True):
+        if not self._adds_up:
             raise IncompatiblePartsError(
                 f"{self._name()} was fitted to rows with missing values by EM, whose sums no rows can be added to. "
                 "Fit all rows at once, or use covariance='diagonal'."
@@ -175,7 +220,7 @@ class AdditiveLearner(SourceLearner):
             raise InvalidDataError(
                 f"Labels must be of one type, but {found.tolist()[0]!r} came after {expected.tolist()[0]!r}."
             )
-        announced = classes is not None or getattr(self, "_announced", False)
+        announced = classes is not None or ("_state" in vars(self) and self._announced)
         strangers = np.setdiff1d(found, expected if classes is None else named).tolist()
         if announced and strangers:
             raise InvalidDataError(
@@ -186,7 +231,7 @@ class AdditiveLearner(SourceLearner):
         if hasattr(self, "statistics_") and len(merged) > len(known):
             moved = np.searchsorted(merged, known)
             self.statistics_ = self.statistics_.regrouped(lambda code: int(moved[code]))
-        self.classes_, self._announced = merged, announced
+        self.classes_ = merged
         return merged, np.searchsorted(merged, found)[codes]
 
     def _learned(self) -> Any:
@@ -194,23 +239,27 @@ class AdditiveLearner(SourceLearner):
         check_is_fitted(self, "statistics_")
         if self._parameters is None:
             try:
-                self._parameters = self._estimate(self.statistics_)
+                check_parameters(self)
+                self._state = replace(self._state, _parameters=self._estimate(self.statistics_))
             except DegenerateDataError as error:
                 raise NotEnoughDataError(str(error)) from None
         return self._parameters
 
-
-@contextmanager
-def all_or_nothing(*estimators: Any) -> Iterator[None]:
-    """Restore the attributes of the estimators if an error is raised inside."""
-    before = [estimator.__dict__.copy() for estimator in estimators]
-    try:
-        yield
-    except BaseException:
-        for estimator, state in zip(estimators, before, strict=True):
-            estimator.__dict__.clear()
-            estimator.__dict__.update(state)
-        raise
+    def _check_state(self, scope: Scope) -> None:
+        """Check sums on loading: of the known classes, of all of them if parameters exist, and of the kind needed."""
+        if not scope.fitted:
+            return
+        sums, pending, k = self.statistics_, self._parameters is None, scope.sizes.get("k", 0)
+        by_class = isinstance(sums, ByClass)
+        if by_class and max(sums.parts) >= k:
+            raise ViolationError(f"has sums of a class {max(sums.parts)}, but knows {k}")
+        if by_class and not pending and len(sums.parts) < k:
+            raise ViolationError("has parameters of classes that it has no sums of")
+        first = next(iter(sums.parts.values())) if by_class else sums
+        if pending and getattr(self, "needs", None) is Moments and isinstance(first, DiagonalMoments):
+            raise ViolationError("needs sums of products of columns, but has sums of squares alone")
+        if pending and by_class != self.by_class:
+            raise ViolationError("needs sums by class, or sums of all rows, but has the others")
 
 
 def _kind(labels: Labels) -> str:

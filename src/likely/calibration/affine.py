@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likely._typing import Floats
-from likely.blocks import all_or_nothing
-from likely.calibration.logistic_map import LogisticMap
+from likely._constraints import Constraints, check_parameters, count, flag, number, priors
+from likely._fitted import all_or_nothing
+from likely._typing import Floats, Labels
+from likely.calibration.logistic_map import OFFSET, LogisticMap
 from likely.calibration.scores import Systems
 from likely.decisions import Application, training_priors
 from likely.exceptions import InvalidDataError
 
 __all__ = ["AffineCalibrator"]
+
+
+@dataclass(frozen=True, eq=False)
+class AffineState:
+    """A fitted scale and offset."""
+
+    scale_: Annotated[float, number()]
+    offset_: Annotated[Any, OFFSET]
+    objective_: Annotated[float, number(finite=False)]
+    n_iter_: Annotated[int, count()]
 
 
 class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
@@ -59,6 +71,11 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    _State = AffineState
+    _constraints: ClassVar[Constraints] = {"prior": priors(alone=True), "rising": flag}
+    scale_: float
+    offset_: Any
+
     def __init__(self, prior: Any = None, rising: bool = False) -> None:
         self.prior = prior
         self.rising = rising
@@ -81,24 +98,22 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            start = None if near is None else near._map_found()
-            weights, self.offset_ = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight, start)
-            self.scale_ = float(weights[0])
-            if self.rising and self.scale_ < 0:
-                self._say_nothing()
+            check_parameters(self)
+            start = None if near is None else (np.array([near.scale_]), near.offset_)
+            found = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight, start)
+            state = AffineState(float(found.weights[0]), found.offset, found.objective, found.n_iter)
+            if self.rising and state.scale_ < 0:
+                state = self._constant_map(found.classes, found.n_iter)
+            self.classes_, self._state = found.classes, state
         return self
 
-    def _map_found(self) -> tuple[Floats, Any]:
-        return np.array([self.scale_]), self.offset_
-
-    def _say_nothing(self) -> None:
-        """The best map that does not fall, where the best one does: no evidence at all, at the cost of the priors."""
-        n = len(self.classes_)
+    def _constant_map(self, classes: Labels, n_iter: int) -> AffineState:
+        """The best rising map where the best map falls: no evidence, at the entropy of the priors."""
+        n = len(classes)
         priors = Application.equal(n).priors
         if self.prior is not None:
-            priors = training_priors("AffineCalibrator", self.prior, self.classes_)
-        self.scale_, self.offset_ = 0.0, 0.0 if n == 2 else np.zeros(n)
-        self.objective_ = float(entr(priors).sum())
+            priors = training_priors("AffineCalibrator", self.prior, classes)
+        return AffineState(0.0, 0.0 if n == 2 else np.zeros(n), float(entr(priors).sum()), n_iter)
 
     def transform(self, scores: Any) -> Floats:
         """Calibrated scores of the same shape: llrs, or log-likelihoods up to a constant of the row."""
@@ -107,7 +122,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         expected = 2 if np.ndim(self.offset_) == 0 else len(self.classes_)
         came = 2 if systems.x.ndim == 2 else systems.x.shape[2]
         if came != expected:
-            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but came {came}.")
+            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but got {came}.")
         return systems.given_back(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(np.shape(scores))
 
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:

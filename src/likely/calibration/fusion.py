@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import Constraints, check_parameters, count, floats, number, priors, size
+from likely._fitted import Fitted, all_or_nothing
 from likely._typing import Floats
-from likely.blocks import all_or_nothing
-from likely.calibration.logistic_map import LogisticMap
+from likely.calibration.logistic_map import OFFSET, LogisticMap
 from likely.calibration.scores import Systems
 from likely.exceptions import InvalidDataError
 
 __all__ = ["LogisticFusion", "ProductFusion", "VotingFusion"]
 
 
-class _Fusion(BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, eq=False)
+class FusionState:
+    """The number of systems that a fuser was fitted to."""
+
+    n_systems_: Annotated[int, size("s")]
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFusionState(FusionState):
+    """Fitted weights of the systems and offset."""
+
+    weights_: Annotated[Floats, floats("s")]
+    offset_: Annotated[Any, OFFSET]
+    objective_: Annotated[float, number(finite=False)]
+    n_iter_: Annotated[int, count()]
+
+
+class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
     """What fusers share: scores of shape (n, systems) or (n, systems, n_classes) in, (n,) or (n, n_classes) out."""
+
+    _State: ClassVar[type] = FusionState
+    _inputs: ClassVar[Constraints] = {}
+    _constraints: ClassVar[Constraints] = {}
+    n_systems_: int
 
     def fit(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from scores of all systems about the same rows.
@@ -35,9 +59,8 @@ class _Fusion(BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            systems = Systems.of(scores, type(self).__name__)
-            self.n_systems_ = systems.x.shape[1]
-            self._learn(systems, y, sample_weight)
+            check_parameters(self)
+            self._state = self._learn(Systems.of(scores, type(self).__name__), y, sample_weight)
         return self
 
     def transform(self, scores: Any) -> Floats:
@@ -55,8 +78,9 @@ class _Fusion(BaseEstimator):  # type: ignore[misc]
         """Learn from scores, and fuse them."""
         return self.fit(scores, y, sample_weight).transform(scores)
 
-    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> None:
-        """Nothing, unless a fuser has something to learn."""
+    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> FusionState:
+        """The fitted state: the number of systems, unless a fuser learns more."""
+        return FusionState(systems.x.shape[1])
 
     def _fuse(self, x: Floats) -> Floats:
         raise NotImplementedError
@@ -92,11 +116,19 @@ class LogisticFusion(LogisticMap, _Fusion):
     (array([2.2, 2.1]), -4.3)
     """
 
+    _State = LogisticFusionState
+    _inputs: ClassVar[Constraints] = LogisticMap._inputs
+    _constraints: ClassVar[Constraints] = {"prior": priors(alone=True)}
+    weights_: Floats
+    offset_: Any
+
     def __init__(self, prior: Any = None) -> None:
         self.prior = prior
 
-    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> None:
-        self.weights_, self.offset_ = self._fit(systems, y, sample_weight)
+    def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> FusionState:
+        found = self._fit(systems, y, sample_weight)
+        self.classes_ = found.classes
+        return LogisticFusionState(systems.x.shape[1], found.weights, found.offset, found.objective, found.n_iter)
 
     def _fuse(self, x: Floats) -> Floats:
         if x.ndim != 2 + np.ndim(self.offset_) or (x.ndim == 3 and x.shape[2] != len(self.classes_)):
@@ -136,6 +168,8 @@ class VotingFusion(_Fusion):
     >>> VotingFusion().fit_transform([[-5.0, -4.0, 3.0], [0.1, 0.1, -99.0]])
     array([-1.,  1.])
     """
+
+    _constraints: ClassVar[Constraints] = {"threshold": number(finite=False)}
 
     def __init__(self, threshold: float = 0.0) -> None:
         self.threshold = threshold

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import Constraints, Scope, ViolationError, check_parameters, class_labels, flag, floats, rising
+from likely._fitted import Fitted, all_or_nothing
 from likely._typing import Booleans, Floats
 from likely._validation import check_labels, check_weight, encode_labels
-from likely.blocks import all_or_nothing
 from likely.calibration.pav import pool
 from likely.calibration.scores import Systems
 from likely.calibration.steps import Steps
@@ -19,7 +21,15 @@ from likely.exceptions import InvalidDataError
 __all__ = ["IsotonicCalibrator"]
 
 
-class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, eq=False)
+class IsotonicState:
+    """Ends of the blocks of pooled scores, and the llr of each."""
+
+    scores_: Annotated[Floats, rising(floats("points", finite=False))]
+    llr_: Annotated[Floats, rising(floats("points", finite=False))]
+
+
+class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
     """The best monotone map of scores to log-likelihood ratios, by pooling adjacent violators (two classes).
 
     Assumes only that a higher score speaks more for the target. Best at every prior and cost at once. Needs more trials
@@ -49,6 +59,12 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
     array([-1.099,  0.   ,  1.099])
     """
 
+    _State = IsotonicState
+    _inputs: ClassVar[Constraints] = {"classes_": class_labels()}
+    _constraints: ClassVar[Constraints] = {"bounded": flag}
+    scores_: Floats
+    llr_: Floats
+
     def __init__(self, bounded: bool = False) -> None:
         self.bounded = bounded
 
@@ -68,6 +84,7 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
+            check_parameters(self)
             x = self._llrs(scores).x[:, 0]
             self.classes_, is_target = _two_classes(y, len(x))
             weight = check_weight(sample_weight, len(x))
@@ -75,10 +92,10 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
                 x, is_target, weight = x[weight > 0], is_target[weight > 0], weight[weight > 0]
             if is_target.all() or not is_target.any():
                 raise InvalidDataError("IsotonicCalibrator learns from rows of two classes, but one has no weight.")
-            self._learn(x, is_target, weight)
+            self._state = self._learn(x, is_target, weight)
         return self
 
-    def _learn(self, x: Floats, is_target: Booleans, weight: Floats | None) -> None:
+    def _learn(self, x: Floats, is_target: Booleans, weight: Floats | None) -> IsotonicState:
         trained = x
         if self.bounded:
             x = np.concatenate([x, [-np.inf, -np.inf, np.inf, np.inf]])
@@ -91,7 +108,11 @@ class IsotonicCalibrator(BaseEstimator):  # type: ignore[misc]
         if self.bounded:  # the added trials bound llrs, but no scores
             added = np.repeat(np.isinf(scores[::2]) & (scores[::2] == scores[1::2]) & ~np.isin(scores[::2], trained), 2)
             scores, llr = np.clip(scores[~added], trained.min(), trained.max()), llr[~added]
-        self.scores_, self.llr_ = scores, llr
+        return IsotonicState(scores, llr)
+
+    def _check_state(self, scope: Scope) -> None:
+        if scope.sizes.get("k", 2) != 2:
+            raise ViolationError(f"classes_ must be two, but are {scope.sizes['k']}")
 
     def transform(self, scores: Any) -> Floats:
         """Log-likelihood ratios of the same shape as the scores; of two columns, the first is 0."""

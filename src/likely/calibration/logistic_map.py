@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from likely._constraints import Constraint, Constraints, Scope, class_labels, floats, number
+from likely._fitted import Fitted
 from likely._numerics import log
-from likely._typing import Floats
+from likely._typing import Floats, Labels
 from likely.blocks import ArraySource, Block
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
@@ -17,13 +19,30 @@ from likely.objectives.linear_rows import some_of_each_class
 from likely.objectives.separation import LONG, Margins, softened_targets
 from likely.statistics.objective import Objective
 
-__all__ = ["LogisticMap"]
+__all__ = ["OFFSET", "LogisticMap", "MapFit"]
 
 _START_ROWS = 2**14
 """Rows of each class on which the start is found; from there two or three passes over all rows suffice."""
 
 
-class LogisticMap:
+def _check_offset(value: Any, scope: Scope) -> None:
+    (number() if scope.sizes["k"] == 2 else floats("k"))(value, scope)
+
+
+OFFSET = Constraint("a number for two classes, else one for each class", _check_offset)
+
+
+class MapFit(NamedTuple):
+    """A map that was found: one weight for each system, and an offset (two classes) or one for each class."""
+
+    classes: Labels
+    weights: Floats
+    offset: Any
+    objective: float
+    n_iter: int
+
+
+class LogisticMap(Fitted):
     """What :class:`AffineCalibrator` and :class:`LogisticFusion` share.
 
     Notes
@@ -38,14 +57,13 @@ class LogisticMap:
     result.
     """
 
+    _inputs: ClassVar[Constraints] = {"classes_": class_labels()}
+    classes_: Labels
     prior: Any
 
-    def _fit(
-        self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None
-    ) -> tuple[Floats, Any]:
-        """Weights of the systems and the offset (two classes) or offsets; found sooner from ones that are near."""
+    def _fit(self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None) -> MapFit:
+        """Find weights and offset by Newton's method; ``near`` holds ones to start from."""
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
-        self.classes_ = classes
         whom, n = type(self).__name__, len(classes)
         priors = Application.equal(n).priors if self.prior is None else training_priors(whom, self.prior, classes)
         standard, mean, scale = _standardized(x)
@@ -66,10 +84,10 @@ class LogisticMap:
                 f"{type(self).__name__} stopped after {fitted.n_iter} steps before its likelihood was at its maximum. "
                 "The best weights so far are kept; look for outliers among the scores."
             )
-        self.objective_, self.n_iter_ = fitted.objective.value, fitted.n_iter
         weights = fitted.parameters[: x.shape[1]] / scale
         offsets = fitted.parameters[x.shape[1] :] - weights @ mean
-        return weights, float(offsets[0]) if x.ndim == 2 else np.asarray(offsets - offsets.mean())
+        offset = float(offsets[0]) if x.ndim == 2 else np.asarray(offsets - offsets.mean())
+        return MapFit(classes, weights, offset, fitted.objective.value, fitted.n_iter)
 
     @staticmethod
     def _map(x: Floats, weights: Floats, offset: Any) -> Floats:

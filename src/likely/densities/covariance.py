@@ -13,9 +13,9 @@ import numpy as np
 from scipy.linalg import eigh, rq
 from sklearn.base import BaseEstimator
 
+from likely._constraints import Constraints, check_argument, check_parameters, either, flag, instance_of, number, one_of
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers
-from likely._validation import check_fraction
 from likely.blocks import for_each
 from likely.densities.factors import (
     Covariances,
@@ -26,10 +26,10 @@ from likely.densities.factors import (
     well_conditioned_factor,
 )
 from likely.densities.natural_form import DiagonalForm, FullForm, NaturalForm, SphericalForm
-from likely.exceptions import DegenerateDataError, InvalidParameterError, warn_of_degenerate_data
+from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FLOOR", "Covariance", "Diagonal", "Full", "Spherical", "shape_of"]
+__all__ = ["FLOOR", "SHAPE", "Covariance", "Diagonal", "Full", "Spherical", "shape_of"]
 
 FLOOR = 1e-9
 
@@ -58,6 +58,11 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
     """The statistic from which the shape is estimated."""
 
     name: ClassVar[str]
+    _constraints: ClassVar[Constraints] = {
+        "shrinkage": number(0, 1),
+        "floor": number(0, 1),
+        "unbiased": flag,
+    }
 
     fitted: ClassVar[type[Covariances]] = DiagonalCovariances
     """The class of the estimates."""
@@ -87,8 +92,7 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         remedy : str
             What to advise when a part is singular.
         """
-        check_fraction("shrinkage", self.shrinkage, type(self).__name__)
-        check_fraction("floor", self.floor, type(self).__name__)
+        check_parameters(self)
         lost = n_means if self.unbiased else 0
         # Threads pay for themselves where a factorisation takes milliseconds.
         apply: Any = for_each if whole.n_features >= 128 else map
@@ -164,6 +168,7 @@ class Spherical(Covariance):
     name = "spherical"
     natural_form = SphericalForm
     shrinkage = 0.0
+    _constraints: ClassVar[Constraints] = {"floor": number(0, 1), "unbiased": flag}
 
     def __init__(self, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.floor = floor
@@ -186,16 +191,19 @@ class Spherical(Covariance):
 
 _SHAPES = {shape.name: shape for shape in (Full, Diagonal, Spherical)}
 
+SHAPE = either(
+    one_of(*_SHAPES),
+    instance_of(Covariance),
+    remedy=lambda value: "Set tied=True." if isinstance(value, str) and value == "tied" else "",
+)
+"""A shape, or the name of one."""
+
 
 def shape_of(covariance: Any) -> Covariance:
     """The shape that a constructor's ``covariance`` stands for: a shape, or the name of one."""
     if isinstance(covariance, Covariance):
         return covariance
-    if not isinstance(covariance, str) or covariance not in _SHAPES:
-        raise InvalidParameterError(
-            f"covariance must be one of {', '.join(map(repr, _SHAPES))} or a shape such as Full(shrinkage=0.1), "
-            f"but is {covariance!r}.{' Set tied=True.' if isinstance(covariance, str) and covariance == 'tied' else ''}"
-        )
+    check_argument("covariance", covariance, SHAPE)
     return _SHAPES[covariance]()
 
 

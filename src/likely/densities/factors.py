@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from likely._constraints import Scope, ViolationError, floats
 from likely._numerics import Workspace
 from likely._typing import Booleans, Floats, Integers
+from likely.blocks import for_each
 
 __all__ = [
     "LOG_2PI",
@@ -47,6 +49,9 @@ the expansion's rounding is then at most about 1e-10."""
 FAR = 1e10
 """Squared distance of a centre from the common origin, in its own covariance, up to which rows are whitened about the
 origin: beyond, more than five digits of a white coordinate would be lost."""
+
+ROUNDING = 1e-6
+"""Share of its size by which rounding may make a correlation asymmetric."""
 
 
 class Covariances(Protocol):
@@ -97,8 +102,13 @@ class FullCovariances:
         Upper triangular U with U U' the inverse of the matrix.
     """
 
-    matrices: Floats
-    whiteners: Floats
+    matrices: Annotated[Floats, floats("n", "d", "d")]
+    whiteners: Annotated[Floats, floats("n", "d", "d")]
+
+    def _check_state(self, scope: Scope) -> None:
+        # Positive definite, by the factorisation that scoring rows with missing values will make of them.
+        apply: Any = for_each if self.matrices.shape[1] >= 128 else map
+        list(apply(_check_factor, list(zip(self.matrices, self.whiteners, strict=True))))
 
     @property
     def log_determinants(self) -> Floats:
@@ -150,7 +160,7 @@ class DiagonalCovariances:
     variances : array of shape (n, d)
     """
 
-    variances: Floats
+    variances: Annotated[Floats, floats("n", "d", above=0)]
 
     @property
     def log_determinants(self) -> Floats:
@@ -298,6 +308,23 @@ class DistancesByOneWhitener(_Distances):
 
     def __call__(self, rows: Floats) -> Floats:
         return self._white((rows - self._origin) @ self.whitener)
+
+
+def _check_factor(pair: tuple[Floats, Floats]) -> None:
+    C, U = pair
+    variances = C.diagonal()
+    if not (variances > 0).all():
+        raise ViolationError(f"matrices must have variances above 0, but the least is {variances.min():g}")
+    scales = np.sqrt(variances)
+    R = C / scales
+    R /= scales[:, None]
+    if not np.abs(R - R.T).max() <= ROUNDING:
+        raise ViolationError("matrices must be symmetric, but are not")
+    factor, failed = lapack.dpotrf(R.T, lower=1, overwrite_a=1, clean=0)
+    if failed or not np.isfinite(factor.diagonal()).all():
+        raise ViolationError("matrices must be positive definite in double precision, but are not")
+    if np.tril(U, -1).any() or not U.diagonal().all():
+        raise ViolationError("whiteners must be upper triangular, without 0 on the diagonal, but are not")
 
 
 def inverse_factor(lower: Floats) -> Floats:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely._constraints import Constraints, floats, instance_of, none_or
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Rows
-from likely.blocks import Block, Source, over_rows
+from likely.blocks import AdditiveState, Block, Source, over_rows
 from likely.blocks.gathering import checked_total, moments
 from likely.densities.base import Density
-from likely.densities.covariance import Covariance, shape_of
-from likely.densities.factors import LOG_2PI, Covariances
+from likely.densities.covariance import SHAPE, Covariance, shape_of
+from likely.densities.factors import LOG_2PI, Covariances, DiagonalCovariances, FullCovariances
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
@@ -38,8 +39,8 @@ class Gaussians:
     observed the log density is 0.
     """
 
-    means: Floats
-    covariances: Covariances
+    means: Annotated[Floats, floats("k", "d")]
+    covariances: Annotated[Covariances, instance_of(FullCovariances, DiagonalCovariances, n="k*", d="d")]
 
     def log_density(self, X: Rows) -> Floats:
         """Log densities, of shape (n, K)."""
@@ -107,6 +108,14 @@ class Gaussians:
         self.__dict__.update(state)
 
 
+@dataclass(frozen=True, eq=False)
+class GaussianState(AdditiveState):
+    """The moments of all rows, and the Gaussian that follows from them."""
+
+    statistics_: Annotated[Moments | DiagonalMoments, instance_of(Moments, DiagonalMoments, d="d")]
+    _parameters: Annotated[Gaussians | None, none_or(instance_of(Gaussians, d="d", k="one"))] = None
+
+
 class Gaussian(Density):
     """A multivariate Gaussian density.
 
@@ -138,6 +147,9 @@ class Gaussian(Density):
     array([-2.38489808])
     """
 
+    _State = GaussianState
+    _constraints: ClassVar[Constraints] = {"covariance": SHAPE}
+
     def __init__(self, covariance: Any = "full") -> None:
         self.covariance = covariance
 
@@ -165,15 +177,19 @@ class Gaussian(Density):
         except MissingValuesError:
             from likely.densities.missing import expected_moments
 
-            self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes)
-            self._adds_up = False
+            self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes, adds_up=False)
+
+    @property
+    def needs(self) -> Any:
+        """The moments that the shape is estimated from."""
+        return shape_of(self.covariance).moments
 
     def _gaussians(self) -> Gaussians:
         gaussians: Gaussians = self._learned()
         return gaussians
 
     def _statistic(self) -> Any:
-        return moments, (shape_of(self.covariance).moments,)
+        return moments, (self.needs,)
 
     def _estimate(self, statistics: Any) -> Gaussians:
         return estimate_gaussians(ByClass({0: statistics}), ["X"], shape_of(self.covariance), remedy=_REMEDY)

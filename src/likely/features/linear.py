@@ -7,23 +7,78 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 
+from likely._constraints import (
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    count,
+    either,
+    floats,
+    instance_of,
+    none_or,
+    number,
+)
 from likely._numerics import dense, is_rounding
-from likely._typing import Floats, Integers
+from likely._typing import Floats, Integers, Rows
 from likely._validation import check_fraction, check_option, check_rows, is_count
-from likely.blocks import AdditiveLearner, Block, checked_total, class_moments, moments, over_rows
+from likely.blocks import AdditiveLearner, AdditiveState, Block, checked_total, class_moments, moments, over_rows
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.statistics import ByClass, DiagonalMoments, LinearMap, Moments
 
-__all__ = ["LDA", "PCA", "Center", "LinearFeature", "Projection", "Standardize", "Whiten", "with_signs"]
+__all__ = [
+    "LDA",
+    "PCA",
+    "Center",
+    "Discriminants",
+    "LinearFeature",
+    "Projection",
+    "Standardize",
+    "Whiten",
+    "estimate_discriminants",
+    "map_rows",
+    "with_signs",
+]
+
+
+def _map_with(axes: int) -> Constraint:
+    """A linear map, diagonal (one axis) or with a matrix, to at most as many outputs as features."""
+    linked = instance_of(LinearMap, d="d", m="out")
+
+    def test(value: Any, scope: Scope) -> bool:
+        linked(value, scope)
+        if value.matrix.ndim != axes:
+            raise ViolationError("must have a matrix, or only a diagonal, but has the other")
+        if scope.sizes["out"] > scope.sizes["d"]:
+            raise ViolationError(f"must have at most {scope.sizes['d']} directions, but has {scope.sizes['out']}")
+        return True
+
+    return Constraint(linked.description, test)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearState(AdditiveState):
+    """Moments of all rows, and the map that scales and shifts each column."""
+
+    statistics_: Annotated[Moments | DiagonalMoments, instance_of(Moments, DiagonalMoments, d="d")]
+    _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=1))] = None
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionState(AdditiveState):
+    """Moments of all rows, and the projection that follows from them."""
+
+    statistics_: Annotated[Moments, instance_of(Moments, d="d")]
+    _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
 
 
 class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
@@ -45,12 +100,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     def transform(self, X: Any) -> Floats:
         """Map rows; the result has shape (n, n_outputs)."""
         linear = self._map()
-        rows = check_rows(self, X)
-        mapped = over_rows(partial(_quietly, linear), rows, linear.n_outputs)
-        doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
-        if len(doubtful):
-            self._refuse(rows, doubtful)
-        return mapped
+        return map_rows(linear, check_rows(self, X), self.keeps_missing)
 
     def inverse_transform(self, X: Any) -> Floats:
         """The rows that map to ``X``; of those, the nearest to the mean in the features left out."""
@@ -75,15 +125,6 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     def _statistic(self) -> Any:
         return (class_moments if self.by_class else moments), (self.needs,)
 
-    def _refuse(self, rows: Any, doubtful: Integers) -> None:
-        """Refuse infinities, values that overflow, and NaN where a projection would spread it over every output."""
-        values = dense(rows[doubtful])
-        refused = ~np.isnan(values).any(axis=1) if self.keeps_missing else np.ones(len(values), dtype=bool)
-        refused |= np.isinf(values).any(axis=1)
-        if refused.any():
-            at = int(doubtful[refused.argmax()])
-            raise Block(rows[at : at + 1], positions=[at]).non_finite()
-
     @property
     def _n_features_out(self) -> int:
         return self._map().n_outputs
@@ -104,6 +145,24 @@ class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignor
     @property
     def n_components_(self) -> int:
         return self._map().n_outputs
+
+
+def map_rows(linear: LinearMap, rows: Rows, keeps_missing: bool = False) -> Floats:
+    """Map validated rows; raise for infinities, overflow, and NaN unless it is to be passed on as NaN."""
+    mapped = over_rows(partial(_quietly, linear), rows, linear.n_outputs)
+    doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
+    if len(doubtful):
+        _check_finite(rows, doubtful, keeps_missing)
+    return mapped
+
+
+def _check_finite(rows: Rows, doubtful: Integers, keeps_missing: bool) -> None:
+    values = dense(rows[doubtful])
+    refused = ~np.isnan(values).any(axis=1) if keeps_missing else np.ones(len(values), dtype=bool)
+    refused |= np.isinf(values).any(axis=1)
+    if refused.any():
+        at = int(doubtful[refused.argmax()])
+        raise Block(rows[at : at + 1], positions=[at]).non_finite()
 
 
 def _quietly(linear: LinearMap, rows: Floats) -> Floats:
@@ -278,6 +337,9 @@ class PCA(Projection):
     (1, array([[0.7 , 0.72]]), array([0.9999]))
     """
 
+    _State = ProjectionState
+    _constraints: ClassVar[Constraints] = {"n_components": none_or(either(count(1), number(above=0, below=1)))}
+
     def __init__(self, n_components: int | float | None = None) -> None:
         self.n_components = n_components
 
@@ -360,24 +422,14 @@ class LDA(Projection):
 
     @property
     def explained_variance_ratio_(self) -> Floats:
-        discriminants: _Discriminants = self._learned()
+        discriminants: Discriminants = self._learned()
         return discriminants.shares
 
-    def _estimate(self, statistics: ByClass[Moments]) -> _Discriminants:
+    def _estimate(self, statistics: ByClass[Moments]) -> Discriminants:
         if len(statistics.parts) < 2:
             raise DegenerateDataError("LDA needs rows of at least two classes, but y has one class only.")
-        total, between = checked_total(statistics), _between(statistics)
-        n_kept = self._n_kept(len(statistics.parts), total.n_features)
-        shape = Full(floor=self.floor)
-        within = shape.estimate(
-            [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
-        )
-        U = within.whiteners[0]
-        values, vectors = eigh(U.T @ between.covariance() @ U)
-        directions = U @ vectors[:, ::-1][:, :n_kept]
-        whole = max(values.sum(), np.finfo(np.float64).tiny)
-        shares = np.maximum(values[::-1][:n_kept], 0.0) / whole
-        return _Discriminants(total.mean, _orient(directions, statistics), shares)
+        n_kept = self._n_kept(len(statistics.parts), statistics.n_features)
+        return estimate_discriminants(statistics, n_kept, self.floor)
 
     def _n_kept(self, n_classes: int, n_features: int) -> int:
         most = min(n_classes - 1, n_features)
@@ -392,10 +444,24 @@ class LDA(Projection):
 
 
 @dataclass(frozen=True, eq=False)
-class _Discriminants(LinearMap):
+class Discriminants(LinearMap):
     """The projection, with the share of the between-class variance along each of its directions."""
 
-    shares: Floats
+    shares: Annotated[Floats, floats("m", low=0)]
+
+
+def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: float) -> Discriminants:
+    """The directions in which the class means lie furthest apart, in units of the spread within the classes."""
+    total, between = checked_total(statistics), _between(statistics)
+    within = Full(floor=floor).estimate(
+        [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
+    )
+    U = within.whiteners[0]
+    values, vectors = eigh(U.T @ between.covariance() @ U)
+    directions = U @ vectors[:, ::-1][:, :n_kept]
+    whole = max(values.sum(), np.finfo(np.float64).tiny)
+    shares = np.maximum(values[::-1][:n_kept], 0.0) / whole
+    return Discriminants(total.mean, _orient(directions, statistics), shares)
 
 
 def _between(statistics: ByClass[Moments]) -> Moments:

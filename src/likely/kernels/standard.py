@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from likely._constraints import check_parameters, none_or, number
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import is_count, is_number
@@ -134,14 +135,10 @@ class RBFKernel(Kernel):
            [0.607, 1.   ]])
     """
 
-    gamma: float | None = None
+    gamma: Annotated[float | None, none_or(number(above=0))] = None
 
     def __post_init__(self) -> None:
-        if self.gamma is not None and not (is_number(self.gamma) and 0 < self.gamma < np.inf):
-            raise InvalidParameterError(
-                f"gamma of RBFKernel must be a finite number > 0, or None to take it from the data, but is "
-                f"{self.gamma!r}."
-            )
+        check_parameters(self)
 
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         if self.gamma is not None:

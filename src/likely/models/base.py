@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import Constraints, class_labels
+from likely._fitted import INPUTS, Fitted
 from likely._numerics import difference, log
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_rows
@@ -22,8 +24,11 @@ __all__ = ["EVIDENCE", "DensityClassifier", "EvidenceClassifier", "ScoreClassifi
 EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")
 """What only classifiers that give evidence have."""
 
+LABELLED_INPUTS = {**INPUTS, "classes_": class_labels()}
+"""Attributes of a fitted classifier that are not in its state."""
 
-class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
+
+class EvidenceClassifier(Fitted, ClassifierMixin):  # type: ignore[misc]
     """A classifier whose score is the log-likelihood of the observation under each class.
 
     A subclass provides ``_evidence`` (log-likelihoods of validated rows), or ``log_likelihood`` where rows are checked
@@ -33,6 +38,7 @@ class EvidenceClassifier(ClassifierMixin):  # type: ignore[misc]
     its own.
     """
 
+    _inputs: ClassVar[Constraints] = LABELLED_INPUTS
     classes_: Labels
     priors: Any
 
@@ -107,13 +113,14 @@ class DensityClassifier(EvidenceClassifier):
         return np.asarray(logsumexp(scores + log(self._application().priors), axis=1))
 
 
-class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
+class ScoreClassifier(Fitted, ClassifierMixin):  # type: ignore[misc]
     """A classifier whose score ranks and decides, but has no probabilistic meaning, so it gives no evidence.
 
     A subclass provides ``_scores`` (of validated rows: one a class, or one a row for two classes) and ``classes_``. It
     has no ``log_likelihood`` until :class:`likely.CalibratedClassifier` gives it one; asking says so.
     """
 
+    _inputs: ClassVar[Constraints] = LABELLED_INPUTS
     classes_: Labels
 
     def _scores(self, X: Rows) -> Floats:
@@ -135,5 +142,4 @@ class ScoreClassifier(ClassifierMixin):  # type: ignore[misc]
                 f"{type(self).__name__} has no {name}, because its score has no probabilistic meaning. Wrap it: "
                 f"CalibratedClassifier({type(self).__name__}()) turns the score into evidence."
             )
-        # Asked again, an attribute that failed says why: that the model is not fitted, or that rows are too few.
-        return super().__getattribute__(name)
+        return super().__getattr__(name)

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely._constraints import Constraints, instance_of, none_or, number, priors, tuple_of
 from likely._typing import Floats, Rows
-from likely.blocks import AdditiveLearner, check_classes, class_moments
+from likely.blocks import AdditiveLearner, AdditiveState, check_classes, class_moments
 from likely.densities import Gaussians
 from likely.densities.covariance import FLOOR
 from likely.densities.factors import FullCovariances
-from likely.features import LDA
+from likely.features.linear import Discriminants, estimate_discriminants, map_rows
 from likely.models.base import EvidenceClassifier
 from likely.statistics import ByClass, Moments
 
 __all__ = ["FisherClassifier"]
+
+
+@dataclass(frozen=True, eq=False)
+class FisherState(AdditiveState):
+    """The moments of each class; the projection, and the densities of the classes in it."""
+
+    statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
+    _parameters: Annotated[
+        tuple[Discriminants, Gaussians] | None,
+        none_or(tuple_of(instance_of(Discriminants, d="d", m="m"), instance_of(Gaussians, k="k", d="m"))),
+    ] = None
 
 
 class FisherClassifier(EvidenceClassifier, AdditiveLearner):
@@ -74,6 +86,8 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     by_class = True
     needs = Moments
+    _State = FisherState
+    _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
     def __init__(self, priors: Any = None, floor: float = FLOOR) -> None:
         self.priors = priors
@@ -81,7 +95,7 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     @property
     def directions_(self) -> Floats:
-        return self._line().lda.components_
+        return self._line()[0].matrix.T
 
     @property
     def means_(self) -> Floats:
@@ -98,9 +112,9 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     def _linear(self) -> tuple[Floats, Floats]:
         """Weights and biases: −½ ‖z − c‖² is z'c − ½ ‖c‖² but for what all classes have in common."""
-        line = self._line()
-        means, V = line.gaussians.means, self.directions_
-        W, b = means @ V, -np.square(means).sum(axis=1) / 2 - means @ (V @ line.lda.mean_)
+        discriminants, gaussians = self._line()
+        means, V = gaussians.means, discriminants.matrix.T
+        W, b = means @ V, -np.square(means).sum(axis=1) / 2 - means @ (V @ discriminants.centre)
         if len(W) == 2:
             return W[1:] - W[:1], b[1:] - b[:1]
         return W, np.asarray(b)
@@ -111,28 +125,21 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         weights: Floats = self.statistics_.weights()
         return np.asarray(weights / weights.sum())
 
-    def _line(self) -> _Line:
-        line: _Line = self._learned()
+    def _line(self) -> tuple[Discriminants, Gaussians]:
+        line: tuple[Discriminants, Gaussians] = self._learned()
         return line
 
     def _evidence(self, X: Rows) -> Floats:
-        line = self._line()
-        return line.gaussians.log_density(line.lda.transform(X))
+        discriminants, gaussians = self._line()
+        return gaussians.log_density(map_rows(discriminants, X))
 
     def _statistic(self) -> Any:
         return class_moments, (self.needs,)
 
-    def _estimate(self, statistics: ByClass[Moments]) -> _Line:
+    def _estimate(self, statistics: ByClass[Moments]) -> tuple[Discriminants, Gaussians]:
         check_classes(type(self).__name__, statistics, self.classes_)
-        lda = LDA(floor=self.floor).set_output(transform="default").estimate(statistics, self.classes_)
-        means = np.stack([part.mean for part in lda.map_statistics(statistics).parts.values()])
+        n_directions = min(len(statistics.parts) - 1, statistics.n_features)
+        discriminants = estimate_discriminants(statistics, n_directions, self.floor)
+        means = np.stack([part.mapped(discriminants).mean for part in statistics.parts.values()])
         # The covariance within the classes, floored where it must be, is the identity in the discriminants' units.
-        return _Line(lda, Gaussians(means, FullCovariances.of(np.eye(means.shape[1])[None])))
-
-
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """The projection, and the densities of the classes in it."""
-
-    lda: LDA
-    gaussians: Gaussians
+        return discriminants, Gaussians(means, FullCovariances.of(np.eye(means.shape[1])[None]))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, priors
 from likely._typing import Booleans, Floats, Integers, Labels, Rows
-from likely.blocks import AdditiveLearner, Source, check_classes, class_moments
+from likely.blocks import AdditiveLearner, AdditiveState, Source, check_classes, class_moments
 from likely.densities import Covariance, Gaussians, Spherical
-from likely.densities.covariance import FLOOR, shape_of
+from likely.densities.covariance import FLOOR, SHAPE, shape_of
 from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import expected_moments
@@ -24,9 +26,9 @@ __all__ = ["GaussianClassifier", "NearestMeanClassifier", "QuadraticForm"]
 class QuadraticForm(NamedTuple):
     """The function llr(x) = x'Ax + b'x + c, with A None where it is linear."""
 
-    A: Floats | None
-    b: Floats
-    c: float
+    A: Annotated[Floats | None, none_or(floats("d", "d"))]
+    b: Annotated[Floats, floats("d")]
+    c: Annotated[float, number()]
 
     def __call__(self, X: Any) -> Floats:
         """Its values at rows; terms cancel for data far from zero, where the classifier's own ``llr`` does not."""
@@ -35,10 +37,19 @@ class QuadraticForm(NamedTuple):
         return values if self.A is None else values + np.einsum("ni,ij,nj->n", X, self.A, X)
 
 
+@dataclass(frozen=True, eq=False)
+class GaussianClassifierState(AdditiveState):
+    """The moments of each class, and the Gaussians that follow from them."""
+
+    statistics_: Annotated[ByClass[Any], instance_of(ByClass, d="d")]
+    _parameters: Annotated[Gaussians | None, none_or(instance_of(Gaussians, k="k", d="d"))] = None
+
+
 class _GaussianFamily(DensityClassifier, AdditiveLearner):
     """Classifiers that learn Gaussians from the moments of each class."""
 
     by_class = True
+    _State = GaussianClassifierState
 
     def _shape(self) -> Covariance:
         raise NotImplementedError
@@ -74,8 +85,7 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         try:
             super()._learn(source)
         except MissingValuesError:
-            self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes)
-            self._adds_up = False
+            self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes, adds_up=False)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
         """Rows and their labels, drawn with the priors of ``predict``."""
@@ -176,6 +186,8 @@ class GaussianClassifier(_GaussianFamily):
     array([[  1.2 , -49.11, -96.51]])
     """
 
+    _constraints: ClassVar[Constraints] = {"covariance": SHAPE, "tied": flag, "priors": priors()}
+
     def __init__(self, covariance: Any = "full", tied: bool = False, priors: Any = None) -> None:
         self.covariance = covariance
         self.tied = tied
@@ -212,6 +224,8 @@ class NearestMeanClassifier(_GaussianFamily):
     >>> model.predict([[5.4], [5.6]])
     array([0, 1])
     """
+
+    _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
     def __init__(self, priors: Any = None, floor: float = FLOOR) -> None:
         self.priors = priors

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely._constraints import Constraints, instance_of, none_or, number
 from likely._typing import Floats, Rows
-from likely._validation import check_penalty
-from likely.blocks import AdditiveLearner, check_classes, checked_total, class_moments
+from likely.blocks import AdditiveLearner, AdditiveState, check_classes, checked_total, class_moments
 from likely.models.base import ScoreClassifier
 from likely.models.normal_equations import LinearFit, solve_least_squares
 from likely.statistics import ByClass, Moments
 
 __all__ = ["LeastSquaresClassifier"]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresState(AdditiveState):
+    """The moments of each class, and the linear functions that follow from them."""
+
+    statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
+    _parameters: Annotated[LinearFit | None, none_or(instance_of(LinearFit, d="d", t="k"))] = None
 
 
 class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
@@ -68,6 +77,8 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
 
     by_class = True
     needs = Moments
+    _State = LeastSquaresState
+    _constraints: ClassVar[Constraints] = {"regularization": number(0)}
 
     def __init__(self, regularization: float = 0.0) -> None:
         self.regularization = regularization
@@ -92,7 +103,6 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
         return class_moments, (self.needs,)
 
     def _estimate(self, statistics: ByClass[Moments]) -> LinearFit:
-        check_penalty("regularization", self.regularization, type(self).__name__)
         check_classes(type(self).__name__, statistics, self.classes_)
         total, weights = checked_total(statistics), statistics.weights()
         means = np.stack([part.mean for part in statistics.parts.values()])

@@ -3,20 +3,93 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import stdtrit
 from sklearn.base import RegressorMixin
 
+from likely._constraints import (
+    Constraints,
+    check_argument,
+    flag,
+    floats,
+    instance_of,
+    none_or,
+    number,
+    one_of,
+    optional,
+)
+from likely._fitted import INPUTS
 from likely._typing import Floats
-from likely._validation import check_confidence, check_option, check_penalty, check_rows, check_training
-from likely.blocks import AdditiveLearner, ArraySource, Source, all_or_nothing, joint_moments
+from likely._validation import check_confidence, check_rows, check_training
+from likely.blocks import AdditiveLearner, AdditiveState, ArraySource, Source, all_or_nothing, joint_moments
 from likely.exceptions import DegenerateDataError, InvalidParameterError
 from likely.models.normal_equations import LinearFit, short_blocks, solve_least_squares
 from likely.statistics import JointMoments
 
 __all__ = ["LinearRegression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A linear fit with what is needed to judge it: the weight of its rows, and its sums of squared errors."""
+
+    fit: Annotated[LinearFit, instance_of(LinearFit, d="d", t="t")]
+    weight: Annotated[float, number(above=0)]
+    squares: Annotated[Floats, floats("t", low=0)]
+    penalised: Annotated[bool, flag]
+
+    @property
+    def degrees(self) -> float:
+        return self.weight - self.fit.rank - 1
+
+    def exact(self) -> Regression:
+        """Itself, if intervals about it are exact."""
+        self._check_unpenalised()
+        d = len(self.fit.whitener)
+        if self.fit.rank < d:
+            raise DegenerateDataError(
+                f"The rows determine only {self.fit.rank} of {d} coefficients, so these have no intervals or standard "
+                "errors. Drop constant and duplicate columns, or learn from more rows."
+            )
+        return self
+
+    def _check_unpenalised(self) -> None:
+        if self.penalised:
+            raise InvalidParameterError(
+                "A penalty biases the coefficients by an amount that depends on the truth, so there are no exact "
+                "intervals, standard errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
+            )
+
+    def unbiased_variance(self) -> Floats:
+        """Unbiased estimates of the variance of the errors of each target."""
+        self._check_unpenalised()
+        if self.degrees <= 0:
+            raise DegenerateDataError(
+                f"A total weight of {self.weight:g} leaves no degree of freedom beside {self.fit.rank} coefficients "
+                "and an intercept, so the variance of the errors is unknown. Learn from more rows."
+            )
+        return np.asarray(self.squares / self.degrees)
+
+    def standard_errors(self) -> Floats:
+        """Of the coefficients, of shape (n_targets, n_features)."""
+        U = self.exact().fit.whitener
+        return np.sqrt(np.outer(self.unbiased_variance(), np.square(U).sum(axis=1) / self.weight))
+
+    def about(self, values: Floats, errors: Floats, confidence: float) -> Floats:
+        """Lower and upper ends, along a new last axis."""
+        check_confidence(confidence)
+        half = float(stdtrit(self.degrees, 0.5 + confidence / 2)) * errors
+        return np.stack([values - half, values + half], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRegressionState(AdditiveState):
+    """The moments of features and targets together, and the fit that follows from them."""
+
+    statistics_: Annotated[JointMoments, instance_of(JointMoments, d="d", t="t")]
+    _parameters: Annotated[Regression | None, none_or(instance_of(Regression, d="d", t="t"))] = None
 
 
 class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
@@ -80,6 +153,10 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
 
     _had_columns = False
     """Whether y was given as a table, so that what is said of it has an axis of targets even if there is one."""
+
+    _State = LinearRegressionState
+    _inputs: ClassVar[Constraints] = {**INPUTS, "_had_columns": optional(flag)}
+    _constraints: ClassVar[Constraints] = {"regularization": number(0)}
 
     def __init__(self, regularization: float = 0.0) -> None:
         self.regularization = regularization
@@ -171,7 +248,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         array of shape (n, 2), or (n, n_targets, 2) if y had columns
             Lower and upper ends.
         """
-        check_option("of", of, ("mean", "observation"))
+        check_argument("of", of, one_of("mean", "observation"))
         regression = self._regression().exact()
         rows = check_rows(self, X)
         variance = (1 + regression.fit.distances(rows)) / regression.weight + (of == "observation")
@@ -179,8 +256,8 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         ends = regression.about(regression.fit.outputs(rows), errors, confidence)
         return ends if self._has_columns else ends[:, 0]
 
-    def _regression(self) -> _Regression:
-        regression: _Regression = self._learned()
+    def _regression(self) -> Regression:
+        regression: Regression = self._learned()
         return regression
 
     @property
@@ -212,69 +289,15 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     def _statistic(self) -> Any:
         return joint_moments, ()
 
-    def _estimate(self, statistics: JointMoments) -> _Regression:
-        check_penalty("regularization", self.regularization, self._name())
+    def _estimate(self, statistics: JointMoments) -> Regression:
         inputs, cross = statistics.inputs, statistics.cross
         fit = solve_least_squares(inputs, cross, statistics.target_mean, self.regularization, self._name())
         W = fit.map.matrix
         fitted = np.einsum("dm,dm->m", W, 2 * cross - inputs.scatter @ W)
         squares = np.maximum(statistics.target_scatter - fitted, 0.0)
-        return _Regression(fit, statistics.weight, squares, self.regularization > 0)
+        return Regression(fit, statistics.weight, squares, self.regularization > 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class _Regression:
-    """A linear fit with what is needed to judge it: the weight of its rows, and its sums of squared errors."""
-
-    fit: LinearFit
-    weight: float
-    squares: Floats
-    penalised: bool
-
-    @property
-    def degrees(self) -> float:
-        return self.weight - self.fit.rank - 1
-
-    def exact(self) -> _Regression:
-        """Itself, if intervals about it are exact."""
-        self._check_unpenalised()
-        d = len(self.fit.whitener)
-        if self.fit.rank < d:
-            raise DegenerateDataError(
-                f"The rows determine only {self.fit.rank} of {d} coefficients, so these have no intervals or standard "
-                "errors. Drop constant and duplicate columns, or learn from more rows."
-            )
-        return self
-
-    def _check_unpenalised(self) -> None:
-        if self.penalised:
-            raise InvalidParameterError(
-                "A penalty biases the coefficients by an amount that depends on the truth, so there are no exact "
-                "intervals, standard errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
-            )
-
-    def unbiased_variance(self) -> Floats:
-        """Unbiased estimates of the variance of the errors of each target."""
-        self._check_unpenalised()
-        if self.degrees <= 0:
-            raise DegenerateDataError(
-                f"A total weight of {self.weight:g} leaves no degree of freedom beside {self.fit.rank} coefficients "
-                "and an intercept, so the variance of the errors is unknown. Learn from more rows."
-            )
-        return np.asarray(self.squares / self.degrees)
-
-    def standard_errors(self) -> Floats:
-        """Of the coefficients, of shape (n_targets, n_features)."""
-        U = self.exact().fit.whitener
-        return np.sqrt(np.outer(self.unbiased_variance(), np.square(U).sum(axis=1) / self.weight))
-
-    def about(self, values: Floats, errors: Floats, confidence: float) -> Floats:
-        """Lower and upper ends, along a new last axis."""
-        check_confidence(confidence)
-        half = float(stdtrit(self.degrees, 0.5 + confidence / 2)) * errors
-        return np.stack([values - half, values + half], axis=-1)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import eigh
 
+from likely._constraints import Scope, ViolationError, floats, instance_of
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import over_rows
@@ -38,9 +40,13 @@ class LinearFit:
         U with U U' = (C + λI)⁻¹, for C the covariance of the inputs, or its pseudo-inverse.
     """
 
-    map: LinearMap
-    target_mean: Floats
-    whitener: Floats
+    map: Annotated[LinearMap, instance_of(LinearMap, d="d", m="t")]
+    target_mean: Annotated[Floats, floats("t")]
+    whitener: Annotated[Floats, floats("d", "rank*")]
+
+    def _check_state(self, scope: Scope) -> None:
+        if self.map.is_diagonal:
+            raise ViolationError("map must have a matrix, but has only a diagonal")
 
     @property
     def coef(self) -> Floats:

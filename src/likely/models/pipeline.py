@@ -102,7 +102,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             )
         self._sums = self.__dict__.get("_sums", ChainSums(self)).partial_fit(X, y, classes, sample_weight)
         for step in steps_of(self):
-            step.__dict__.pop("statistics_", None)
+            step.__dict__.pop("_state", None)
         return self
 
     def fit_source(self, source: Source) -> Self:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 import safetensors.numpy
 
+from likely._constraints import ViolationError
 from likely._typing import Labels
 from likely.exceptions import ModelFileError
 
@@ -31,7 +32,7 @@ _TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "F16": "<f2", "I16": "<i2", "U16"
 _TYPES |= {"U32": "<u4", "F64": "<f8", "I64": "<i8", "U64": "<u8"}
 
 
-class RefusedError(ModelFileError):
+class RefusedError(ModelFileError, ViolationError):
     """Something that a model file may not hold; who knows where it stands puts that before it."""
 
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 
+from likely._constraints import Scope, ViolationError, count, instance_of, mapping_of
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
+from likely.statistics.moments import DiagonalMoments, Moments
 
 __all__ = ["ByClass"]
 
@@ -41,10 +43,14 @@ class ByClass(Generic[S]):
     (array([3.]), 3.0)
     """
 
-    parts: Mapping[Any, S]
+    parts: Annotated[Mapping[Any, S], mapping_of(count(), instance_of(Moments, DiagonalMoments, d="d"))]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", dict(sorted(self.parts.items())))
+
+    def _check_state(self, scope: Scope) -> None:
+        if not self.parts or len({type(part) for part in self.parts.values()}) > 1:
+            raise ViolationError("parts must be moments of one kind, at least of one class")
 
     @classmethod
     def zero(cls) -> ByClass[S]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from likely._constraints import Scope, ViolationError, count, instance_of
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Rows
 from likely.exceptions import IncompatiblePartsError
@@ -35,8 +37,15 @@ class JointMoments:
     (array([[14.]]), array([[5.]]))
     """
 
-    moments: Moments
-    n_targets: int
+    moments: Annotated[Moments, instance_of(Moments, d="w")]
+    n_targets: Annotated[int, count(1)]
+
+    def _check_state(self, scope: Scope) -> None:
+        if self.n_features < 1:
+            raise ViolationError(
+                f"n_targets must leave some features of {scope.sizes['w']} columns, but is {self.n_targets}"
+            )
+        scope.sizes |= {"d": self.n_features, "t": int(self.n_targets)}
 
     @property
     def n_features(self) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import blas, eigh
 from scipy.sparse import issparse
 
+from likely._constraints import Scope, ViolationError, either, floats, number
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
@@ -21,6 +22,9 @@ from likely.exceptions import IncompatiblePartsError
 __all__ = ["DiagonalMoments", "LinearMap", "Moments", "about_mean", "scatter_about_zero"]
 
 _WORKSPACE = Workspace()
+
+ROUNDING = 1e-6
+"""Share of its size by which rounding may make a scatter asymmetric, or a variance in it negative."""
 
 LARGE, MOST_CANCELLED = 2**15, 16.0
 """Values of a block that may be worth not copying, and how far its squares may exceed those about the mean."""
@@ -44,8 +48,15 @@ class LinearMap:
     array([[10., 50.]])
     """
 
-    centre: Floats
-    matrix: Floats
+    centre: Annotated[Floats, floats("d")]
+    matrix: Annotated[Floats, either(floats("d", "m"), floats("d"))]
+
+    def _check_state(self, scope: Scope) -> None:
+        if self.is_diagonal:
+            scope.sizes["m"] = scope.sizes["d"]
+            if not self.matrix.all():
+                raise ViolationError("matrix must not be 0 on its diagonal, but is")
+        scope.sizes["axes"] = self.matrix.ndim
 
     @property
     def is_diagonal(self) -> bool:
@@ -111,9 +122,20 @@ class Moments:
            [0.66666667, 0.66666667]]))
     """
 
-    weight: float
-    mean: Floats
-    scatter: Floats
+    weight: Annotated[float, number(above=0)]
+    mean: Annotated[Floats, floats("d")]
+    scatter: Annotated[Floats, floats("d", "d")]
+
+    def _check_state(self, scope: Scope) -> None:
+        S = self.scatter
+        with np.errstate(over="ignore"):
+            # Of mapped rows that lie in one point the scatter is all rounding, of the size of their squares.
+            scale = np.abs(S).max() + self.weight * np.square(self.mean).max()
+        slack = ROUNDING * scale + np.finfo(np.float64).tiny
+        if (S.diagonal() < -slack).any():
+            raise ViolationError("scatter must have no negative variances, but has")
+        if not np.abs(S - S.T).max() <= slack:
+            raise ViolationError("scatter must be symmetric, but is not")
 
     def __post_init__(self) -> None:
         _freeze(self, "mean", "scatter")
@@ -229,10 +251,10 @@ class DiagonalMoments:
     (array([2., 1.]), array([2., 5.]), array([1., 0.]))
     """
 
-    weight: float
-    column_weights: Floats
-    mean: Floats
-    scatter: Floats
+    weight: Annotated[float, number(above=0)]
+    column_weights: Annotated[Floats, floats("d", low=0)]
+    mean: Annotated[Floats, floats("d")]
+    scatter: Annotated[Floats, floats("d", low=0)]
 
     def __post_init__(self) -> None:
         _freeze(self, "column_weights", "mean", "scatter")

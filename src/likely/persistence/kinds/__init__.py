@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from likely.persistence.checks import Scope
+from likely._constraints import Scope
 from likely.persistence.container import RefusedError
 from likely.persistence.kinds import (
     calibration,
@@ -24,11 +24,12 @@ from likely.persistence.kinds import (
     svm,
 )
 from likely.persistence.kinds.kind import Kind
+from likely.persistence.registry import CLASSES
 from likely.persistence.values import Reader, Writer, said
 
 __all__ = ["KINDS", "Kind", "TreeReader", "tree_of"]
 
-KINDS = [
+_UNDECLARED: list[Any] = [
     *densities.KINDS,
     *columns.KINDS,
     *kernels.KINDS,
@@ -41,6 +42,8 @@ KINDS = [
     *foreign.KINDS,
     *composed.KINDS,
 ]
+_DECLARED = {one.type for one in CLASSES}
+KINDS: list[Any] = [*CLASSES, *(kind for kind in _UNDECLARED if kind.type not in _DECLARED)]
 _BY_TYPE = {kind.type: kind for kind in KINDS}
 _BY_NAME = {kind.key: kind for kind in KINDS}
 
@@ -59,7 +62,7 @@ def _node(writer: Writer, value: Any, where: str) -> Any:
     kind = _BY_TYPE.get(type(value))
     if kind is None:
         return None
-    parameters, state, output = kind.taken_apart(value, where)
+    parameters, state, output = kind.take_apart(value, where)
     node: dict[str, Any] = {"kind": kind.key}
     node["parameters"] = {name: writer.node(inner, f"{where}.{name}") for name, inner in parameters.items()}
     if state:
@@ -86,10 +89,6 @@ class TreeReader:
         self._reader.finish()
         return made
 
-    def _scope(self, value: Any) -> Scope | None:
-        found = self._built.get(id(value))
-        return None if found is None else found[1]
-
     def _part(self, reader: Reader, node: Any, where: str) -> Any:
         kind = _BY_NAME.get(node["kind"]) if type(node["kind"]) is str else None
         if kind is None:
@@ -101,9 +100,9 @@ class TreeReader:
             raise RefusedError(f"{where} must have a state of named values")
         values = {name: reader.value(inner, f"{where}.{name[:80]}") for name, inner in parameters.items()}
         learned = {name: reader.value(inner, f"{where}.{name[:80]}") for name, inner in state.items()}
-        scope = Scope(self._scope, kind.key)
+        scope = Scope(kind=kind.key, parts=self._built)
         try:
-            made = kind.put_together(values, learned, node.get("output"), scope)
+            made = kind.build(values, learned, node.get("output"), scope)
         except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
             raise RefusedError(f"{where} ({kind.key}): {error}") from None
         self._built[id(made)] = (made, scope)

@@ -42,7 +42,7 @@ SLACK = 1e-6
 class _SparseKind(Kind):
     """Sparse rows, whose attributes are not those that they are made of."""
 
-    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         parameters = {name: getattr(value, name) for name in ("data", "indices", "indptr")}
         return {"n_columns": value.shape[1], **parameters}, {}, None
 
@@ -159,7 +159,7 @@ KINDS = [
     _SparseKind(
         csr_array,
         {"n_columns": size("d"), "data": _array("iufb"), "indices": _array("i"), "indptr": _array("i")},
-        build=_sparse,
+        make=_sparse,
         name="SparseRows",
         alone=False,
     ),

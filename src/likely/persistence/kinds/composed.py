@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import sklearn.pipeline
 
+from likely.blocks import AdditiveState
 from likely.models import CalibratedClassifier, FusedClassifier, Pipeline
 from likely.models.chain_sums import ChainSums
 from likely.persistence.checks import (
@@ -83,8 +85,11 @@ def _sums_apart(sums: ChainSums, state: dict[str, Any]) -> dict[str, Any]:
 def _sums(parameters: dict[str, Any], state: dict[str, Any]) -> ChainSums:
     """Sums without their chain, which is put in when it is there."""
     found = ChainSums(None)
+    known = {one.name for one in fields(AdditiveState)}
     for name, value in state.items():
-        setattr(found, name, value)
+        if name not in known:
+            setattr(found, name, value)
+    found._state = AdditiveState(**{name: value for name, value in state.items() if name in known})
     return found
 
 
@@ -200,7 +205,7 @@ KINDS = [
         optional=(*OPTIONAL, "classes_"),
         derived=("pipeline",),
         apart=_sums_apart,
-        build=_sums,
+        make=_sums,
         alone=False,
     ),
     Kind(

@@ -213,7 +213,7 @@ KINDS = [
             "labels": none_or(listed(label, types=(tuple,))),
         },
         derived=("threshold", "constant_cost"),
-        build=_application,
+        make=_application,
         rule=_check_labels,
     ),
 ]

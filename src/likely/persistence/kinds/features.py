@@ -7,7 +7,6 @@ from typing import Any
 from likely.blocks import SAMPLE_ROWS
 from likely.features import (
     LDA,
-    PCA,
     Center,
     Encode,
     Fill,
@@ -18,7 +17,6 @@ from likely.features import (
     Standardize,
     Whiten,
 )
-from likely.features.linear import _Discriminants
 from likely.persistence.checks import (
     Check,
     Scope,
@@ -126,12 +124,6 @@ _full = part("Moments", d="d")
 _by_class = part("ByClass", d="d")
 
 KINDS = [
-    Kind(
-        _Discriminants,
-        {"centre": floats("d"), "matrix": floats("d", "m"), "shares": floats("m", least=0)},
-        name="Discriminants",
-        alone=False,
-    ),
     _feature(Center, {}, _moments, axes=1),
     _feature(Standardize, {}, _moments, axes=1),
     Kind(
@@ -148,7 +140,6 @@ KINDS = [
         either(_full, _by_class),
         axes=2,
     ),
-    _feature(PCA, {"n_components": none_or(either(count(1), number(above=0, most=1)))}, _full, axes=2),
     _feature(LDA, {"n_components": none_or(count(1)), "floor": fraction}, _by_class, axes=2, by_class=True),
     Kind(
         QuadraticFeatures,

@@ -46,20 +46,20 @@ kernel: Check = either(option(*KERNELS), fitted_kernel)
 class KernelledKind(Kind):
     """A model that has a parameter ``kernel``, which may be a function; it is told what to do about that."""
 
-    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         given = getattr(value, "kernel", None)
         if callable(given) and not isinstance(given, Kernel):
             raise _is_code(f"{where}.kernel")
-        return super().taken_apart(value, where)
+        return super().take_apart(value, where)
 
 
 class _CodeKind(Kind):
     """A kernel that is a function, which no file holds."""
 
-    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         raise _is_code(where)
 
-    def put_together(self, parameters: dict[str, Any], state: dict[str, Any], output: Any, scope: Scope) -> Any:
+    def build(self, parameters: dict[str, Any], state: dict[str, Any], output: Any, scope: Scope) -> Any:
         raise RefusedError("is a function, and no model file holds one")
 
 

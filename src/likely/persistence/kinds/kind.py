@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from likely._constraints import ABSENT, ViolationError
 from likely.persistence.checks import Check, Scope, option
 from likely.persistence.container import RefusedError
 
@@ -37,7 +38,7 @@ class Kind:
         What must hold besides; it may note sizes for the parts around it.
     apart, together : functions of the part and a state, of which they give another
         Where the state in the file is not what the attributes hold.
-    build : function of the parameters, and of the state if there is one
+    make : function of the parameters, and of the state if there is one
         In place of the constructor; it then sets the state too.
     name : str
         In the file; by default the name of the class.
@@ -55,7 +56,7 @@ class Kind:
     rule: Callable[[Any, Scope], None] | None = None
     apart: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
     together: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
-    build: Callable[..., Any] | None = None
+    make: Callable[..., Any] | None = None
     name: str = ""
     alone: bool = True
 
@@ -64,9 +65,13 @@ class Kind:
         """Its name in a file."""
         return self.name or self.type.__name__
 
-    def taken_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         """Parameters, state, and the container that transformed rows are put in, if that was set."""
         held = dict(value._asdict() if hasattr(value, "_asdict") else vars(value))
+        held_state = held.pop("_state", None)
+        if held_state is not None:
+            inner = {one.name: getattr(held_state, one.name) for one in fields(held_state)}
+            held |= {name: value for name, value in inner.items() if value is not ABSENT}
         missing = next((name for name in self.parameters if name not in held), None)
         if missing is not None:
             raise RefusedError(f"{where} has no parameter {missing!r}, as every {self.key} does")
@@ -82,7 +87,7 @@ class Kind:
         state = {name: held[name] for name in self.state if name in held} if self.mark in held else {}
         return parameters, self.apart(value, state) if self.apart and state else state, output
 
-    def put_together(self, parameters: dict[str, Any], state: dict[str, Any], output: Any, scope: Scope) -> Any:
+    def build(self, parameters: dict[str, Any], state: dict[str, Any], output: Any, scope: Scope) -> Any:
         """The part, all of which was checked."""
         _check_names("parameters", parameters, self.parameters, ())
         for name, check in self.parameters.items():
@@ -104,13 +109,19 @@ class Kind:
         return part
 
     def _built(self, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
-        if self.build is not None:
-            return self.build(parameters, state) if self.state else self.build(parameters)
+        if self.make is not None:
+            return self.make(parameters, state) if self.state else self.make(parameters)
         part = self.type(**parameters)
         if state:
             learned = self.together(part, state) if self.together else state
-            for name, value in {**learned, **self.left_out}.items():
-                setattr(part, name, value)
+            every = {**learned, **self.left_out}
+            kind = getattr(self.type, "_State", None)
+            known = [] if kind is None else [one.name for one in fields(kind)]
+            for name, value in every.items():
+                if name not in known:
+                    setattr(part, name, value)
+            if kind is not None:
+                part._state = kind(**{name: every[name] for name in known if name in every})
         return part
 
 
@@ -126,5 +137,5 @@ def _check_names(what: str, given: Mapping[str, Any], known: Mapping[str, Check]
 def _checked(name: str, check: Check, value: Any, scope: Scope) -> None:
     try:
         check(value, scope)
-    except RefusedError as error:
+    except (RefusedError, ViolationError) as error:
         raise RefusedError(f"{name} {error}") from None

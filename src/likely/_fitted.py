@@ -1,0 +1,75 @@
+"""The fitted state of an estimator: one frozen dataclass, replaced as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, ClassVar
+
+from likely._constraints import ABSENT, Constraints, names, optional, size
+
+__all__ = ["INPUTS", "Fitted", "all_or_nothing"]
+
+INPUTS: Constraints = {"n_features_in_": size("d"), "feature_names_in_": optional(names("d"))}
+"""The attributes that scikit-learn's ``validate_data`` sets."""
+
+
+class Fitted:
+    """Base of estimators that keep what they learn in ``_state``, an instance of the frozen dataclass ``_State``.
+
+    The fields of the state are attributes of the estimator (``coef_`` reads ``_state.coef_``); a field that is ABSENT
+    is an attribute that the estimator does not have. ``fit`` assigns the state once, at its end. Assigning to such an
+    attribute of a fitted estimator replaces the state.
+    """
+
+    _State: ClassVar[type | None] = None
+    _inputs: ClassVar[Constraints] = INPUTS
+    """Fitted attributes that are not in the state, because they are set before it is known."""
+
+    def __getattr__(self, name: str) -> Any:
+        state = self.__dict__.get("_state")
+        if name in _names_of(state):
+            value = getattr(state, name)
+            if value is not ABSENT:
+                return value
+        # Asked again, a property that failed raises its own error, and anything else the usual one.
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        state = self.__dict__.get("_state")
+        if name in _names_of(state):
+            name, value = "_state", replace(state, **{name: value})  # type: ignore[type-var]
+        object.__setattr__(self, name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_names_of(self.__dict__.get("_state"))})
+
+    def __sklearn_is_fitted__(self) -> bool:
+        if self._State is None:
+            return any(name.endswith("_") and not name.startswith("__") for name in vars(self))
+        return "_state" in vars(self)
+
+
+def _names_of(state: Any) -> frozenset[str]:
+    cls: Any = type(state)
+    return _field_names(cls)
+
+
+@cache
+def _field_names(cls: Any) -> frozenset[str]:
+    return frozenset() if cls is type(None) else frozenset(one.name for one in fields(cls))
+
+
+@contextmanager
+def all_or_nothing(*estimators: Any) -> Iterator[None]:
+    """Restore the attributes of the estimators if the block raises."""
+    before = [estimator.__dict__.copy() for estimator in estimators]
+    try:
+        yield
+    except BaseException:
+        for estimator, attributes in zip(estimators, before, strict=True):
+            estimator.__dict__.clear()
+            estimator.__dict__.update(attributes)
+        raise

@@ -1,0 +1,202 @@
+"""The closed list of classes that model files may hold, and how each is taken apart and built again.
+
+Nothing is declared here of a class but its name: parameters and fitted states are described by the constraints that the
+classes declare (see :mod:`likely._constraints`), and rules between values by a method ``_check_state`` of the class.
+What is not listed can be neither saved nor loaded, and no name in a file is looked up anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from likely._constraints import ABSENT, Constraint, Scope, ViolationError, constraints_of, one_of
+from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
+from likely.densities import Diagonal, Full, Gaussian, Gaussians, Spherical
+from likely.densities.factors import DiagonalCovariances, FullCovariances
+from likely.features import PCA
+from likely.features.linear import Discriminants
+from likely.kernels import RBFKernel
+from likely.models import (
+    FisherClassifier,
+    GaussianClassifier,
+    LeastSquaresClassifier,
+    LinearRegression,
+    NearestMeanClassifier,
+    QuadraticForm,
+)
+from likely.models.linear_regression import Regression
+from likely.models.normal_equations import LinearFit
+from likely.persistence.container import RefusedError
+from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap, Moments
+
+__all__ = ["CLASSES", "Registered"]
+
+_OUTPUT = "_sklearn_output_config"
+_output = one_of("default", "pandas", "polars")
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A class that model files may hold.
+
+    Parameters
+    ----------
+    type : type
+        The class itself; a subclass is not this class.
+    key : str
+        Its name in files.
+    alone : bool
+        Whether a file may hold it by itself, and not only as a part of something.
+    """
+
+    type: Any
+    key: str
+    alone: bool = True
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Constraint]:
+        """Constraints of the constructor's parameters."""
+        return constraints_of(self.type)
+
+    @cached_property
+    def fields(self) -> Mapping[str, Constraint]:
+        """Constraints of the fields of the fitted state."""
+        state = getattr(self.type, "_State", None)
+        return {} if state is None else constraints_of(state)
+
+    @cached_property
+    def fitted(self) -> Mapping[str, Constraint]:
+        """Constraints of everything that is fitted and saved, attributes beside the state first."""
+        every = {**getattr(self.type, "_inputs", {}), **self.fields}
+        return {name: constraint for name, constraint in every.items() if constraint.saved}
+
+    @cached_property
+    def dispensable(self) -> frozenset[str]:
+        """Names of fitted values that a file need not hold."""
+        state = getattr(self.type, "_State", None)
+        given = () if state is None else (one.name for one in fields(state) if one.default is not MISSING)
+        return frozenset([*given, *(name for name, constraint in self.fitted.items() if constraint.optional)])
+
+    def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+        """Parameters, fitted values, and the container that transformed rows are put in, if that was set."""
+        held = dict(value._asdict() if hasattr(value, "_asdict") else vars(value))
+        missing = next((name for name in self.parameters if name not in held), None)
+        if missing is not None:
+            raise RefusedError(f"{where} has no parameter {missing!r}, as every {self.key} does")
+        parameters = {name: held.pop(name) for name in self.parameters}
+        output = held.pop(_OUTPUT, {}).get("transform")
+        state = held.pop("_state", None)
+        fitted = {name: held.pop(name) for name in self.fitted if name in held}
+        if state is not None:
+            fitted |= {name: getattr(state, name) for name in self.fields if self.fields[name].saved}
+        self._check_nothing_left(held, where)
+        if state is None and self.fields:
+            return parameters, {}, output
+        fitted = {name: fitted[name] for name in self.fitted if fitted.get(name, ABSENT) is not ABSENT}
+        pack = getattr(value, "_pack_state", None)
+        return parameters, pack(fitted) if pack and fitted else fitted, output
+
+    def _check_nothing_left(self, held: Mapping[str, Any], where: str) -> None:
+        for name in held:
+            if not isinstance(getattr(self.type, name, None), cached_property):
+                raise RefusedError(
+                    f"{where} ({self.key}) has an attribute {name!r} that this library did not put there and that "
+                    "would be lost. Delete it, or keep the model by your own means"
+                )
+
+    def build(self, parameters: dict[str, Any], fitted: dict[str, Any], output: Any, scope: Scope) -> Any:
+        """The object, all of whose values were checked."""
+        _check_names("parameter", parameters, self.parameters, frozenset())
+        _check_values(parameters, self.parameters, scope)
+        if fitted:
+            scope.fitted = True
+            _check_names("fitted attribute", fitted, self.fitted, self.dispensable)
+            _check_values(fitted, self.fitted, scope)
+        made = self.type._from_file(parameters) if hasattr(self.type, "_from_file") else self.type(**parameters)
+        if fitted:
+            self._set_fitted(made, fitted)
+        if output is not None:
+            _check_values({"the output": output}, {"the output": _output}, scope)
+            if not hasattr(made, "set_output"):
+                raise RefusedError("transforms nothing, so it has no kind of output")
+            made.set_output(transform=output)
+        if hasattr(made, "_check_state"):
+            made._check_state(scope)
+        return made
+
+    def _set_fitted(self, made: Any, fitted: dict[str, Any]) -> None:
+        if hasattr(made, "_unpack_state"):
+            fitted = made._unpack_state(fitted)
+        for name, value in fitted.items():
+            if name not in self.fields:
+                setattr(made, name, value)
+        if self.fields:
+            values: dict[str, Any] = {name: ABSENT for name, constraint in self.fields.items() if constraint.optional}
+            values |= {name: None for name, constraint in self.fields.items() if not constraint.saved}
+            values |= {name: value for name, value in fitted.items() if name in self.fields}
+            made._state = self.type._State(**values)
+
+
+def _check_names(
+    what: str, given: Mapping[str, Any], known: Mapping[str, Constraint], dispensable: frozenset[str]
+) -> None:
+    strange = next((name for name in given if name not in known), None)
+    if strange is not None:
+        raise RefusedError(f"has an unknown {what} {strange[:80]!r}")
+    missing = next((name for name in known if name not in given and name not in dispensable), None)
+    if missing is not None:
+        raise RefusedError(f"lacks the {what} {missing!r}")
+
+
+def _check_values(values: Mapping[str, Any], constraints: Mapping[str, Constraint], scope: Scope) -> None:
+    for name, constraint in constraints.items():
+        if name in values:
+            try:
+                constraint(values[name], scope)
+            except ViolationError as error:
+                raise RefusedError(f"{name} {error}") from None
+
+
+MODELS: dict[str, Any] = {
+    "AffineCalibrator": AffineCalibrator,
+    "Diagonal": Diagonal,
+    "FisherClassifier": FisherClassifier,
+    "Full": Full,
+    "Gaussian": Gaussian,
+    "GaussianClassifier": GaussianClassifier,
+    "IsotonicCalibrator": IsotonicCalibrator,
+    "LeastSquaresClassifier": LeastSquaresClassifier,
+    "LinearRegression": LinearRegression,
+    "LogisticFusion": LogisticFusion,
+    "NearestMeanClassifier": NearestMeanClassifier,
+    "PCA": PCA,
+    "ProductFusion": ProductFusion,
+    "QuadraticForm": QuadraticForm,
+    "RBFKernel": RBFKernel,
+    "Spherical": Spherical,
+    "VotingFusion": VotingFusion,
+}
+"""What a file may hold by itself, by its name in files."""
+
+PARTS: dict[str, Any] = {
+    "ByClass": ByClass,
+    "DiagonalCovariances": DiagonalCovariances,
+    "DiagonalMoments": DiagonalMoments,
+    "Discriminants": Discriminants,
+    "FullCovariances": FullCovariances,
+    "Gaussians": Gaussians,
+    "JointMoments": JointMoments,
+    "LinearFit": LinearFit,
+    "LinearMap": LinearMap,
+    "Moments": Moments,
+    "Regression": Regression,
+}
+"""What a file may hold only as a part of something."""
+
+CLASSES = [
+    *(Registered(cls, name) for name, cls in MODELS.items()),
+    *(Registered(cls, name, alone=False) for name, cls in PARTS.items()),
+]
