@@ -10,11 +10,12 @@ Sizes of arrays are letters. The first value with a letter sets its size, and ev
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -168,12 +169,19 @@ def constraints_of(cls: Any) -> Constraints:
     if not (is_dataclass(cls) or hasattr(cls, "_fields")):
         return {}
     found = {}
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            extras = [extra for extra in get_args(hint)[1:] if isinstance(extra, Constraint)]
-            found.update(dict.fromkeys([name], *extras))
+    for base in reversed(cls.__mro__):
+        for name, annotation in vars(base).get("__annotations__", {}).items():
+            words = getattr(annotation, "__forward_arg__", annotation)
+            # Only annotations that hold a constraint are evaluated: others may name what is imported for types alone.
+            if isinstance(words, str) and words.startswith("Annotated["):
+                found[name] = _constraint_in(words, vars(sys.modules[base.__module__]))
     order = [one.name for one in fields(cls)] if is_dataclass(cls) else list(cls._fields)
     return {name: found[name] for name in order if name in found}
+
+
+def _constraint_in(annotation: str, names: dict[str, Any]) -> Constraint:
+    extras = get_args(eval(annotation, names))[1:]
+    return next(extra for extra in extras if isinstance(extra, Constraint))
 
 
 # Plain values
@@ -498,8 +506,8 @@ def priors(*, alone: bool = False) -> Constraint:
     """Priors as a caller may give them: in class order or by label, or one number where that may stand alone."""
     choices = [mapping_of(label, number(0)), numbers(1), one_of(None)]
     found = either(*([number(0, 1)] if alone else []), *choices)
-    description = f"{'a number from 0 to 1, ' if alone else ''}priors in class order, a mapping from labels to priors"
-    return replace(found, description=f"{description} or None")
+    single = "a number from 0 to 1, " if alone else ""
+    return replace(found, description=f"{single}numbers in class order, a mapping from labels to numbers or None")
 
 
 # Objects
