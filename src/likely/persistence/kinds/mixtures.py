@@ -174,7 +174,7 @@ KINDS = [
     Kind(
         _FullFamily,
         {**_FORM, "tied": flag, "L": floats("d", "d")},
-        build=_full_family,
+        make=_full_family,
         rule=_check_family,
         name="FullFamily",
         alone=False,
@@ -182,13 +182,13 @@ KINDS = [
     Kind(
         _DiagonalFamily,
         {**_DIAGONAL, "tied": flag, "variances": floats("d", least=0), "spherical": flag},
-        build=_diagonal_family,
+        make=_diagonal_family,
         name="DiagonalFamily",
         alone=False,
     ),
     Kind(GaussianSums, _SUMS, alone=False),
-    Kind(_FullSums, _SUMS, build=lambda found: GaussianSums(**found), name="FullSums", alone=False),
-    Kind(_DiagonalSums, _SUMS, build=lambda found: GaussianSums(**found), name="DiagonalSums", alone=False),
+    Kind(_FullSums, _SUMS, make=lambda found: GaussianSums(**found), name="FullSums", alone=False),
+    Kind(_DiagonalSums, _SUMS, make=lambda found: GaussianSums(**found), name="DiagonalSums", alone=False),
     Kind(
         Sums,
         {
