@@ -61,7 +61,7 @@ from likely.displays import (
     TippettDisplay,
     WeightsDisplay,
 )
-from likely.plots import visible_points
+from likely.plots.canvas import visible_points
 
 OF_TRIALS = [
     BayesErrorDisplay,

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from likely._typing import Booleans, Floats
 from likely.exceptions import InvalidParameterError, MissingDependencyError
-from likely.plots import Axis, visible_points
+from likely.plots.canvas import Axis, visible_points
 
 __all__ = ["COLORS", "INK", "QUIET", "MatplotlibCanvas", "arrange_panels", "color_of", "lighten", "make_panels"]
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from likely import plots
 from likely.decisions import Application
 from likely.displays.base import CurveDisplay, TrialsDisplay, make_trials, name_estimators, name_scores, score_classes
 from likely.displays.canvas import MatplotlibCanvas
@@ -26,7 +25,8 @@ from likely.evaluation import (
     risk_coverage,
 )
 from likely.exceptions import InvalidParameterError
-from likely.plots import Trace
+from likely.plots import curves
+from likely.plots.canvas import Trace
 
 __all__ = ["BayesErrorDisplay", "CostCurveDisplay", "CrossEntropyDisplay", "RiskCoverageDisplay"]
 
@@ -119,7 +119,7 @@ class BayesErrorDisplay(_CostsDisplay):
         return cls(curves, {key: intervals(measures, y_true, values, **options) for key, values in systems})
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
-        plots.draw_bayes_error(canvas, self._traces())
+        curves.draw_bayes_error(canvas, self._traces())
         for k, (name, curve) in enumerate(self.curves.items()):
             for kind, band in self.bands.get(name, {}).items():
                 alpha = 0.2 if kind == "actual" else 0.12
@@ -174,7 +174,7 @@ class CostCurveDisplay(_CostsDisplay):
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         first = next(iter(self.curves.values()))
-        plots.draw_cost_curve(canvas, self._traces(), (first.effective_prior, first.constant))
+        curves.draw_cost_curve(canvas, self._traces(), (first.effective_prior, first.constant))
 
 
 @dataclass(eq=False, repr=False)
@@ -230,7 +230,7 @@ class CrossEntropyDisplay(_CostsDisplay):
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         first = next(iter(self.curves.values()))
-        plots.draw_cross_entropy(canvas, self._traces(), (first.prior_log_odds, first.neutral))
+        curves.draw_cross_entropy(canvas, self._traces(), (first.prior_log_odds, first.neutral))
 
 
 @dataclass(eq=False, repr=False)
@@ -317,4 +317,4 @@ class RiskCoverageDisplay(CurveDisplay):
             Trace(name, {"": (curve.coverage, curve.risk)}, f"cost {curve.risk[-1]:.3g} with all decided")
             for name, curve in self.curves.items()
         ]
-        plots.draw_risk_coverage(canvas, traces)
+        curves.draw_risk_coverage(canvas, traces)

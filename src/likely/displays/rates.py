@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from likely import plots
 from likely._formatting import format_percent
 from likely._typing import Booleans
 from likely.decisions import Application, as_application
@@ -16,7 +15,8 @@ from likely.displays.base import CurveDisplay, TrialsDisplay, make_trials
 from likely.displays.canvas import INK, MatplotlibCanvas
 from likely.evaluation import DetCurve, RocCurve, Trials
 from likely.exceptions import InvalidParameterError
-from likely.plots import Trace
+from likely.plots import curves
+from likely.plots.canvas import Trace
 
 __all__ = ["DetDisplay", "OperatingPoint", "RocDisplay", "as_applications"]
 
@@ -104,7 +104,7 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
             Trace(name, {"": (curve.fpr, curve.tpr)}, f"AUC {curve.auc():.4g}", self.on_hull[name])
             for name, curve in self.curves.items()
         ]
-        plots.draw_roc(canvas, traces)
+        curves.draw_roc(canvas, traces)
         if self._draws_hull:
             look = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
             for trace in traces:
@@ -182,7 +182,7 @@ class DetDisplay(TrialsDisplay, CurveDisplay):
             Trace(name, {"": (curve.fpr, curve.fnr)}, f"EER {format_percent(self.eer[name])}", self.on_hull[name])
             for name, curve in self.curves.items()
         ]
-        plots.draw_det(canvas, traces, max(self.eer.values()))
+        curves.draw_det(canvas, traces, max(self.eer.values()))
         _draw_points(canvas, [self.points.get(name, []) for name in self.curves])
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from likely import plots
 from likely._typing import Floats, Labels
 from likely._validation import is_count
 from likely.displays.base import CurveDisplay, TrialsDisplay, make_trials
@@ -17,7 +16,8 @@ from likely.displays.canvas import INK, MatplotlibCanvas
 from likely.displays.rates import as_applications
 from likely.evaluation import Curve, ReliabilityCurve, TippettCurve, Trials
 from likely.exceptions import InvalidParameterError
-from likely.plots import Trace, share_axis
+from likely.plots import curves
+from likely.plots.canvas import Trace, share_axis
 
 __all__ = ["ReliabilityDisplay", "ScoreHistogram", "ScoreHistogramDisplay", "TippettDisplay"]
 
@@ -79,7 +79,7 @@ class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
             traces.append(Trace(name, {"": (*curve.posteriors(self.prior), weight / weight.sum())}))
         x = share_axis(1, f"Claimed posterior of the target at prior {self.prior:g} (%)")
         y = share_axis(1, f"Observed posterior at prior {self.prior:g} (%)")
-        plots.draw_reliability(canvas, traces, x, y)
+        curves.draw_reliability(canvas, traces, x, y)
         canvas.add_entry("area: share of trials", linestyle="none", marker="o", alpha=0.35)
 
     def _columns(self, name: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class TippettDisplay(TrialsDisplay, CurveDisplay):
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         parts = {name: (curve.llr, curve.targets, curve.nontargets) for name, curve in self.curves.items()}
-        plots.draw_tippett(canvas, [Trace(name, {"": part}) for name, part in parts.items()])
+        curves.draw_tippett(canvas, [Trace(name, {"": part}) for name, part in parts.items()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class ScoreHistogram(Curve):
     @classmethod
     def of(cls, trials: Trials, bins: int) -> Self:
         """Count trials in equal bins between the least and the greatest finite score."""
-        edges = np.linspace(*plots.finite_range([trials.llr]), bins + 1)
+        edges = np.linspace(*curves.finite_range([trials.llr]), bins + 1)
         scores = np.clip(trials.llr, edges[0], edges[-1])
         weight = np.ones(len(scores)) if trials.weight is None else trials.weight
         classes = trials.is_target, ~trials.is_target
@@ -229,7 +229,7 @@ class ScoreHistogramDisplay(TrialsDisplay):
             canvas, curve = MatplotlibCanvas(panel, bars), self.curves[name]
             edges = np.append(curve.low, curve.high[-1])
             title = ("Score" if name == last else "") + self._describe_infinite(name, below_label=name == last)
-            plots.draw_histograms(canvas, edges, [curve.nontargets, curve.targets], labels, title)
+            curves.draw_histograms(canvas, edges, [curve.nontargets, curve.targets], labels, title)
             self._draw_thresholds(canvas)
             if legend and i == 0:
                 canvas.legend(beside=own)

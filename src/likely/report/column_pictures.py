@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from markupsafe import Markup
 
-from likely import plots
 from likely._formatting import format_percent, format_significant
 from likely._typing import Floats
-from likely.plots import Axis, linear_axis, share_axis
+from likely.plots import curves
+from likely.plots.canvas import Axis, linear_axis, share_axis
 from likely.report.svg import element, group, number, path, shorten, whole
 from likely.report.svg_canvas import LETTER, RIGHT, WIDTH, SvgCanvas, hue
 
@@ -210,7 +210,7 @@ def _draw_one_direction(of: Mapping[str, Any], names: Sequence[str], labels: Seq
     x = linear_axis(of["low"], of["high"])
     canvas = SvgCanvas("directions")
     edges = np.linspace(x.low, x.high, n_bins + 1)
-    plots.draw_histograms(canvas, edges, by_class, list(map(str, labels)), names[0] if names else "")
+    curves.draw_histograms(canvas, edges, by_class, list(map(str, labels)), names[0] if names else "")
     return canvas.finish(
         "The classes along the direction that separates them best",
         f"{len(by_class)} classes between {format_significant(of['low'])} and {format_significant(of['high'])}.",

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from markupsafe import Markup
 
-from likely import plots
 from likely._formatting import format_percent, format_significant
 from likely._typing import Floats
-from likely.plots import Axis, Trace, category_axis, linear_axis, log_axis
+from likely.plots import curves
+from likely.plots.canvas import Axis, Trace, category_axis, linear_axis, log_axis
 from likely.report.svg import element, group, path, shorten, whole, width
 from likely.report.svg_canvas import BELOW, LEFT, LETTER, RIGHT, SvgCanvas, hue
 
@@ -64,7 +64,7 @@ def roc(series: Sequence[Series]) -> Markup:
     True
     """
     canvas = SvgCanvas("roc")
-    plots.draw_roc(canvas, [_trace_rates(one, _note("AUC", one.get("auc"), "{:.3f}".format)) for one in series])
+    curves.draw_roc(canvas, [_trace_rates(one, _note("AUC", one.get("auc"), "{:.3f}".format)) for one in series])
     canvas.marks("minimum", "actual")
     best = max(_known(series, "auc"), key=lambda one: one["auc"], default=None)
     gist = f"Largest area under the curve: {best['auc']:.3f}, of {whole(best['name'])}." if best else "No curve."
@@ -80,7 +80,7 @@ def det(series: Sequence[Series]) -> Markup:
     """
     canvas, known = SvgCanvas("det"), _known(series, "eer")
     traces = [_trace_rates(one, _note("EER", one.get("eer"), format_percent), hits=False) for one in series]
-    x, _ = plots.draw_det(canvas, traces, max((one["eer"] for one in known), default=0.3))
+    x, _ = curves.draw_det(canvas, traces, max((one["eer"] for one in known), default=0.3))
     canvas.reference([x.low, x.high], [x.low, x.high], "equal rates")
     canvas.marks("minimum", "actual")
     best = min(known, key=lambda one: one["eer"], default=None)
@@ -105,7 +105,7 @@ def precision_recall(series: Sequence[Series], prior: float) -> Markup:
     True
     """
     canvas = SvgCanvas("precision-recall")
-    plots.draw_precision_recall(canvas, [_trace_rates(one) for one in series], prior)
+    curves.draw_precision_recall(canvas, [_trace_rates(one) for one in series], prior)
     canvas.marks("minimum", "actual")
     title = f"Precision against recall at a prior of {format_significant(prior)}"
     return canvas.finish(title, f"Deciding for everything has a precision of {format_percent(prior)}.")
@@ -119,7 +119,7 @@ def bayes_error(series: Sequence[Series]) -> Markup:
     series : sequence of Series of the facts
     """
     canvas = SvgCanvas("bayes-error", height=262)
-    plots.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
+    curves.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
     canvas.marks("threshold", "minimum", "actual")
     title = "Bayes error: cost of every application, as decided (solid) and minimum (dashed)"
     return canvas.finish(title, _best_at_even_odds(series))
@@ -143,7 +143,7 @@ def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str
     title = {"given": "Score, as given", "calibrated": "Log-likelihood ratio, calibrated"}[variant]
     canvas = SvgCanvas("histogram", series=index)
     edges = np.linspace(of["low"], of["high"], len(both[0]) + 1)
-    plots.draw_histograms(canvas, edges, both, list(map(str, labels)), title, notes)
+    curves.draw_histograms(canvas, edges, both, list(map(str, labels)), title, notes)
     canvas.marks("threshold")
     has_other = any(name != variant and one_series["histogram"].get(name) for name in VARIANTS)
     return canvas.finish(
@@ -169,7 +169,7 @@ def reliability(one_series: Series, index: int) -> Markup:
     blocks = {name: _read_blocks(of) for name in VARIANTS if (of := one_series["reliability"].get(name))}
     x, y = _ratio_axes(list(blocks.values()))
     canvas = SvgCanvas("reliability", series=index)
-    plots.draw_reliability(canvas, [Trace(None, blocks)], x, y)
+    curves.draw_reliability(canvas, [Trace(None, blocks)], x, y)
     for name, of in blocks.items():
         canvas.entry(VARIANTS[name], "block w3", classes=f"{hue(index)} {name}", note=_note_beyond(of, x))
     canvas.marks("threshold")

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from likely._typing import Booleans, Floats
-from likely.plots import Axis
+from likely.plots.canvas import Axis
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
 __all__ = ["LEFT", "LETTER", "RIGHT", "TOP", "WIDTH", "SvgCanvas", "hue"]

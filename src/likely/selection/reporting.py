@@ -14,11 +14,10 @@ from likely.exceptions import ModelFileError
 from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
+from likely.report.curves import against_the_rest, grid_facts, series_facts
 from likely.report.explorer import Controls, sample_rows, unit_of
 from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
 from likely.report.findings import Looked, findings
-from likely.report.grids import grid_facts
-from likely.report.series import against_the_rest, series_facts
 from likely.report.verdict import verdict
 from likely.selection.judging import Judge
 from likely.selection.rows import Folds

@@ -1,0 +1,208 @@
+"""Facts that plots show: curves of few points for any number of rows, and costs against settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely._numerics import difference
+from likely._typing import Floats
+from likely._validation import is_number
+from likely.evaluation import Trials
+from likely.plots.canvas import probit_axis, visible_points
+from likely.report.explorer import Controls, unit_of
+from likely.report.facts import mean_cost
+
+__all__ = ["against_the_rest", "grid_facts", "series_facts"]
+
+FEW, CELLS = 600, 100
+"""ROCs of no more points are kept whole; others are thinned to those that can be seen on a grid of this size."""
+
+BINS, MOST_BLOCKS = 60, 200
+"""Bins of a histogram; blocks of a reliability curve."""
+
+WIDE = 20
+"""Settings that vary by more than this factor are drawn on a logarithmic scale."""
+
+
+def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:
+    """Curves of a system, of its scores as given and calibrated; with controls, also the counts of the explorer."""
+    parts = {"given": given, "calibrated": calibrated}
+    facts: dict[str, Any] = {"eer": given.eer(), "auc": given.auc()}
+    facts["roc"] = {name: _roc(trials) for name, trials in parts.items()}
+    facts["bayes_error"] = _bayes_error(given, calibrated)
+    facts["histogram"] = {name: _histogram(trials) for name, trials in parts.items()}
+    facts["reliability"] = {name: _reliability(trials) for name, trials in parts.items()}
+    if controls is not None:
+        unit = unit_of(given.weight)
+        counts = controls.counts(given, unit)
+        facts["tables"] = {
+            "given": counts["actual"],
+            "minimum": counts["minimum"],
+            "calibrated": controls.counts(calibrated, unit)["actual"],
+        }
+    return facts
+
+
+def _roc(trials: Trials) -> dict[str, Any]:
+    """Points of the ROC that can be seen on either scale on which it is drawn: linear and probit."""
+    misses = trials.steps.misses / trials.n_targets
+    alarms = trials.steps.false_alarms / trials.n_nontargets
+    if len(misses) > FEW:
+        probit = probit_axis(1e-6, 1 - 1e-6)
+        kept = visible_points(alarms, misses, (0, 1), (0, 1), cells=CELLS)
+        scaled = probit.transform(alarms), probit.transform(misses)
+        kept |= visible_points(*scaled, probit.ends, probit.ends, cells=CELLS)
+        misses, alarms = misses[kept], alarms[kept]
+    return {"false_alarms": _round_list(alarms[::-1], 6), "misses": _round_list(misses[::-1], 6)}
+
+
+def _bayes_error(given: Trials, calibrated: Trials) -> dict[str, Any]:
+    curve, mended = given.bayes_error(), calibrated.bayes_error()
+    return {
+        "log_odds": _round_list(curve.prior_log_odds, 3),
+        "given": _round_list(curve.actual, 4),
+        "calibrated": _round_list(mended.actual, 4),
+        "minimum": _round_list(curve.minimum, 4),
+    }
+
+
+def _histogram(trials: Trials) -> dict[str, Any]:
+    """Shares of each class by score, over the range of nearly all scores."""
+    steps = trials.steps
+    low, high = _range(trials)
+    edges = np.searchsorted(
+        steps.thresholds, np.append(np.linspace(low, high, BINS + 1)[:-1], np.nextafter(high, np.inf))
+    )
+    targets = steps.misses[edges] / trials.n_targets
+    nontargets = 1 - steps.false_alarms[edges] / trials.n_nontargets
+    return {
+        "low": low,
+        "high": high,
+        "nontargets": _round_list(np.diff(nontargets), 6),
+        "targets": _round_list(np.diff(targets), 6),
+        "outside": _round_list(np.array([1 - nontargets[-1] + nontargets[0], 1 - targets[-1] + targets[0]]), 6),
+    }
+
+
+def _range(trials: Trials) -> tuple[float, float]:
+    """The range to draw: all but a few scores of each class, and never empty."""
+    steps, ends = trials.steps, []
+    for below, total in (
+        (steps.misses, trials.n_targets),
+        (trials.n_nontargets - steps.false_alarms, trials.n_nontargets),
+    ):
+        at = np.searchsorted(below, [0.002 * total, 0.998 * total], side="right") - 1
+        ends.append(steps.thresholds[np.clip(at, 0, len(steps.thresholds) - 1)])
+    finite = steps.thresholds[np.isfinite(steps.thresholds)]
+    if not len(finite):
+        return -1.0, 1.0
+    low, high = np.clip([np.min(ends), np.max(ends)], finite[0], finite[-1])
+    room = 0.05 * (high - low) or 0.5
+    return float(low - room), float(high + room)
+
+
+def _reliability(trials: Trials) -> dict[str, Any]:
+    """Blocks of the best monotone map (PAV); of many, those with the most rows."""
+    curve = trials.reliability()
+    sizes = curve.targets + curve.nontargets
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_BLOCKS])
+    return {
+        "low": _round_list(curve.low[kept], 4),
+        "high": _round_list(curve.high[kept], 4),
+        "llr": _round_list(curve.llr[kept], 4),
+        "targets": _round_list(curve.targets[kept], 3),
+        "nontargets": _round_list(curve.nontargets[kept], 3),
+    }
+
+
+def _round_list(values: Floats, decimals: int) -> list[float | None]:
+    """Numbers as JSON has them: rounded, and None where infinite."""
+    return [value if np.isfinite(value) else None for value in np.round(values, decimals).tolist()]
+
+
+def against_the_rest(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
+    """The llr of one class against all others, weighted by their priors.
+
+    log p(x | k) − log Σ_{j ≠ k} π_j p(x | j) / (1 − π_k); where all others have prior zero, they have equal weights.
+    """
+    others = np.arange(len(priors)) != k
+    weights = priors[others] if priors[others].any() else np.ones(others.sum())
+    rest = logsumexp(log_likelihoods[:, others], b=weights / weights.sum(), axis=1)
+    return difference(log_likelihoods[:, k], rest)
+
+
+# Costs against settings.
+
+
+def grid_facts(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Costs of each family of several systems that differ by settings, in the order of the leaderboard.
+
+    They are lines over the setting that varies most, one for each combination of the others.
+    """
+    families: dict[str, list[dict[str, Any]]] = {}
+    for row in leaderboard:
+        if row["settings"] and row["family"] != "fusion":
+            families.setdefault(row["family"], []).append(row)
+    return [grid for family, rows in families.items() if (grid := _grid(family, rows)) is not None]
+
+
+def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    parameter = _find_varied(rows)
+    if parameter is None:
+        return None
+    rows = [row for row in rows if parameter in row["settings"]]
+    values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
+    is_numeric = all(map(is_number, values))
+    values = sorted(values, key=None if is_numeric else _natural_order)
+    scale = _choose_scale(values) if is_numeric else "category"
+    lines: dict[str, dict[Any, dict[str, Any]]] = {}
+    for row in rows:
+        others = [_format_setting(value, name) for name, value in row["settings"].items() if name != parameter]
+        lines.setdefault(", ".join(others), {})[row["settings"][parameter]] = row
+    return {
+        "family": family,
+        "parameter": parameter,
+        "scale": scale,
+        "values": [_format_setting(value) for value in values] if scale == "category" else values,
+        "lines": [
+            {"name": name}
+            | {which: [_mean_cost(found.get(value), which) for value in values] for which in ("minimum", "actual")}
+            for name, found in sorted(lines.items())
+        ],
+    }
+
+
+def _find_varied(rows: list[dict[str, Any]]) -> str | None:
+    """The setting with the most values, a number before a choice; None where no setting has two."""
+    values: dict[str, set[Any]] = {}
+    for row in rows:
+        for name, value in row["settings"].items():
+            values.setdefault(name, set()).add(value)
+    several = {name: found for name, found in values.items() if len(found) > 1}
+    return max(several, key=lambda name: (all(map(is_number, several[name])), len(several[name])), default=None)
+
+
+def _choose_scale(values: list[float]) -> str:
+    """Logarithmic where values vary by factors; categories where one of them has no logarithm."""
+    if values[0] > 0:
+        return "log" if values[-1] > WIDE * values[0] else "linear"
+    return "category"
+
+
+def _natural_order(text: Any) -> list[Any]:
+    """A sorting key by which numbers within texts count: PCA 5 before PCA 10."""
+    return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", str(text))]
+
+
+def _mean_cost(row: dict[str, Any] | None, which: str) -> float | None:
+    return None if row is None else mean_cost([cost[which] for cost in row["costs"].values()])
+
+
+def _format_setting(value: Any, name: str = "") -> str:
+    """A setting as text; a number follows the name of its parameter."""
+    return f"{name} {value:g}".lstrip() if is_number(value) else str(value)
