@@ -1,18 +1,34 @@
-"""The verb ``calibrate``: make scores log-likelihood ratios."""
+"""The command ``calibrate``: make scores log-likelihood ratios."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from likely.cli.options import MapOptions, ScoresFile
-from likely.cli.rendering import console, number, table
-
-if TYPE_CHECKING:
-    from likely.cli.scorefiles import Evidence
+from likely.cli.rendering import console, number
+from likely.cli.rendering import table as text_table
+from likely.cli.scores import (
+    Made,
+    Scores,
+    about_positive,
+    apply_to_target,
+    as_systems,
+    cllrs,
+    find_classes,
+    has_classes,
+    learn_map,
+    load_map,
+    note_reversal,
+    read_any,
+    read_to_learn,
+    run_map,
+    save_map,
+)
 
 __all__ = ["calibrate"]
 
@@ -38,26 +54,29 @@ def calibrate(
         likely calibrate scores.csv -o calibrated.csv --save calibrator.likely
         likely calibrate new.csv -o new-llr.csv --using calibrator.likely
     """
-    from functools import partial
 
-    from likely.cli.maps import mapped
+    def learn(path: Path, how: MapOptions) -> Made:
+        return _learn(path, how, method)
 
-    mapped(scores, how, partial(_learned, method=method), _applied, _show)
-
-
-def _learned(path: Path, how: MapOptions, method: Method) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scores calibrated by maps that have not seen them, and what that has brought; the map of all is kept."""
-    from likely.cli.maps import labelled
-
-    evidence = labelled(path, how)
-    calibrator = _calibrator(method, how.prior, evidence)
-    columns, facts = _calibrated(calibrator, evidence, how.folds, how.label)
-    _keep(how.save, facts.pop("maps"), evidence, how.label)
-    return columns, facts | {"method": method.value, "folds": how.folds}
+    run_map(scores, how, learn, _apply, _show)
 
 
-def _calibrator(method: Method, prior: float | None, evidence: Evidence) -> Any:
-    """A calibrator as asked for; rising maps are bounded, since one row may contradict an infinite llr."""
+def _learn(path: Path, how: MapOptions, method: Method) -> Made:
+    """Calibrate scores by maps that have not seen them; save the map of all rows if asked for."""
+    from likely.exceptions import InvalidParameterError
+
+    table = read_to_learn(path, how)
+    calibrator = _calibrator(method, how.prior, table)
+    mapped, maps, facts = _calibrate_each(calibrator, table, how.folds)
+    if how.save is not None:
+        if len(maps) > 1:
+            raise InvalidParameterError(f"--save keeps the map of one system, but there are {len(maps)}. Use --column.")
+        save_map(maps[0], how.save, "calibrate", table, how.label)
+    return mapped.columns(how.label), facts | {"method": method.value, "folds": how.folds}
+
+
+def _calibrator(method: Method, prior: float | None, table: Scores) -> Any:
+    """Make the calibrator; isotonic maps are bounded, since one row may contradict an infinite llr."""
     from likely.calibration import AffineCalibrator, IsotonicCalibrator
     from likely.exceptions import InvalidParameterError
 
@@ -65,83 +84,66 @@ def _calibrator(method: Method, prior: float | None, evidence: Evidence) -> Any:
         if prior is not None:
             raise InvalidParameterError("--prior is for the affine method: an isotonic map is best at every prior.")
         return IsotonicCalibrator(bounded=True)
-    if prior is not None and not evidence.is_binary:
-        raise InvalidParameterError(f"--prior is for two classes, but there are {len(evidence.classes)}.")
+    if prior is not None and not table.is_binary:
+        raise InvalidParameterError(f"--prior is for two classes, but there are {len(table.classes)}.")
     return AffineCalibrator(prior)
 
 
-def _calibrated(calibrator: Any, evidence: Evidence, folds: int, label: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Each system, or the one of more classes, calibrated by folds: the columns to write, and what it has brought."""
+def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores, list[Any], dict[str, Any]]:
+    """Calibrate each system, or the one of more classes, by folds; return the scores, the maps and the facts."""
+    import numpy as np
     from sklearn.base import clone
 
-    from likely.cli.maps import learned, note_reversal
-
-    if not evidence.is_binary:
-        found = learned(calibrator, evidence.scores, evidence, folds)
-        columns = dict(zip(evidence.names, found.scores.T, strict=True))
-        facts = {"cross_entropy": _entropies(evidence, found.scores), "maps": [found.map]}
-        return {label: evidence.labels, **columns}, facts
-    found_each = [learned(clone(calibrator), column, evidence, folds) for column in evidence.scores.T]
-    columns = {name: found.scores for name, found in zip(evidence.names, found_each, strict=True)}
-    systems = _before_and_after(evidence, columns)
-    for system, found in zip(systems, found_each, strict=True):
-        if hasattr(found.map, "scale_"):
-            system |= {"scale": found.map.scale_, "offset": found.map.offset_}
+    if not table.is_binary:
+        trained, scores = learn_map(calibrator, table.scores, table, folds)
+        mapped = replace(table, scores=scores)
+        return mapped, [trained], {"cross_entropy": _cross_entropies(table, mapped)}
+    pairs = [learn_map(clone(calibrator), column, table, folds) for column in table.scores.T]
+    maps = [trained for trained, _ in pairs]
+    mapped = replace(table, scores=np.column_stack([scores for _, scores in pairs]))
+    systems = _cllrs_before_and_after(table, mapped)
+    for system, trained in zip(systems, maps, strict=True):
+        if hasattr(trained, "scale_"):
+            system |= {"scale": trained.scale_, "offset": trained.offset_}
     note_reversal({system["name"]: system.get("scale", 1.0) for system in systems})
-    return {label: evidence.labels, **columns}, {"systems": systems, "maps": [found.map for found in found_each]}
+    return mapped, maps, {"systems": systems}
 
 
-def _keep(path: Path | None, maps: list[Any], evidence: Evidence, label: str) -> None:
-    from likely.cli.maps import keep
-    from likely.exceptions import InvalidParameterError
-
-    if path is None:
-        return
-    if len(maps) > 1:
-        raise InvalidParameterError(f"--save keeps the map of one system, but there are {len(maps)}. Use --column.")
-    keep(maps[0], path, "calibrate", evidence, label)
-
-
-def _applied(path: Path, how: MapOptions, using: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scores mapped by a calibrator that is kept; judged too, if there are labels."""
+def _apply(path: Path, how: MapOptions, using: Path) -> Made:
+    """Map scores by a saved calibrator; judge them too, if there are labels."""
     import numpy as np
 
-    from likely.cli.maps import judgeable, loaded, oriented, written
-    from likely.cli.scorefiles import as_systems, read_any
-
-    calibrator, about = loaded(using, "calibrate")
+    calibrator, about = load_map(using, "calibrate")
     by_class = len(calibrator.classes_) > 2
     table = read_any(path, how.label, [str(k) for k in calibrator.classes_] if by_class else how.column)
     table = table if by_class else as_systems(table, calibrator.classes_.tolist(), about.get("positive"))
-    apply = oriented(calibrator.transform, about, calibrator.classes_)
-    mapped = apply(table.scores) if by_class else np.column_stack([apply(each) for each in table.scores.T])
-    facts: dict[str, Any] = {"using": str(using), "rows": len(mapped)}
-    evidence = judgeable(table, about.get("positive"))
-    if evidence is not None and by_class:
-        facts["cross_entropy"] = _entropies(evidence, mapped)
-    elif evidence is not None:
-        facts["systems"] = _before_and_after(evidence, dict(zip(table.names, mapped.T, strict=True)))
-    return written(table, how.label, table.names, mapped), facts
+    columns = [table.scores] if by_class else table.scores.T
+    mapped = replace(table, scores=np.column_stack([apply_to_target(calibrator, about, each) for each in columns]))
+    facts: dict[str, Any] = {"using": str(using), "rows": len(mapped.scores)}
+    if has_classes(table):
+        judged = find_classes(table, about_positive(about))
+        facts |= (
+            {"cross_entropy": _cross_entropies(judged, mapped)}
+            if by_class
+            else {"systems": _cllrs_before_and_after(judged, mapped)}
+        )
+    return mapped.columns(how.label), facts
 
 
-def _before_and_after(evidence: Evidence, columns: dict[str, Any]) -> list[dict[str, Any]]:
-    from likely.cli.maps import cllrs
-
-    before = cllrs(evidence, dict(zip(evidence.names, evidence.scores.T, strict=True)))
-    after = cllrs(evidence, columns)
+def _cllrs_before_and_after(table: Scores, mapped: Scores) -> list[dict[str, Any]]:
+    before, after = cllrs(table, table.systems()), cllrs(table, mapped.systems())
     return [
         {"name": b["name"], "cllr_before": b["cllr"], "cllr_after": a["cllr"], "min_cllr": b["min_cllr"]}
         for b, a in zip(before, after, strict=True)
     ]
 
 
-def _entropies(evidence: Evidence, mapped: Any) -> dict[str, float]:
+def _cross_entropies(table: Scores, mapped: Scores) -> dict[str, float]:
     from likely.evaluation import cross_entropy
 
-    classes = evidence.classes
     return {
-        "before": cross_entropy(evidence.labels, evidence.scores, labels=classes),
-        "after": cross_entropy(evidence.labels, mapped, labels=classes),
+        which: cross_entropy(table.labels, each.scores, labels=table.classes)
+        for which, each in (("before", table), ("after", mapped))
     }
 
 
@@ -149,7 +151,7 @@ def _show(facts: dict[str, Any]) -> None:
     out = console()
     if "systems" in facts:
         rows = [[s["name"], *map(number, (s["cllr_before"], s["cllr_after"], s["min_cllr"]))] for s in facts["systems"]]
-        out.print(table(["Cllr, bits", "before", "after", "possible before"], rows))
+        out.print(text_table(["Cllr, bits", "before", "after", "possible before"], rows))
     if "cross_entropy" in facts:
         found = facts["cross_entropy"]
         out.print(f"Cross-entropy: {number(found['before'])} nats before, {number(found['after'])} after.")

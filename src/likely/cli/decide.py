@@ -1,19 +1,20 @@
-"""The verb ``decide``: decisions of evidence, at an application."""
+"""The command ``decide``: decisions of evidence, at an application."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv
+from likely._formatting import format_count, format_label, format_names
+from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv, applications_from, target_of
 from likely.cli.rendering import confusion_table, console, deliver, number
-from likely.cli.words import counted, shown
+from likely.cli.scores import Scores, as_llr, find_classes, has_classes, read_any
 
 if TYPE_CHECKING:
-    from likely.cli.modelling import RowEvidence
     from likely.decisions import Application
 
 __all__ = ["decide"]
@@ -43,32 +44,61 @@ def decide(
         likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
         likely decide new.csv --model model.likely --priors a=0.2,b=0.5,c=0.3
     """
-    from likely.cli.applications import applications_from
-    from likely.cli.deciding import read_evidence
-    from likely.cli.modelling import said_of_llr, scored, trained_target
+    from likely.cli.score import describe_llr, score_rows, trained_target
     from likely.exceptions import InvalidParameterError
 
     if model is None:
-        found = read_evidence(file, label or "label", column, where.positive)
+        found = _read_system(file, label or "label", column, where.positive)
     else:
         where = where if where.positive is not None else replace(where, positive=trained_target(model))
-        found = scored(model, file, label, where.positive)
+        found = score_rows(model, file, label, where.positive)
     applications = applications_from(where, found.classes)
     if len(applications) > 1:
         raise InvalidParameterError(f"Decisions are for one application, but {len(applications)} were given.")
     name, application = applications[0]
-    decisions, facts = _decided(found, name, application)
+    decisions, facts = _decide(found, name, application)
     facts = {"file": str(file), **facts}
     if deliver({**found.columns(), "decision": decisions}, output, facts, as_json):
         turned = found.target is not None and found.target != found.classes[1]
-        _show(facts, output, f" Its column {said_of_llr(found)}." if turned else "")
+        _show(facts, output, f" Its column {describe_llr(found)}." if turned else "")
 
 
-def _decided(found: RowEvidence, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
-    """The decision of each row, and what there is to say of all of them."""
-    from likely.cli.judging import application_facts
+def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive: str | None) -> Scores:
+    """Read one system's scores, of two classes or more, with labels or without."""
+    from likely.exceptions import TableError
+    from likely.tables.files import existing, read_header
 
-    order = found.order()
+    header = read_header(existing(path))
+    if not columns and "llr" in header:
+        columns = ["llr"]
+    table = read_any(path, label, columns)
+    if not has_classes(table):
+        return _classes_of_columns(table, positive)
+    found = find_classes(table, positive)
+    if found.is_binary and len(found.names) > 1:
+        raise TableError(
+            f"Decisions are by one system's scores, but there are {format_names(found.names)}. Choose by --column."
+        )
+    return replace(found, names=("llr",)) if found.is_binary else found
+
+
+def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
+    """Name the classes by the columns where labels do not."""
+    if len(table.names) == 1:
+        target = "target" if positive is None else positive
+        other = "nontarget" if positive is None else f"not {positive}"
+        return replace(table, names=("llr",), classes=[other, target], target=target)
+    whole = all(name.isdecimal() for name in table.names)
+    classes: list[Any] = [int(name) for name in table.names] if whole else list(table.names)
+    found = replace(table, names=tuple(map(str, classes)), classes=classes)
+    return found if len(classes) > 2 else as_llr(found, target_of(positive, classes))
+
+
+def _decide(found: Scores, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
+    """Decide each row, and collect the facts about all decisions."""
+    from likely.cli.evaluate import application_facts
+
+    order = found.ordered_classes
     decisions = application.decide(found.evidence, order)
     counts: dict[str, int] = {str(label): int((decisions == label).sum()) for label in order}
     if application.reject_cost is not None:
@@ -79,43 +109,43 @@ def _decided(found: RowEvidence, name: str, application: Application) -> tuple[A
         "application": application_facts(name, application, order),
         "decisions": counts,
     }
-    return decisions, facts | _judged(found, decisions, order, application)
+    return decisions, facts | _judge(found, decisions, order, application)
 
 
-def _judged(found: RowEvidence, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
-    """Decisions against the truth, if it is known of every class that is expected."""
+def _judge(found: Scores, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
+    """Count decisions against the truth, if all labels are of the classes."""
     from likely.evaluation import confusion
 
     if found.labels is None or not set(found.labels.tolist()) <= set(order):
         return {}
-    counted = confusion(found.labels, decisions, labels=order)
+    table = confusion(found.labels, decisions, labels=order)
     facts = {
         "classes": order,
-        "confusion": counted.counts.astype(int).tolist(),
-        "error_rate": counted.error_rate,
+        "confusion": table.counts.astype(int).tolist(),
+        "error_rate": table.error_rate,
     }
-    if (counted.counts.sum(axis=1) > 0).all():
-        costs = {key: counted.risk(application, normalize=key == "normalized") for key in ("mean", "normalized")}
+    if (table.counts.sum(axis=1) > 0).all():
+        costs = {key: table.risk(application, normalize=key == "normalized") for key in ("mean", "normalized")}
         facts["cost"] = costs
     return facts
 
 
-def _said_of_target(target: Any, application: dict[str, Any]) -> str:
-    """Which of two classes evidence is for, and from where on it is decided."""
+def _describe_target(target: Any, application: dict[str, Any]) -> str:
+    """Say which of two classes llrs are of, and the threshold of its decision."""
     if target is None:
         return ""
     if application["reject_cost"] is not None:
-        return f": llrs are of {shown(target)}"
-    return f": {shown(target)} from llr {number(application['threshold'])} on"
+        return f": llrs are of {format_label(target, 40)}"
+    return f": {format_label(target, 40)} from llr {number(application['threshold'])} on"
 
 
 def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     out = console(err=output is None)
     application = facts["application"]
-    out.print(f"At {application['name']}{_said_of_target(facts['target'], application)}.")
-    counts = ", ".join(f"{count} {shown(label)}" for label, count in facts["decisions"].items())
+    out.print(f"At {application['name']}{_describe_target(facts['target'], application)}.")
+    counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["decisions"].items())
     where = "" if output is None else f" Written to {output}."
-    out.print(f"{counted(facts['rows'], 'row')} decided: {counts}.{where}{reading}")
+    out.print(f"{format_count(facts['rows'], 'row')} decided: {counts}.{where}{reading}")
     if "confusion" in facts:
         out.print(confusion_table(facts["classes"], facts["confusion"], application["name"]))
     if "cost" in facts:

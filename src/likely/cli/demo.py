@@ -1,4 +1,4 @@
-"""The verb ``demo``: the main job on data that come along."""
+"""The command ``demo``: the main job on data that come along."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from likely.cli.app import writing
+from likely.cli.options import ApplicationOptions, DataOptions
+from likely.cli.rendering import console
 
 __all__ = ["demo"]
 
@@ -23,6 +27,41 @@ def demo(
     For example:
         likely demo
     """
-    from likely.cli.demonstrating import demonstrated
+    from likely.cli.compare import OtherFiles, compare_files
+    from likely.selection import CompareOptions
 
-    demonstrated(folder)
+    train, new, run = folder / "tumours.csv", folder / "tumours-new.csv", folder / "run"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    _write_tumours(train, new)
+    out = console(err=True)
+    out.print(
+        "A clinic that sees one malignant tumour in ten, and where missing one costs as much as ten false alarms:\n"
+    )
+    out.print(
+        f"  likely compare {train} --target diagnosis --positive malignant --prior 0.1 --cost-fn 10 "
+        f"--evaluation {new} --run {run}\n",
+        soft_wrap=True,
+    )
+    where = ApplicationOptions(prior=0.1, cost_fn=10, positive="malignant")
+    compare_files(train, DataOptions("diagnosis"), where, OtherFiles(evaluation=new), CompareOptions(run=run))
+    out.print("\nDecisions about the tumours kept aside, with a second look where it is cheaper than deciding:")
+    model = run / "models" / "best.likely"
+    decisions = f"--prior 0.1 --cost-fn 10 --reject-cost 0.1 -o {folder / 'decisions.csv'}"
+    out.print(f"  likely decide {new} --model {model} {decisions}", soft_wrap=True)
+
+
+def _write_tumours(train: Path, new: Path) -> None:
+    """Write three quarters of the rows to one file, and the rest to another."""
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    from likely.datasets import load_tumours
+    from likely.tables import write_columns
+
+    X, y, names = load_tumours()
+    chosen, kept = train_test_split(np.arange(len(y)), test_size=0.25, random_state=0, stratify=y)
+    for path, rows in ((train, np.sort(chosen)), (new, np.sort(kept))):
+        columns = dict(zip(names, np.ascontiguousarray(X[rows].T), strict=True))
+        with writing(path):
+            write_columns(path, {"diagnosis": y[rows], **columns})

@@ -1,17 +1,29 @@
-"""The verb ``evaluate``: judge anybody's scores."""
+"""The command ``evaluate``: judge anybody's scores."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoreOptions, ScoresFile
+from likely._formatting import format_count, format_label
+from likely.cli.app import check_output, note
+from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoreOptions, ScoresFile, applications_from
 from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
-from likely.cli.words import counted, shown
+from likely.cli.scores import Scores
 
-__all__ = ["evaluate", "judgement", "show_judgement"]
+if TYPE_CHECKING:
+    from likely.decisions import Application
+
+__all__ = ["application_facts", "evaluate"]
+
+Named = Sequence[tuple[str, "Application"]]
+SLIGHT = 0.05
+"""A cost this much above its minimum is no reason to calibrate."""
 
 
 def evaluate(
@@ -37,40 +49,230 @@ def evaluate(
         likely evaluate scores.csv --page scores.html
     """
     if page is not None:
-        from likely.cli.guarding import check_output
-
         check_output(page, (".html", ".md", ".json"))
-    facts = judgement(scores, where, how)
-    print_json(facts) if as_json else show_judgement(facts)
+    facts = _judge_file(scores, where, how)
+    if as_json:
+        print_json(facts)
+    else:
+        _show_systems(facts) if "systems" in facts else _show_classes(facts)
     if page is not None:
-        from likely.cli.reporting import score_report, write_report
+        from likely.cli.report import score_report, write_report
 
         write_report(score_report(scores, where, ScoreOptions(how.label, how.column)), page)
         if not as_json:
             console().print(f"\nThe report is in {page}.")
 
 
-def judgement(scores: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
-    """What the scores of a file are worth."""
-    from likely.cli.applications import applications_from
-    from likely.cli.judging import judged
-    from likely.cli.scorefiles import evidence_of, read_labelled
+def _judge_file(scores: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
+    """Collect the facts about the scores of a file."""
+    from likely.cli.scores import read_labelled
 
-    evidence = evidence_of(read_labelled(scores, how.label, how.column), where.positive)
+    evidence = read_labelled(scores, how.label, how.column, where.positive)
     applications = applications_from(where, evidence.classes)
     with status("Resampling the rows …" if how.intervals else "Judging …"):
-        return {"file": str(scores), **judged(evidence, applications, how.resamples if how.intervals else 0)}
+        return {"file": str(scores), **_judge(evidence, applications, how.resamples if how.intervals else 0)}
 
 
-def show_judgement(facts: dict[str, Any]) -> None:
-    """The facts about scores as tables."""
-    _show_systems(facts) if "systems" in facts else _show_classes(facts)
+def _judge(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
+    """Collect the facts about scores; without intervals if ``n_resamples`` is 0."""
+    facts = {
+        "rows": len(evidence.labels),
+        "classes": evidence.counts,
+        "applications": [application_facts(name, app, evidence.classes) for name, app in applications],
+    }
+    if not evidence.is_binary:
+        return facts | _judge_classes(evidence, applications, n_resamples)
+    systems = [
+        _judge_system(name, evidence, column, applications, n_resamples)
+        for name, column in zip(evidence.names, evidence.scores.T, strict=True)
+    ]
+    facts |= {"target": evidence.target, "systems": systems}
+    if len(systems) > 1:
+        facts["differences"] = _differences(evidence, systems, applications[0], n_resamples)
+    return facts
+
+
+def application_facts(name: str, application: Application, classes: Sequence[Any]) -> dict[str, Any]:
+    """Describe an application."""
+    app = application.aligned(classes)
+    facts = {
+        "name": name,
+        "priors": dict(zip(map(str, classes), app.priors.tolist(), strict=True)),
+        "costs": app.costs.tolist(),
+        "reject_cost": app.reject_cost,
+    }
+    if len(classes) == 2:
+        towards = application.aligned(_target_last(application, classes))
+        facts |= {"threshold": towards.threshold, "effective_prior": towards.effective_prior}
+    return facts
+
+
+def _target_last(application: Application, classes: Sequence[Any]) -> list[Any]:
+    target = classes[1] if application.labels is None else application.labels[1]
+    return [*(label for label in classes if label != target), target]
+
+
+def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_resamples: int) -> dict[str, Any]:
+    """Judge one system of two classes."""
+    from likely import evaluation
+
+    apps = [app for _, app in applications]
+    costs = {"actual": evaluation.actual_dcf, "minimum": evaluation.min_dcf, "loss": evaluation.calibration_loss}
+    measures = {key: partial(costs[key], applications=apps, pos_label=evidence.target) for key in costs}
+    for number in (evaluation.eer, evaluation.auc, evaluation.cllr, evaluation.min_cllr):
+        measures[number.__name__] = partial(number, pos_label=evidence.target)
+    found = _measured(measures, evidence.labels, llr, n_resamples)
+    system: dict[str, Any] = {"name": name}
+    system |= {key: found[key] for key in ("eer", "auc", "cllr", "min_cllr")}
+    system["calibration_loss"] = _less(system["cllr"]["estimate"], system["min_cllr"]["estimate"])
+    system["costs"] = [
+        {"application": heading, **{key: {end: found[key][end][at] for end in found[key]} for key in costs}}
+        for at, (heading, _) in enumerate(applications)
+    ]
+    return system | {"verdict": _verdict(system)}
+
+
+def _less(first: float, second: float) -> float:
+    """A difference that is 0 between two infinities."""
+    return 0.0 if first == second else first - second
+
+
+def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: int) -> dict[str, Any]:
+    """Compute estimate, low and high end of each measure, as numbers or lists."""
+    import numpy as np
+
+    from likely.evaluation import intervals
+    from likely.exceptions import DegenerateDataError
+
+    if n_resamples:
+        try:
+            found = intervals(measures, labels, scores, n_resamples=n_resamples)
+            return {
+                key: {end: np.asarray(getattr(i, end)).tolist() for end in ("estimate", "low", "high")}
+                for key, i in found.items()
+            }
+        except DegenerateDataError as error:
+            note(f"There are no intervals. {error}")
+    values = {key: np.asarray(measure(labels, scores)) for key, measure in measures.items()}
+    return {key: {"estimate": v.tolist(), "low": _none(v), "high": _none(v)} for key, v in values.items()}
+
+
+def _none(like: Any) -> Any:
+    return [None] * len(like) if like.ndim else None
+
+
+def _verdict(system: dict[str, Any]) -> str:
+    """Say in plain words how good scores are at the application where they are worst."""
+    if _most(system["auc"]) < 0.5:
+        return "Targets score lower than the rest: change the sign, or name the other class by --positive."
+    worst = max(system["costs"], key=lambda cost: cost["loss"]["estimate"])
+    actual, minimum = worst["actual"]["estimate"], worst["minimum"]["estimate"]
+    at = f"At {worst['application']} they cost"
+    if actual < 1 + SLIGHT and min(_most(cost["minimum"]) for cost in system["costs"]) > 0.99:
+        return "No threshold does clearly better than deciding without looking."
+    if actual > 1:
+        return f"{at} more than deciding without looking, {actual:.2f} times as much: calibrate them before deciding."
+    if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01):
+        chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
+        remedy = ", which with so few rows may be chance" if chance else ": calibrate them"
+        return f"{at} {_more(actual, minimum)}{remedy}."
+    if _matters(system["cllr"], system["min_cllr"]["estimate"]):
+        return f"{at} about what they could, but not at other priors, as Cllr shows: calibrate them."
+    return "Well calibrated: they cost about what they could."
+
+
+def _most(value: dict[str, Any]) -> float:
+    """The upper end of a number's interval, or itself."""
+    return float(value["estimate"] if value["high"] is None else value["high"])
+
+
+def _matters(actual: dict[str, Any], possible: float) -> bool:
+    """Whether a cost is above what is possible by more than a little, and by more than chance, as far as is known."""
+    low = actual["estimate"] if actual["low"] is None else actual["low"]
+    return bool(actual["estimate"] - possible > SLIGHT * max(possible, 0.01) and low > possible)
+
+
+def _more(actual: float, minimum: float) -> str:
+    return f"{100 * (actual / minimum - 1):.0f} % more than they could" if minimum > 0 else "where they need not"
+
+
+def _differences(evidence: Scores, systems: Any, application: tuple[str, Application], n: int) -> dict[str, Any]:
+    """Compute what the other systems cost more than the one of least actual cost, on the same rows."""
+    best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
+    others = [at for at in range(len(systems)) if at != best]
+    return {
+        "application": application[0],
+        "best": systems[best]["name"],
+        "others": [_difference(evidence, systems[at]["name"], best, at, application[1], n) for at in others],
+    }
+
+
+def _difference(evidence: Scores, name: str, best: int, at: int, app: Application, n: int) -> dict[str, Any]:
+    from likely import evaluation
+
+    found: dict[str, Any] = {"name": name}
+    first, second = evidence.scores[:, best], evidence.scores[:, at]
+    for key, metric in (("actual", evaluation.actual_dcf), ("minimum", evaluation.min_dcf)):
+        if n:
+            pair = evaluation.paired_difference(
+                metric, evidence.labels, first, second, app, pos_label=evidence.target, n_resamples=n
+            )
+            gap = pair.difference
+            found[key] = {"estimate": gap.estimate, "low": gap.low, "high": gap.high, "p_value": pair.p_value}
+        else:
+            costs = [metric(evidence.labels, llr, app, pos_label=evidence.target) for llr in (first, second)]
+            found[key] = {"estimate": costs[1] - costs[0], "low": None, "high": None, "p_value": None}
+    return found
+
+
+def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
+    """Judge one system of more than two classes."""
+    from likely import evaluation
+
+    labels, scores, classes = evidence.labels, evidence.scores, evidence.classes
+    measures = {"": partial(evaluation.cross_entropy, labels=classes)}
+    measures |= {name: partial(evaluation.bayes_risk, application=app, labels=classes) for name, app in applications}
+    found = _measured(measures, labels, scores, n_resamples)
+    after = evaluation.cross_entropy_after_affine(labels, scores, labels=classes)
+    costs = [
+        {
+            "application": name,
+            "actual": found[name],
+            "after_affine": evaluation.bayes_risk_after_affine(labels, scores, app, labels=classes),
+        }
+        for name, app in applications
+    ]
+    table = evaluation.confusion(labels, applications[0][1].decide(scores, classes), labels=classes)
+    return {
+        "cross_entropy": found[""],
+        "cross_entropy_after_affine": after,
+        "costs": costs,
+        "error_rate": table.error_rate,
+        "rejection_rate": table.rejection_rate,
+        "confusion": table.counts.astype(int).tolist(),
+        "verdict": _verdict_on_classes(found[""], after, costs, len(classes)),
+    }
+
+
+def _verdict_on_classes(entropy: dict[str, Any], after: float, costs: list[dict[str, Any]], n_classes: int) -> str:
+    worst = max(costs, key=lambda cost: cost["actual"]["estimate"] - cost["after_affine"])
+    actual, mended = worst["actual"]["estimate"], worst["after_affine"]
+    if actual > 1 or entropy["estimate"] > math.log(n_classes):
+        return "As evidence they are worse than none: deciding without looking is cheaper. Calibrate them."
+    if _matters(worst["actual"], mended):
+        return f"A scale and offsets would save {100 * (1 - mended / actual):.0f} % of what they cost: calibrate them."
+    if _matters(entropy, after):
+        return "Decisions are as good as a scale and offsets make them, but how sure they are is not: calibrate them."
+    return "Well calibrated: a scale and offsets would change little."
+
+
+# Tables.
 
 
 def _show_systems(facts: dict[str, Any]) -> None:
     out = console()
-    counts = ", ".join(f"{count} {shown(label)}" for label, count in facts["classes"].items())
-    out.print(f"{counted(facts['rows'], 'row')}: {counts}. The target is {shown(facts['target'])}.\n")
+    counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["classes"].items())
+    out.print(f"{format_count(facts['rows'], 'row')}: {counts}. The target is {format_label(facts['target'], 40)}.\n")
     for system in facts["systems"]:
         out.print(_system_table(system))
         out.print(f"Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
@@ -123,7 +325,7 @@ def _clear(difference: dict[str, Any]) -> str:
 
 def _show_classes(facts: dict[str, Any]) -> None:
     out = console()
-    out.print(f"{counted(facts['rows'], 'row')} of {len(facts['classes'])} classes.\n")
+    out.print(f"{format_count(facts['rows'], 'row')} of {len(facts['classes'])} classes.\n")
     rows = [
         (f"cost at {cost['application']}", within(cost["actual"]), number(cost["after_affine"]))
         for cost in facts["costs"]

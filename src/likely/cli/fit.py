@@ -1,4 +1,4 @@
-"""The verb ``fit``: one system, calibrated and saved."""
+"""The command ``fit``: one system, calibrated and saved."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from likely.cli.data_options import DataFile, DataOptions
-from likely.cli.options import ApplicationOptions, AsJson
+from likely.cli.options import ApplicationOptions, AsJson, DataFile, DataOptions, parse_folds
 
 __all__ = ["fit"]
 
@@ -34,10 +33,11 @@ def fit(
         likely fit train.csv --target label -m "Gaussian: raw, tied" -o m.likely
         likely fit train.csv --target label -m logistic --prior 0.1 -o m.likely
     """
-    from likely.cli.comparing import Plan, compared
+    from likely.cli.compare import OtherFiles, compare_files
     from likely.exceptions import InvalidParameterError
+    from likely.selection import CompareOptions
 
     if data.scores:
         raise InvalidParameterError("--scores is for likely compare: fit trains a system of its own. Leave it out.")
-    plan = Plan(file, data, where, [model], folds, fuse=0, seed=seed)
-    compared(plan, None, False, output, as_json)
+    options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
+    compare_files(file, data, where, OtherFiles(), options, output, as_json)

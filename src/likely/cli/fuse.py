@@ -1,12 +1,30 @@
-"""The verb ``fuse``: one score of several systems'."""
+"""The command ``fuse``: one score of several systems'."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from likely.cli.options import MapOptions, ScoresFile
-from likely.cli.rendering import console, number, table
+from likely.cli.rendering import console, number
+from likely.cli.rendering import table as text_table
+from likely.cli.scores import (
+    Made,
+    Scores,
+    about_positive,
+    apply_to_target,
+    cllrs,
+    find_classes,
+    has_classes,
+    learn_map,
+    load_map,
+    note_reversal,
+    read_any,
+    read_to_learn,
+    run_map,
+    save_map,
+)
 
 __all__ = ["fuse"]
 
@@ -22,54 +40,51 @@ def fuse(scores: ScoresFile, how: MapOptions) -> None:
         likely fuse scores.csv -o fused.csv --save fuser.likely
         likely fuse scores.csv -o fused.csv --column face --column voice
     """
-    from likely.cli.maps import mapped
-
-    mapped(scores, how, _learned, _applied, _show)
+    run_map(scores, how, _learn, _apply, _show)
 
 
-def _learned(path: Path, how: MapOptions) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scores fused by maps that have not seen them, and what that has brought; the map of all is kept."""
+def _learn(path: Path, how: MapOptions) -> Made:
+    """Fuse scores by maps that have not seen them; save the map of all rows if asked for."""
     from likely.calibration import LogisticFusion
-    from likely.cli.maps import cllrs, keep, labelled, learned, note_reversal
     from likely.exceptions import TableError
 
-    evidence = labelled(path, how)
-    if not evidence.is_binary or len(evidence.names) < 2:
+    table = read_to_learn(path, how)
+    if not table.is_binary or len(table.names) < 2:
         raise TableError(
             f"Fusing takes the scores of two systems or more about two classes, but {path} has "
-            f"{len(evidence.classes)} classes and the columns {', '.join(evidence.names)}."
+            f"{len(table.classes)} classes and the columns {', '.join(table.names)}."
         )
-    found = learned(LogisticFusion(how.prior), evidence.scores, evidence, how.folds)
+    trained, fused = learn_map(LogisticFusion(how.prior), table.scores, table, how.folds)
     if how.save is not None:
-        keep(found.map, how.save, "fuse", evidence, how.label)
-    alone = dict(zip(evidence.names, evidence.scores.T, strict=True))
-    weights = dict(zip(evidence.names, found.map.weights_.tolist(), strict=True))
-    if max(weights.values()) < 0:  # among several, one alone may well be negative
+        save_map(trained, how.save, "fuse", table, how.label)
+    weights = dict(zip(table.names, trained.weights_.tolist(), strict=True))
+    if max(weights.values()) < 0:  # among several, a single weight may well be negative
         note_reversal(weights)
     facts = {
         "folds": how.folds,
-        "systems": cllrs(evidence, alone),
-        "fused": cllrs(evidence, {"fused": found.scores})[0],
+        "systems": cllrs(table, table.systems()),
+        "fused": cllrs(table, {"fused": fused})[0],
         "weights": weights,
-        "offset": found.map.offset_,
+        "offset": trained.offset_,
     }
-    return {how.label: evidence.labels, "llr": found.scores}, facts
+    return _with_llr(table, fused).columns(how.label), facts
 
 
-def _applied(path: Path, how: MapOptions, using: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scores fused by a map that is kept; judged too, if there are labels."""
-    from likely.cli.maps import cllrs, judgeable, loaded, oriented, written
-    from likely.cli.scorefiles import read_any
-
-    fuser, about = loaded(using, "fuse")
+def _apply(path: Path, how: MapOptions, using: Path) -> Made:
+    """Fuse scores by a saved map; judge them too, if there are labels."""
+    fuser, about = load_map(using, "fuse")
     table = read_any(path, how.label, how.column or about.get("columns"))
-    fused = oriented(fuser.transform, about, fuser.classes_)(table.scores)
+    fused = apply_to_target(fuser, about, table.scores)
     facts: dict[str, Any] = {"using": str(using), "rows": len(fused)}
-    evidence = judgeable(table, about.get("positive"))
-    if evidence is not None:
-        facts["systems"] = cllrs(evidence, dict(zip(evidence.names, evidence.scores.T, strict=True)))
-        facts["fused"] = cllrs(evidence, {"fused": fused})[0]
-    return written(table, how.label, ["llr"], fused), facts
+    if has_classes(table):
+        judged = find_classes(table, about_positive(about))
+        facts["systems"] = cllrs(judged, judged.systems())
+        facts["fused"] = cllrs(judged, {"fused": fused})[0]
+    return _with_llr(table, fused).columns(how.label), facts
+
+
+def _with_llr(table: Scores, llr: Any) -> Scores:
+    return replace(table, scores=llr[:, None], names=("llr",))
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -80,7 +95,7 @@ def _show(facts: dict[str, Any]) -> None:
             [each["name"], number(each["cllr"]), number(each["min_cllr"]), number(weights.get(each["name"]))]
             for each in [*facts["systems"], facts["fused"]]
         ]
-        out.print(table(["Cllr, bits", "actual", "minimum", "weight"], rows))
+        out.print(text_table(["Cllr, bits", "actual", "minimum", "weight"], rows))
     if "folds" in facts:
         out.print(f"No row was fused by a map that has seen it ({facts['folds']} folds).")
     out.print(f"Written to {facts['output']}, as the column llr.")

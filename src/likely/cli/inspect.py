@@ -1,15 +1,19 @@
-"""The verb ``inspect``: what is in a file."""
+"""The command ``inspect``: what is in a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likely._formatting import format_count, format_label, format_names
 from likely.cli.options import AsJson
 from likely.cli.rendering import console, print_json, table
-from likely.cli.words import counted, shown
+
+if TYPE_CHECKING:
+    from likely._typing import Labels
+    from likely.tables import ColumnSummary, DataTable
 
 __all__ = ["inspect"]
 
@@ -34,10 +38,7 @@ def inspect(
         likely inspect data.csv --target diagnosis
         likely inspect model.likely
     """
-    from likely.cli.inspecting import data_facts, model_facts
-    from likely.cli.modelling import is_model
-
-    facts = model_facts(file) if is_model(file) else data_facts(file, target)
+    facts = _model_facts(file) if _is_model(file) else _data_facts(file, target)
     if as_json:
         print_json(facts)
     elif "steps" in facts:
@@ -46,14 +47,118 @@ def inspect(
         _show_data(facts)
 
 
+def _is_model(path: Path) -> bool:
+    """Whether a file holds a model: its name says so, or is no table's while its content begins like a model's."""
+    from likely.exceptions import TableError
+    from likely.tables.files import existing
+
+    if path.suffix.lower() == ".likely":
+        return True
+    try:
+        existing(path, ".npz")
+    except TableError:
+        return path.is_file() and _begins_like_a_model(path)
+    return False
+
+
+def _begins_like_a_model(path: Path) -> bool:
+    with open(path, "rb") as file:
+        start = file.read(9)
+    return len(start) == 9 and start.endswith(b"{") and int.from_bytes(start[:8], "little") < path.stat().st_size
+
+
+def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
+    """Read a data file of any features, with the labels of a column."""
+    from likely.cli.score import header_of
+    from likely.tables import read_data
+    from likely.tables.files import existing
+    from likely.tables.header import check_there
+
+    if existing(path, ".npz").suffix.lower() == ".npz":
+        table = read_data(path, target)
+        return table, table.labels
+    if target is not None:
+        check_there(path, header_of(path), target, "of labels", "--target")
+    table = read_data(path, groups=target)
+    return table, table.groups
+
+
+def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
+    """Describe a data file, and what a comparison of models would make of it."""
+    import numpy as np
+
+    table, labels = _read_table(path, target)
+    classes, counts = np.unique(np.empty(0) if labels is None else labels, return_counts=True)
+    return {
+        "file": str(path),
+        "rows": table.n,
+        "target": target,
+        "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "missing": column.n_missing,
+                "distinct": column.n_distinct,
+                "example": column.example,
+            }
+            for column in table.columns
+        ],
+        "plan": _plan(table.columns, table.n, None if labels is None else len(counts)),
+    }
+
+
+def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> list[str]:
+    """Say what likely compare would do with the columns, and which to leave out."""
+    texts = [c for c in columns if c.kind == "category"]
+    found = {
+        "Categories become indicators, one for each value": [c.name for c in texts],
+        "Missing numbers are filled in, where a model needs them": [
+            c.name for c in columns if c.kind == "number" and 0 < c.n_missing < n
+        ],
+        "Without any value; leave out with --exclude": [c.name for c in columns if c.n_missing == n],
+        "The same in every row, so of no use": [c.name for c in columns if c.n_distinct == 1 and not c.n_missing],
+        "A text of its own in most rows, as a name has; leave out with --exclude": [
+            c.name for c in texts if n >= 20 and 2 * (c.n_distinct or 0) > n
+        ],
+    }
+    lines = [f"{what}: {format_names(names)}." for what, names in found.items() if names]
+    if n_classes == 1:
+        lines.append("The target has a single class, so there is nothing to tell apart.")
+    if n_classes is not None and n_classes > 20 and 2 * n_classes > n:
+        lines.append(
+            f"The target has {n_classes} distinct values: it looks like a quantity or a name, not like classes."
+        )
+    return lines
+
+
+def _model_facts(path: Path) -> dict[str, Any]:
+    """Describe a model file."""
+    from likely.persistence import load, read_about
+
+    model, kept = load(path), read_about(path)
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    return {
+        "file": str(path),
+        "kind": kept["kind"],
+        "library": kept["library"],
+        "classes": kept["classes"],
+        "n_features": kept["n_features"],
+        "features": kept["feature_names"],
+        "steps": [" ".join(repr(step).split()) for step in steps],
+        "about": kept["about"],
+        "n_bytes": kept["n_bytes"],
+    }
+
+
 def _show_data(facts: dict[str, Any]) -> None:
     out = console()
     out.print(
-        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(facts['columns']), 'column')} of features."
+        f"{facts['file']}: {format_count(facts['rows'], 'row')}, {format_count(len(facts['columns']), 'column')} of features."
     )
     if facts["classes"]:
-        counts = ", ".join(f"{shown(label)} {count}" for label, count in list(facts["classes"].items())[:20])
-        out.print(f"{facts['target']} has {counted(len(facts['classes']), 'class', 'classes')}: {counts}.")
+        counts = ", ".join(f"{format_label(label, 40)} {count}" for label, count in list(facts["classes"].items())[:20])
+        out.print(f"{facts['target']} has {format_count(len(facts['classes']), 'class', 'classes')}: {counts}.")
     rows = [
         [
             c["name"],
@@ -66,7 +171,7 @@ def _show_data(facts: dict[str, Any]) -> None:
     ]
     out.print(table(["column", "kind", "values", "missing", "distinct"], rows, texts=3))
     if len(facts["columns"]) > _MOST_COLUMNS:
-        out.print(f"… and {counted(len(facts['columns']) - _MOST_COLUMNS, 'more column')}.\n")
+        out.print(f"… and {format_count(len(facts['columns']) - _MOST_COLUMNS, 'more column')}.\n")
     for line in facts["plan"]:
         out.print(line)
 
@@ -74,18 +179,18 @@ def _show_data(facts: dict[str, Any]) -> None:
 def _show_model(facts: dict[str, Any]) -> None:
     out = console()
     out.print(f"{facts['file']}: {facts['kind']}, {facts['n_bytes']} bytes, written by likely {facts['library']}.")
-    features = _said(facts["features"]) if facts["features"] else ""
+    features = _format(facts["features"]) if facts["features"] else ""
     rows = [[f"step {at}", step] for at, step in enumerate(facts["steps"], 1)]
-    rows += [["classes", _said(facts["classes"])]] if facts["classes"] else []
+    rows += [["classes", _format(facts["classes"])]] if facts["classes"] else []
     rows += [["features", f"{facts['n_features']}{': ' if features else ''}{features}"]] if facts["n_features"] else []
-    rows += [[str(key), _said(value)] for key, value in (facts["about"] or {}).items() if value is not None]
+    rows += [[str(key), _format(value)] for key, value in (facts["about"] or {}).items() if value is not None]
     out.print(table(["part", "what it is"], rows, texts=2))
 
 
-def _said(value: Any) -> str:
-    """A value in a line; of a long list, its beginning."""
+def _format(value: Any) -> str:
+    """Format a value on one line; of a long list, its beginning."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_said(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {_format(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(shown(item) for item in value[:12]) + (", …" if len(value) > 12 else "")
-    return "" if value is None else shown(value, 120)
+        return ", ".join(format_label(item, 40) for item in value[:12]) + (", …" if len(value) > 12 else "")
+    return "" if value is None else format_label(value, 120)

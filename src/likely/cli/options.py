@@ -1,19 +1,30 @@
-"""Options that several verbs share, and how a group of them is one parameter of a verb."""
+"""Options that several commands share, and the applications that they describe.
+
+A group of options is a dataclass, and one parameter of each command that has them.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from likely._formatting import format_label, format_names
+
+if TYPE_CHECKING:
+    from likely.decisions import Application
 
 __all__ = [
     "ApplicationOptions",
     "AsJson",
     "Columns",
+    "DataFile",
+    "DataOptions",
     "Folds",
     "JudgingOptions",
     "Label",
@@ -26,15 +37,21 @@ __all__ = [
     "ScoresFile",
     "TrainingPrior",
     "UseMap",
+    "applications_from",
+    "parse_folds",
+    "strip_suffixes",
+    "target_of",
     "with_options_expanded",
 ]
 
 _POSITIVE = "The target of two classes. The second in sorted order if not given."
 _APPLICATION = "Two classes, all in one, as prior=0.1,cost_fn=10,cost_fp=1; repeatable."
 _PRIORS = "Any number of classes, as a=0.2,b=0.5,c=0.3. Equal if not given."
+_SCORES = "Scores of an outside system, higher for the target of two classes; repeatable."
 _REJECT_COST = "What deciding nothing costs, where decisions are made."
-_COSTS = "Table of costs: labels as header and first column, truth in rows, decision in columns."
+_COSTS_FILE = "Table of costs: labels as header and first column, truth in rows, decision in columns."
 
+DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Rows to learn from: CSV, TSV, Parquet, Arrow, npz.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")]
 Columns = Annotated[
     list[str] | None,
@@ -65,13 +82,13 @@ def _where(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Where it is used: priors and costs")
 
 
+def _what(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="What the columns are")
+
+
 @dataclass(frozen=True)
 class ApplicationOptions:
-    """Options that say where a system is used: how frequent the classes are, and what mistakes cost.
-
-    A verb that has a parameter annotated by this class has all these options; ``applications_from`` makes applications
-    of them.
-    """
+    """Where a system is used: how frequent the classes are, and what mistakes cost."""
 
     prior: Annotated[float | None, _where("--prior", "P", "How frequent the target of two classes is, 0 to 1.")] = None
     cost_fn: Annotated[float | None, _where("--cost-fn", "C", "What missing a target costs. 1 if not given.")] = None
@@ -80,12 +97,28 @@ class ApplicationOptions:
     reject_cost: Annotated[float | None, _where("--reject-cost", "C", _REJECT_COST)] = None
     application: Annotated[list[str] | None, _where("--application", "TEXT", _APPLICATION)] = None
     priors: Annotated[str | None, _where("--priors", "TEXT", _PRIORS)] = None
-    costs: Annotated[Path | None, _where("--costs", "FILE", _COSTS)] = None
+    costs: Annotated[Path | None, _where("--costs", "FILE", _COSTS_FILE)] = None
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the columns of a data file are; every other column is a feature."""
+
+    target: Annotated[str, _what("--target", "COLUMN", "The column of labels.")]
+    exclude: Annotated[list[str] | None, _what("--exclude", "COLUMN", "A column to leave out; repeatable.")] = None
+    category: Annotated[
+        list[str] | None, _what("--category", "COLUMN", "A column of categories although it holds numbers; repeatable.")
+    ] = None
+    group: Annotated[
+        str | None, _what("--group", "COLUMN", "Rows that depend on each other, such as a speaker's, have one value.")
+    ] = None
+    weight: Annotated[str | None, _what("--weight", "COLUMN", "How often each row counts.")] = None
+    scores: Annotated[list[str] | None, _what("--scores", "COLUMN", _SCORES)] = None
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Options that say what is judged of a file of scores."""
+    """Which columns of a file of scores are judged."""
 
     label: Label = "label"
     column: Columns = None
@@ -93,7 +126,7 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class JudgingOptions(ScoreOptions):
-    """Options that say what is judged of a file of scores, and how."""
+    """Which columns of a file of scores are judged, and how."""
 
     intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True
     resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000
@@ -101,7 +134,7 @@ class JudgingOptions(ScoreOptions):
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Options of the verbs that learn a map on scores, keep it, or apply one that is kept."""
+    """How a map on scores is learned, saved or applied."""
 
     output: Output
     prior: TrainingPrior = None
@@ -114,12 +147,12 @@ class MapOptions:
     as_json: AsJson = False
 
 
-def with_options_expanded(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb, with each parameter that is a group of options replaced by those options."""
-    hints = get_type_hints(verb, include_extras=True)
+def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters that are groups of options are replaced by those options."""
+    hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters = []
-    for parameter in inspect.signature(verb).parameters.values():
+    for parameter in inspect.signature(command).parameters.values():
         if parameter.name in groups:
             parameters += _parameters_of(groups[parameter.name])
         else:
@@ -129,9 +162,9 @@ def with_options_expanded(verb: Callable[..., None]) -> Callable[..., None]:
     def expanded(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        verb(**given)
+        command(**given)
 
-    expanded.__doc__, expanded.__name__ = verb.__doc__, verb.__name__
+    expanded.__doc__, expanded.__name__ = command.__doc__, command.__name__
     expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return expanded
@@ -147,5 +180,240 @@ def _parameters_of(group: Any) -> list[inspect.Parameter]:
 
 
 def _default(field: Field[Any]) -> Any:
-    """What an option is if it is not given; one without that must be."""
+    """Return the default of an option, or the mark of one that must be given."""
     return inspect.Parameter.empty if field.default is MISSING else field.default
+
+
+def parse_folds(text: str) -> int | str:
+    """Parse a number of folds, or leave-one-out."""
+    from likely.exceptions import InvalidParameterError
+
+    if text in ("leave-one-out", "loo"):
+        return "leave-one-out"
+    if not text.isdecimal() or int(text) < 2:
+        raise InvalidParameterError(f"--folds must be a whole number from 2 on, or leave-one-out, but is {text!r}.")
+    return int(text)
+
+
+def strip_suffixes(file: Path) -> str:
+    """Return the name of a file without the endings of its format.
+
+    Examples
+    --------
+    >>> strip_suffixes(Path("data/results.2024.csv.gz")), strip_suffixes(Path(".csv"))
+    ('results.2024', 'likely')
+    """
+    formats = {".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".npz", ".gz"}
+    name = file.name
+    while Path("x" + name).suffix.lower() in formats:
+        name = name[: -len(Path("x" + name).suffix)]
+    return name or "likely"
+
+
+# Applications: priors and costs as text, matched with the classes at hand.
+
+_FIELDS = ("prior", "cost_fn", "cost_fp", "reject_cost")
+
+
+def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> list[tuple[str, Application]]:
+    """Return each application with a short name for headings; equal priors and unit costs if no option is given.
+
+    Parameters
+    ----------
+    options : ApplicationOptions
+    classes : sequence of labels, in their order
+
+    Examples
+    --------
+    >>> options = ApplicationOptions(application=["prior=0.1,cost_fn=10", "prior=0.5"], positive="1")
+    >>> [(name, round(app.threshold, 2)) for name, app in applications_from(options, [0, 1])]
+    [('prior 0.1, miss 10', -0.11), ('prior 0.5', 0.0)]
+    >>> applications_from(ApplicationOptions(priors="a=0.2,b=0.3,c=0.5"), ["a", "b", "c"])[0][0]
+    'a 0.2, b 0.3, c 0.5'
+    """
+    classes = [getattr(label, "item", lambda label=label: label)() for label in classes]
+    _check_consistent(options, classes)
+    if options.priors is not None or options.costs is not None or len(classes) > 2:
+        return [_application_of_any(options, classes)]
+    positive = target_of(options.positive, classes)
+    settings = [_parse_application(text) for text in options.application or []] or [_given(options)]
+    return [_application_of_two(setting, options.reject_cost, positive) for setting in settings]
+
+
+def target_of(positive: str | None, classes: Sequence[Any]) -> Any:
+    """Return the target of two classes: the one named, or the second."""
+    return classes[1] if positive is None else _find_label(positive, classes, "--positive")
+
+
+def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
+    """Return the class that a text names: '1' names the integer 1, and 'true' the boolean."""
+    from likely.exceptions import InvalidParameterError
+
+    for text_of in (str, lambda label: str(label).lower() if isinstance(label, bool) else None):
+        for label in classes:
+            if text_of(label) in (text, text.strip()):
+                return label
+    raise InvalidParameterError(
+        f"{option} names the class {text.strip()!r}, but the classes are {format_names(classes)}."
+    )
+
+
+def _check_consistent(options: ApplicationOptions, classes: Sequence[Any]) -> None:
+    """Raise if options of two classes meet more classes, or if two options set the same thing."""
+    from likely.exceptions import InvalidParameterError
+
+    single = [f"--{name.replace('_', '-')}" for name in _FIELDS[:3] if getattr(options, name) is not None]
+    several = ["--application"] if options.application else []
+    named = ["--positive"] if options.positive is not None else []
+    general = [f"--{name}" for name in ("priors", "costs") if getattr(options, name) is not None]
+    binary = single + several + named
+    if len(classes) > 2 and binary:
+        raise InvalidParameterError(
+            f"{binary[0]} is for two classes, but there are {len(classes)}: {format_names(classes)}. "
+            "Use --priors and --costs."
+        )
+    for first, second in ((single, several), (single, general), (several, general)):
+        if first and second:
+            raise InvalidParameterError(f"{first[0]} and {second[0]} both say where it is used: give one of them.")
+
+
+def _given(options: ApplicationOptions) -> dict[str, float]:
+    found = {name: getattr(options, name) for name in _FIELDS[:3] if getattr(options, name) is not None}
+    return {"prior": 0.5} | found
+
+
+def _parse_application(text: str) -> dict[str, float]:
+    """Parse an application such as ``prior=0.1,cost_fn=10``."""
+    from likely.exceptions import InvalidParameterError
+
+    setting = _parse_assignments(text, "--application")
+    strangers = [name for name in setting if name not in _FIELDS]
+    if strangers:
+        raise InvalidParameterError(
+            f"--application {text!r} sets {strangers[0]!r}, but what can be set is {', '.join(_FIELDS)}."
+        )
+    if "prior" not in setting:
+        raise InvalidParameterError(f"--application {text!r} must set the prior, as in prior=0.1,cost_fn=10.")
+    return setting
+
+
+def _parse_assignments(text: str, option: str) -> dict[str, float]:
+    """Parse names and numbers such as ``a=0.2,b=0.8``."""
+    from likely.exceptions import InvalidParameterError
+
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.rpartition("=")
+        name = name.strip()
+        if not equals or not name or name in found:
+            raise InvalidParameterError(f"{option} must be name=number, each name once, but {part!r} is not: {text!r}.")
+        found[name] = _parse_number(number, f"{option} {text!r}")
+    return found
+
+
+def _parse_number(text: str, where: str) -> float:
+    from likely.exceptions import InvalidParameterError
+
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameterError(f"{where} must hold numbers, but {text.strip()!r} is not a number.") from None
+
+
+def _application_of_two(setting: dict[str, float], reject_cost: float | None, positive: Any) -> tuple[str, Application]:
+    from likely.decisions import Application
+
+    full = {"reject_cost": reject_cost} | setting
+    parts = [f"prior {full['prior']:g}"]
+    words = {"cost_fn": "miss", "cost_fp": "false alarm"}
+    parts += [f"{word} {full[name]:g}" for name, word in words.items() if full.get(name, 1.0) != 1.0]
+    parts += [f"reject {full['reject_cost']:g}"] if full["reject_cost"] is not None else []
+    return ", ".join(parts), Application.binary(**full, positive=positive)  # type: ignore[arg-type]
+
+
+def _application_of_any(options: ApplicationOptions, classes: Sequence[Any]) -> tuple[str, Application]:
+    from likely.decisions import Application
+
+    priors = _priors(options.priors, classes)
+    costs = None if options.costs is None else _read_costs(options.costs, [str(label) for label in classes])
+    named = ", ".join(f"{format_label(label, 40)} {prior:g}" for label, prior in priors.items())
+    parts = ["equal priors" if options.priors is None else named]
+    parts += [] if options.costs is None else [f"costs of {options.costs.name}"]
+    parts += [] if options.reject_cost is None else [f"reject {options.reject_cost:g}"]
+    return ", ".join(parts), Application(priors, costs, options.reject_cost)
+
+
+def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
+    """Return a prior for each class, in class order."""
+    from likely.exceptions import InvalidParameterError
+
+    if text is None:
+        return {label: 1 / len(classes) for label in classes}
+    named = _parse_assignments(text, "--priors")
+    found = {_find_label(name, classes, "--priors"): prior for name, prior in named.items()}
+    absent = [label for label in classes if label not in found]
+    if absent:
+        raise InvalidParameterError(f"--priors must name every class, but {format_names(absent)} is not in {text!r}.")
+    if min(found.values()) < 0 or not abs(sum(found.values()) - 1) < 1e-6:
+        raise InvalidParameterError(
+            f"--priors must be >= 0 and sum to 1, but {text!r} sums to {sum(found.values()):g}."
+        )
+    return {label: found[label] for label in classes}
+
+
+def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
+    """Read a table of costs: labels as header and first column, truth in rows, decision in columns; in class order."""
+    from likely.exceptions import TableError
+    from likely.tables.files import existing
+
+    lines = _read_lines(existing(path))
+    decisions = [cell.strip() for cell in lines[0][1][1:]] if lines else []
+    truths = [cells[0].strip() for _, cells in lines[1:]]
+    for which, found in (("header", decisions), ("first column", truths)):
+        if sorted(found) != sorted(names):
+            raise TableError(
+                f"The {which} of {path} must hold each class once, {format_names(names)}, but holds "
+                f"{format_names(found)}."
+            )
+    table = {
+        (truth, decision): _parse_cost(path, line, decision, cell)
+        for truth, (line, cells) in zip(truths, lines[1:], strict=True)
+        for decision, cell in zip(decisions, cells[1:], strict=True)
+    }
+    return [[table[truth, decision] for decision in names] for truth in names]
+
+
+def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Read the records of a text table, all of one width, each with its line number."""
+    from likely.exceptions import TableError
+    from likely.tables.content import check_content
+    from likely.tables.files import delimiter_of
+    from likely.tables.lines import check_encoding, check_width, records
+
+    delimiter = delimiter_of(path)
+    if delimiter is None:
+        raise TableError(f"A table of costs must be text, .csv or .tsv, but is {str(path)!r}. Convert it.")
+    check_content(path)
+    found = []
+    for line, cells in records(path, delimiter):
+        for cell in cells:
+            check_encoding(path, line, cell)
+        if any(cell.strip() for cell in cells):
+            found.append((line, cells))
+            check_width(path, line, cells, len(found[0][1]))
+    return found
+
+
+def _parse_cost(path: Path, line: int, decision: str, cell: str) -> float:
+    from likely.exceptions import TableError
+
+    try:
+        cost = float(cell)
+    except ValueError:
+        cost = math.nan
+    if not math.isfinite(cost):
+        raise TableError(
+            f"Costs must be finite numbers, but line {line} of {path} has {format_label(cell, 40)!r} in column "
+            f"{decision!r}."
+        )
+    return cost

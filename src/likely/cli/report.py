@@ -1,15 +1,21 @@
-"""The verb ``report``: one page about a comparison, or about anybody's scores."""
+"""The command ``report``: one page about a comparison, or about anybody's scores."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, ScoreOptions
+from likely.cli.app import check_output, writing
+from likely.cli.options import ApplicationOptions, AsJson, ScoreOptions, applications_from, strip_suffixes
+from likely.cli.rendering import console, print_json, status
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from likely.report import Report
+
+__all__ = ["report", "score_report", "write_report"]
 
 _OUTPUT = "A page (.html), Markdown (.md) or facts (.json). NAME-report.html for scores if not given."
 
@@ -32,8 +38,6 @@ def report(
         likely report train-run
         likely report train-run -o report.md
     """
-    from likely.cli.guarding import check_output
-
     if output is not None:
         check_output(output, (".html", ".md", ".json"))
     _of_scores(run, where, which, output, as_json) if run.is_file() else _of_run(run, where, which, output, as_json)
@@ -42,12 +46,7 @@ def report(
 def _of_scores(
     scores: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool
 ) -> None:
-    from likely.cli.guarding import check_output
-    from likely.cli.rendering import console, print_json
-    from likely.cli.reporting import score_report, show_report, write_report
-    from likely.cli.words import stem
-
-    page = output or (None if as_json else Path(f"{stem(scores)}-report.html"))
+    page = output or (None if as_json else Path(f"{strip_suffixes(scores)}-report.html"))
     if page is not None:
         check_output(page)
     made = score_report(scores, where, which)
@@ -56,27 +55,96 @@ def _of_scores(
     if as_json:
         print_json(made.facts)
         return
-    show_report(made)
+    _show_report(made)
     console().print(f"\nThe report is in {page}.")
 
 
 def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool) -> None:
-    from likely.cli.rendering import console, print_json
-    from likely.cli.reporting import kept_facts, kept_report, write_report
+    from likely.cli.leaderboards import show_comparison
     from likely.exceptions import InvalidParameterError
+    from likely.report import Report
 
     if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
         raise InvalidParameterError(
             f"{str(run)!r} is a run, which has its own priors and costs. Give the command of the run for others."
         )
-    facts = kept_facts(run)
+    facts = _read_leaderboard(run)
     if output is not None:
-        write_report(kept_report(run), output)
+        write_report(Report(_read_json(run, "report.json")), output)
     if as_json:
-        print_json(kept_report(run).facts | {key: facts[key] for key in ("run", "page", "model")})
+        print_json(_read_json(run, "report.json") | {key: facts[key] for key in ("run", "page", "model")})
     elif output is not None:
         console().print(f"The report is in {output}.")
     else:
-        from likely.cli.leaderboards import show_comparison
-
         show_comparison(facts)
+
+
+def _read_leaderboard(folder: Path) -> dict[str, Any]:
+    """Read the facts of a finished comparison, and find its page and model."""
+    facts = _read_json(folder, "leaderboard.json")
+    page = folder / "report.html"
+    found = {"run": str(folder), "page": str(page) if page.is_file() else None, "model": None}
+    return facts | found | _find_model(folder, facts)
+
+
+def _read_json(folder: Path, name: str) -> dict[str, Any]:
+    """Read facts that a comparison left in its folder."""
+    from likely.exceptions import RunError
+
+    path = folder / name
+    if not folder.exists():
+        raise RunError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
+    if not path.is_file():
+        unfinished = (folder / "run.json").is_file()
+        state = "has not come to its end: give its command again" if unfinished else "holds no run"
+        raise RunError(f"The folder {str(folder)!r} {state}. Name the folder of a comparison.")
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
+    return facts
+
+
+def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Find the best system's model; or, if it is of another run or missing, say so."""
+    from likely.exceptions import ModelFileError
+    from likely.persistence import read_about
+
+    if facts.get("model") is None:
+        return {}
+    path = folder / facts["model"]
+    try:
+        system = (read_about(path)["about"] or {}).get("system")
+    except (ModelFileError, OSError):
+        return {"model_missing": f"The model {path} cannot be read: give the command of the run again."}
+    if system != facts["leaderboard"][0]["name"]:
+        return {"model_missing": f"The model {path} is of another run: give the command of this one again."}
+    return {"model": str(path)}
+
+
+def score_report(scores: Path, where: ApplicationOptions, which: ScoreOptions) -> Report:
+    """Report what the scores of a file are worth, without a model."""
+    from likely.cli.scores import read_labelled
+    from likely.selection import compare_scores
+
+    evidence = read_labelled(scores, which.label, which.column, where.positive)
+    systems = evidence.systems() if evidence.is_binary else {"scores": evidence.scores}
+    applications = dict(applications_from(where, evidence.classes))
+    with status("Judging …"):
+        comparison = compare_scores(evidence.labels, systems, applications, pos_label=evidence.target)
+        return comparison.report(about={"file": scores.name})
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write a page, Markdown or facts, by the file's ending."""
+    with writing(path):
+        report.write(path)
+
+
+def _show_report(report: Report) -> None:
+    """Print the verdict and the findings."""
+    out = console()
+    for sentence in report.facts["verdict"]:
+        out.print(sentence)
+    for finding in report.facts["findings"]:
+        out.print(f"\n{finding['code']}: {finding['said']}\n→ {finding['remedy']}")

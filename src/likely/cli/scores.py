@@ -1,0 +1,315 @@
+"""Files of scores, and the maps on scores that ``calibrate`` and ``fuse`` learn, save and apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likely._formatting import format_names
+from likely.cli.app import check_output, note, writing
+from likely.cli.options import MapOptions, target_of
+from likely.cli.rendering import print_json, write_file
+
+if TYPE_CHECKING:
+    from likely._typing import Floats, Labels
+
+__all__ = [
+    "Made",
+    "Scores",
+    "about_positive",
+    "apply_to_target",
+    "as_llr",
+    "as_systems",
+    "cllrs",
+    "find_classes",
+    "has_classes",
+    "learn_map",
+    "load_map",
+    "note_reversal",
+    "read_any",
+    "read_labelled",
+    "read_to_learn",
+    "run_map",
+    "save_map",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of rows: of several systems about two classes, or of one system about each class.
+
+    Attributes
+    ----------
+    labels : array of shape (n,), or None
+    scores : array of shape (n, columns)
+        A column of log-likelihood ratios for each system of two classes, or of log-likelihoods for each class.
+    names : tuple of str
+        Of the columns: the systems, or the classes.
+    classes : list of labels, sorted
+        Empty as long as they have not been found.
+    target : label or None
+        Of two classes, the one that high scores speak for.
+    """
+
+    labels: Labels | None
+    scores: Floats
+    names: tuple[str, ...]
+    classes: Sequence[Any] = ()
+    target: Any = None
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes, so that columns are systems."""
+        return len(self.classes) == 2
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each class has."""
+        return {label: int((self.labels == label).sum()) for label in self.classes}
+
+    @property
+    def ordered_classes(self) -> list[Any]:
+        """The classes as :meth:`evidence` is laid out: of two, the target last."""
+        if self.target is None:
+            return list(self.classes)
+        return [*(label for label in self.classes if label != self.target), self.target]
+
+    @property
+    def evidence(self) -> Floats:
+        """The scores of a single system: llrs of shape (n,) of two classes, else log-likelihoods (n, classes)."""
+        return self.scores[:, 0] if self.is_binary else self.scores
+
+    def systems(self) -> dict[str, Floats]:
+        """The columns by name."""
+        return dict(zip(self.names, self.scores.T, strict=True))
+
+    def columns(self, label: str = "label") -> dict[str, Any]:
+        """The columns to write: labels, if there are any, and scores."""
+        import numpy as np
+
+        labels = {} if self.labels is None else {label: self.labels}
+        return labels | dict(zip(self.names, np.ascontiguousarray(self.scores.T), strict=True))
+
+
+def read_labelled(path: Path, label: str, columns: Sequence[str] | None, positive: str | None) -> Scores:
+    """Read labels and scores, and find the classes."""
+    from likely.tables import read_scores
+
+    table = read_scores(path, label, columns or None)
+    return find_classes(Scores(table.labels, table.scores, table.names), positive)
+
+
+def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
+    """Read scores, with labels if the file has a column of them."""
+    from likely.exceptions import TableError
+    from likely.tables import read_scores
+    from likely.tables.files import existing, hint, read_header
+
+    file = existing(path)
+    header = read_header(file)
+    if label in header:
+        table = read_scores(file, label, columns or None)
+        return Scores(table.labels, table.scores, table.names)
+    names = list(columns or header)
+    for name in names:
+        if name not in header:
+            raise TableError(f"{path} has no column {name!r}, but {format_names(header)}.{hint(name, header)}")
+    return Scores(None, _read_unlabelled(file, header, names), tuple(names))
+
+
+def _read_unlabelled(path: Path, header: list[str], names: list[str]) -> Floats:
+    """Read columns of numbers, none of them missing."""
+    import numpy as np
+
+    from likely.tables.data import scores_of
+    from likely.tables.files import delimiter_of, read_table
+    from likely.tables.text import TextColumns
+    from likely.tables.typed import TypedColumns
+
+    delimiter = delimiter_of(path)
+    columns = (
+        TypedColumns(path, read_table(path, names))
+        if delimiter is None
+        else TextColumns.read(path, delimiter, header, names, set())
+    )
+    return np.column_stack([scores_of(columns, name, "--column") for name in names])
+
+
+def find_classes(table: Scores, positive: str | None = None) -> Scores:
+    """Find the classes of labelled scores: those that columns are named by, or else the two of the labels.
+
+    Two columns that are named by two classes are one system, whose llr is their difference.
+    """
+    import numpy as np
+
+    distinct = np.unique(table.labels).tolist()  # type: ignore[arg-type]
+    classes = _named_classes(distinct, table.names)
+    if classes is None:
+        _check_two(distinct, table.names)
+        return replace(table, classes=distinct, target=target_of(positive, distinct))
+    at = [table.names.index(str(label)) for label in classes]
+    found = Scores(table.labels, table.scores[:, at], tuple(map(str, classes)), classes)
+    return found if len(classes) > 2 else as_llr(found, target_of(positive, classes))
+
+
+def as_llr(table: Scores, target: Any) -> Scores:
+    """Turn the log-likelihoods of two classes into llrs of one of them, as one system."""
+    from likely._numerics import difference
+
+    at = table.classes.index(target)
+    llr = difference(table.scores[:, at], table.scores[:, 1 - at])[:, None]
+    return replace(table, scores=llr, names=("llr",), target=target)
+
+
+def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
+    """Turn scores of two classes into llrs where they have a column for each class."""
+    names = [str(label) for label in classes]
+    if sorted(table.names) != sorted(names):
+        return table
+    by_class = replace(table, classes=list(table.names))
+    return replace(as_llr(by_class, names[1] if target is None else str(target)), classes=(), target=None)
+
+
+def has_classes(table: Scores) -> bool:
+    """Whether labels are of two classes or more, so that the scores can be judged."""
+    import numpy as np
+
+    return table.labels is not None and len(np.unique(table.labels)) > 1
+
+
+def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:
+    """Return the classes that columns are named by, sorted, if every label has a column."""
+    known = {str(label): label for label in distinct}
+    if len(names) < 2 or not known.keys() <= set(names):
+        return None
+    whole = all(isinstance(label, int) for label in distinct)
+    if whole and not all(name in known or name.isdecimal() for name in names):
+        return None
+    return sorted(known.get(name, int(name) if whole else name) for name in names)
+
+
+def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
+    from likely.exceptions import TableError
+
+    if len(distinct) > 2:
+        raise TableError(
+            f"The labels are of {len(distinct)} classes, {format_names(distinct)}, so each must have a column of "
+            f"log-likelihoods named like it, but the columns are {format_names(names)}. Rename them or use --column."
+        )
+    if len(distinct) < 2:
+        raise TableError(
+            f"Scores are judged by rows of two classes or more, but all labels are {format_names(distinct)}."
+        )
+
+
+# Maps.
+
+Made = tuple[dict[str, Any], dict[str, Any]]
+"""The columns to write, and the facts to show."""
+
+_COMMANDS = {"AffineCalibrator": "calibrate", "IsotonicCalibrator": "calibrate", "LogisticFusion": "fuse"}
+"""Which command applies a saved map."""
+
+
+def run_map(
+    path: Path,
+    how: MapOptions,
+    learn: Callable[[Path, MapOptions], Made],
+    apply: Callable[[Path, MapOptions, Path], Made],
+    show: Callable[[dict[str, Any]], None],
+) -> None:
+    """Learn a map from scores, or apply a saved one; write the mapped scores, and show what they are worth."""
+    from likely.exceptions import InvalidParameterError
+
+    if how.using is not None and how.save is not None:
+        raise InvalidParameterError("--using applies a map that is kept already, so there is none to --save.")
+    check_output(how.output)
+    if how.save is not None:
+        check_output(how.save, ".likely")
+    columns, facts = learn(path, how) if how.using is None else apply(path, how, how.using)
+    write_file(how.output, columns)
+    facts = {"file": str(path), "output": str(how.output), **facts}
+    print_json(facts) if how.as_json else show(facts)
+
+
+def read_to_learn(path: Path, how: MapOptions) -> Scores:
+    """Read the labelled scores that a map is learned from."""
+    from likely.exceptions import TableError
+
+    table = read_any(path, how.label, how.column)
+    if table.labels is None:
+        raise TableError(
+            f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a map that "
+            "was saved by --using."
+        )
+    return find_classes(table, how.positive)
+
+
+def learn_map(untrained: Any, scores: Floats, table: Scores, folds: int) -> tuple[Any, Floats]:
+    """Return a map learned from all rows, and the scores that maps which have not seen a row make of it."""
+    from likely.resampling import kfold_calibrate
+
+    turned = table.is_binary and table.target != table.classes[1]
+    truth: Any = table.labels == table.target if turned else table.labels
+    return untrained.fit(scores, truth), kfold_calibrate(untrained, scores, truth, folds)
+
+
+def save_map(trained: Any, path: Path, command: str, table: Scores, label: str) -> None:
+    """Save a map with what it is of."""
+    from likely.persistence import save
+
+    about = {
+        "made_by": f"likely {command}",
+        "target": label,
+        "positive": table.target,
+        "columns": list(table.names),
+    }
+    with writing(path):
+        save(trained, path, about=about)
+
+
+def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
+    """Load a map and what was saved about it, if it is one for this command."""
+    from likely.exceptions import ModelFileError
+    from likely.persistence import load, read_about
+
+    found = load(path)
+    kind = type(found).__name__
+    if _COMMANDS.get(kind) != command:
+        remedy = f"Use likely {_COMMANDS[kind]} --using." if kind in _COMMANDS else "Use likely score."
+        raise ModelFileError(f"{str(path)!r} is of kind {kind}, which is no map to {command} with. {remedy}")
+    return found, read_about(path)["about"] or {}
+
+
+def apply_to_target(trained: Any, about: dict[str, Any], scores: Floats) -> Floats:
+    """Map the scores of the target; a map that compare made is of the second class's scores."""
+    named = about.get("positive")
+    turned = "system" in about and named is not None and str(named) == str(trained.classes_[0])
+    mapped: Floats = -trained.transform(-scores) if turned else trained.transform(scores)
+    return mapped
+
+
+def about_positive(about: dict[str, Any]) -> str | None:
+    """Return the target that a map was saved for, as an option names it."""
+    named = about.get("positive")
+    return None if named is None else str(named)
+
+
+def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Compute Cllr of each column of scores of two classes, and its minimum over monotone maps."""
+    from likely.evaluation import Trials
+
+    trials = {name: Trials(table.labels, column, pos_label=table.target) for name, column in columns.items()}
+    return [{"name": name, "cllr": each.cllr(), "min_cllr": each.min_cllr()} for name, each in trials.items()]
+
+
+def note_reversal(weights: dict[str, float]) -> None:
+    """Note which systems score the target lower than the rest, so that their map changes the sign."""
+    turned = [name for name, weight in weights.items() if weight < 0]
+    if turned:
+        note(
+            f"The scores of {format_names(turned)} rank the other way round, lower for the target, and were turned: "
+            "perhaps they are of the other class, to be named by --positive."
+        )
