@@ -427,7 +427,7 @@ def test_a_folder_that_takes_no_files_is_told_before_any_work(refused, two, monk
     def closed(**where):
         raise PermissionError(13, "Permission denied", str(where))
 
-    monkeypatch.setattr("likely.cli.guarding.TemporaryFile", closed)
+    monkeypatch.setattr("likely.cli.app.TemporaryFile", closed)
 
     said = refused("fit train-numbers.csv --target label -m fisher -o m.likely")
 
@@ -438,7 +438,7 @@ def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, 
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("likely.cli.comparing.shutil.copyfile", full)
+    monkeypatch.setattr("likely.cli.compare.shutil.copyfile", full)
 
     result = run(f"compare train-numbers.csv --target label {QUICK} --save model.likely", code=2)
 

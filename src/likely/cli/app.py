@@ -255,10 +255,11 @@ def as_options(message: str, parameter: str | None = None) -> str:
         return text
     if text.startswith((f"{parameter} ", f"{parameter}:")):
         text = _OPTIONS[parameter] + text.removeprefix(parameter)
+    text = f" {text}"
     for name, option in _OPTIONS.items():
         first, *others = text.split(f" {name}=")
         text = first + "".join(f" {_with_value(option, other)}" for other in others)
-    return text
+    return text[1:]
 
 
 def _with_value(option: str, text: str) -> str:

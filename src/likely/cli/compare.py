@@ -197,7 +197,7 @@ def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> E
     """Save the best system's model in a file; return an error, to be raised after the results are shown."""
     from likely.exceptions import LikelyError
     from likely.persistence import save
-    from likely.selection.record import about_best
+    from likely.selection.comparison import describe_best
     from likely.tables.files import replacing
 
     inside = comparison.record.get("model")
@@ -207,7 +207,7 @@ def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> E
                 with replacing(path) as temporary:
                     shutil.copyfile(Path(options.run, inside), temporary)
             else:
-                save(comparison.model(), path, about={**(options.about or {}), **about_best(comparison)})
+                save(comparison.model(), path, about={**(options.about or {}), **describe_best(comparison)})
     except (LikelyError, OSError) as error:
         return error
     return None

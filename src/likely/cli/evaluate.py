@@ -76,7 +76,7 @@ def _judge_file(scores: Path, where: ApplicationOptions, how: JudgingOptions) ->
 def _judge(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
     """Collect the facts about scores; without intervals if ``n_resamples`` is 0."""
     facts = {
-        "rows": len(evidence.labels),
+        "rows": len(evidence.scores),
         "classes": evidence.counts,
         "applications": [application_facts(name, app, evidence.classes) for name, app in applications],
     }
@@ -119,8 +119,8 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     apps = [app for _, app in applications]
     costs = {"actual": evaluation.actual_dcf, "minimum": evaluation.min_dcf, "loss": evaluation.calibration_loss}
     measures = {key: partial(costs[key], applications=apps, pos_label=evidence.target) for key in costs}
-    for number in (evaluation.eer, evaluation.auc, evaluation.cllr, evaluation.min_cllr):
-        measures[number.__name__] = partial(number, pos_label=evidence.target)
+    for measure in (evaluation.eer, evaluation.auc, evaluation.cllr, evaluation.min_cllr):
+        measures[measure.__name__] = partial(measure, pos_label=evidence.target)
     found = _measured(measures, evidence.labels, llr, n_resamples)
     system: dict[str, Any] = {"name": name}
     system |= {key: found[key] for key in ("eer", "auc", "cllr", "min_cllr")}
@@ -147,10 +147,8 @@ def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: i
     if n_resamples:
         try:
             found = intervals(measures, labels, scores, n_resamples=n_resamples)
-            return {
-                key: {end: np.asarray(getattr(i, end)).tolist() for end in ("estimate", "low", "high")}
-                for key, i in found.items()
-            }
+            ends = ("estimate", "low", "high")
+            return {key: {end: np.asarray(getattr(i, end)).tolist() for end in ends} for key, i in found.items()}
         except DegenerateDataError as error:
             note(f"There are no intervals. {error}")
     values = {key: np.asarray(measure(labels, scores)) for key, measure in measures.items()}

@@ -153,9 +153,8 @@ def _model_facts(path: Path) -> dict[str, Any]:
 
 def _show_data(facts: dict[str, Any]) -> None:
     out = console()
-    out.print(
-        f"{facts['file']}: {format_count(facts['rows'], 'row')}, {format_count(len(facts['columns']), 'column')} of features."
-    )
+    columns = format_count(len(facts["columns"]), "column")
+    out.print(f"{facts['file']}: {format_count(facts['rows'], 'row')}, {columns} of features.")
     if facts["classes"]:
         counts = ", ".join(f"{format_label(label, 40)} {count}" for label, count in list(facts["classes"].items())[:20])
         out.print(f"{facts['target']} has {format_count(len(facts['classes']), 'class', 'classes')}: {counts}.")

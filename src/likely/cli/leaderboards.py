@@ -7,10 +7,11 @@ import shlex
 from string import ascii_uppercase
 from typing import Any
 
-from likely._words import shortened
+from likely._formatting import format_count as counted
+from likely._formatting import shorten as shortened
+from likely.cli.app import as_options
 from likely.cli.notes import brief_notes
 from likely.cli.rendering import console, number, table
-from likely.cli.words import as_options, counted
 
 __all__ = ["show_comparison"]
 

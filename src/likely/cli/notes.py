@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from likely._words import shortened
-from likely.cli.words import as_options
+from likely._formatting import shorten as shortened
+from likely.cli.app import as_options
 
 __all__ = ["brief_notes", "first_sentence"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likely._formatting import format_label
 from likely._words import number as plain
 from likely._words import printable
-from likely.cli.words import shown
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -62,7 +62,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 
 def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
     """Decisions counted by truth; of many classes, the most frequent mistakes."""
-    names = [shown(label, 20) for label in labels]
+    names = [format_label(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
         lines = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
@@ -133,7 +133,7 @@ def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, An
 
 def write_file(path: Path, columns: Mapping[str, Any]) -> None:
     """Columns as a file of the kind its suffix says, whole or not at all."""
-    from likely.cli.guarding import writing
+    from likely.cli.app import writing
     from likely.tables import write_columns
 
     with writing(path):
