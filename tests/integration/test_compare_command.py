@@ -438,7 +438,7 @@ def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, 
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("likely.cli.compare.shutil.copyfile", full)
+    monkeypatch.setattr("likely.cli.compare.shutil.copyfileobj", full)
 
     result = run(f"compare train-numbers.csv --target label {QUICK} --save model.likely", code=2)
 

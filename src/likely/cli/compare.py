@@ -195,17 +195,17 @@ def _first_of(names: list[str], most: int = 8) -> str:
 
 def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> Exception | None:
     """Save the best system's model in a file; return an error, to be raised after the results are shown."""
+    from likely._files import atomic_write
     from likely.exceptions import LikelyError
     from likely.persistence import save
     from likely.selection.comparison import describe_best
-    from likely.tables.files import replacing
 
     inside = comparison.record.get("model")
     try:
         with writing(path):
             if options.run is not None and inside is not None:
-                with replacing(path) as temporary:
-                    shutil.copyfile(Path(options.run, inside), temporary)
+                with atomic_write(path) as stream, open(Path(options.run, inside), "rb") as kept:
+                    shutil.copyfileobj(kept, stream)
             else:
                 save(comparison.model(), path, about={**(options.about or {}), **describe_best(comparison)})
     except (LikelyError, OSError) as error:

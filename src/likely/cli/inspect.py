@@ -71,14 +71,13 @@ def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | Non
     """Read a data file of any features, with the labels of a column."""
     from likely.cli.score import header_of
     from likely.tables import read_data
-    from likely.tables.files import existing
-    from likely.tables.header import check_there
+    from likely.tables.files import check_present, existing
 
     if existing(path, ".npz").suffix.lower() == ".npz":
         table = read_data(path, target)
         return table, table.labels
     if target is not None:
-        check_there(path, header_of(path), target, "of labels", "--target")
+        check_present(path, header_of(path), target, "of labels", "target")
     table = read_data(path, groups=target)
     return table, table.groups
 

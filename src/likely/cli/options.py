@@ -386,8 +386,7 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Read the records of a text table, all of one width, each with its line number."""
     from likely.exceptions import TableError
-    from likely.tables.content import check_content
-    from likely.tables.files import delimiter_of
+    from likely.tables.files import check_content, delimiter_of
     from likely.tables.lines import check_encoding, check_width, records
 
     delimiter = delimiter_of(path)

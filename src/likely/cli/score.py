@@ -107,12 +107,12 @@ def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
 def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> tuple[Any, Labels | None]:
     """Read the features of a file, and its labels if it has any."""
     from likely.tables import read_data
-    from likely.tables.header import check_there
+    from likely.tables.files import check_present
 
     header = header_of(path)
     named = label if label is not None else about.get("target")
     if label is not None:
-        check_there(path, header, label, "of labels", "--label")
+        check_present(path, header, label, "of labels", "label")
     elif named not in header:
         named = None
     if path.suffix.lower() == ".npz":

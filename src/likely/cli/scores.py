@@ -103,8 +103,11 @@ def read_labelled(path: Path, label: str, columns: Sequence[str] | None, positiv
 
 def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     """Read scores, with labels if the file has a column of them."""
+    import numpy as np
+
     from likely.exceptions import TableError
     from likely.tables import read_scores
+    from likely.tables.columns import read_columns
     from likely.tables.files import existing, hint, read_header
 
     file = existing(path)
@@ -116,25 +119,8 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     for name in names:
         if name not in header:
             raise TableError(f"{path} has no column {name!r}, but {format_names(header)}.{hint(name, header)}")
-    return Scores(None, _read_unlabelled(file, header, names), tuple(names))
-
-
-def _read_unlabelled(path: Path, header: list[str], names: list[str]) -> Floats:
-    """Read columns of numbers, none of them missing."""
-    import numpy as np
-
-    from likely.tables.data import scores_of
-    from likely.tables.files import delimiter_of, read_table
-    from likely.tables.text import TextColumns
-    from likely.tables.typed import TypedColumns
-
-    delimiter = delimiter_of(path)
-    columns = (
-        TypedColumns(path, read_table(path, names))
-        if delimiter is None
-        else TextColumns.read(path, delimiter, header, names, set())
-    )
-    return np.column_stack([scores_of(columns, name, "--column") for name in names])
+    read = read_columns(file, names)
+    return Scores(None, np.column_stack([read.scores(name, "columns") for name in names]), tuple(names))
 
 
 def find_classes(table: Scores, positive: str | None = None) -> Scores:
