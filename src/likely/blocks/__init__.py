@@ -7,7 +7,7 @@ from numpy.random import RandomState
 from likely.blocks.arrays import ArraySource, block_rows, over_rows
 from likely.blocks.gathering import (
     SAMPLE_ROWS,
-    Sample,
+    RowSample,
     check_classes,
     check_finite,
     checked_total,
@@ -30,7 +30,7 @@ __all__ = [
     "ArraySource",
     "Block",
     "MappedSource",
-    "Sample",
+    "RowSample",
     "Source",
     "SourceLearner",
     "all_or_nothing",

@@ -20,7 +20,7 @@ from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
 __all__ = [
     "SAMPLE_ROWS",
-    "Sample",
+    "RowSample",
     "check_classes",
     "check_finite",
     "checked_total",
@@ -100,24 +100,24 @@ def check_finite(block: Block) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RowSample:
     """An even sample of rows: those whose positions come first in a fixed low-discrepancy order."""
 
     order: Any
     rows: Floats
     weight: Floats
 
-    def __add__(self, other: Sample) -> Sample:
+    def __add__(self, other: RowSample) -> RowSample:
         order = np.concatenate([self.order, other.order])
         rows = np.concatenate([self.rows, other.rows])
-        return Sample(order, rows, np.concatenate([self.weight, other.weight])).cut()
+        return RowSample(order, rows, np.concatenate([self.weight, other.weight])).cut()
 
-    def cut(self) -> Sample:
+    def cut(self) -> RowSample:
         """Keep the first ``SAMPLE_ROWS`` of these rows."""
         if len(self.order) <= SAMPLE_ROWS:
             return self
         first = np.argpartition(self.order, SAMPLE_ROWS)[:SAMPLE_ROWS]
-        return Sample(self.order[first], self.rows[first], self.weight[first])
+        return RowSample(self.order[first], self.rows[first], self.weight[first])
 
     def distinct(self) -> tuple[Floats, Floats]:
         """Return the different rows, sorted, and the weight of each: order and repetition of rows do not matter."""
@@ -125,10 +125,10 @@ class Sample:
         return rows, np.asarray(np.bincount(which.ravel(), self.weight), dtype=np.float64)
 
 
-def sampled(block: Block) -> Sample:
+def sampled(block: Block) -> RowSample:
     """Return the even sample of a block's rows, dense."""
     weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-    return Sample(_places(block) * GOLDEN, dense(block.X), weight).cut()
+    return RowSample(_places(block) * GOLDEN, dense(block.X), weight).cut()
 
 
 def scattered(block: Block, seed: int) -> Any:

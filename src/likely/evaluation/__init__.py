@@ -6,6 +6,7 @@ from likely.evaluation.costs import (
     bayes_risk_after_affine,
     cross_entropy,
     cross_entropy_after_affine,
+    open_set_cost,
     risk_coverage,
 )
 from likely.evaluation.curves import (
@@ -23,20 +24,17 @@ from likely.evaluation.intervals import Interval, PairedDifference, interval, in
 from likely.evaluation.metrics import (
     actual_dcf,
     auc,
+    bayes_error,
     calibration_loss,
     cllr,
+    cost_curve,
+    det,
     eer,
     eer_threshold,
+    empirical_cross_entropy,
     min_cllr,
     min_dcf,
     min_dcf_threshold,
-)
-from likely.evaluation.open_set import open_set_cost
-from likely.evaluation.tracing import (
-    bayes_error,
-    cost_curve,
-    det,
-    empirical_cross_entropy,
     reliability,
     roc,
     roc_hull,

@@ -17,7 +17,7 @@ from likely.blocks import (
     SAMPLE_ROWS,
     ArraySource,
     Block,
-    Sample,
+    RowSample,
     Source,
     SourceLearner,
     all_or_nothing,
@@ -92,7 +92,7 @@ def expanded(source: ArraySource, X: Floats) -> ArraySource:
     )
 
 
-def finite_sample(block: Block) -> Sample:
+def finite_sample(block: Block) -> RowSample:
     """Some of a block's rows, all of which must be finite."""
     check_finite(block)
     return sampled(block)
@@ -263,7 +263,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
                 f"width of RadialFeatures must be a finite number > 0, or None, but is {self.width!r}."
             )
 
-    def _cluster(self, sample: Sample) -> Floats:
+    def _cluster(self, sample: RowSample) -> Floats:
         """K-means of a sample, in which equal rows are added up, about its mean."""
         rows, weight = sample.distinct()
         if len(rows) < self.n_centers:
