@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
 from likely import ArraySource, Block
-from likely.objectives import LinearProblem, census, cross_entropy
+from likely.blocks import class_counts
+from likely.objectives import LinearProblem, cross_entropy
 from likely.objectives.cross_entropy import LogisticSetting
 from likely.objectives.separation import margins_of
 from likely.objectives.whitening import hessian_blocks, hessian_diagonal
@@ -154,7 +155,7 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
     weight = rng.uniform(0.5, 2, 90)
     source = ArraySource(csr_array(X) if sparse else X, codes, weight, np.arange(n_classes), block_rows=32)
     priors = np.arange(1.0, n_classes + 1) / np.arange(1.0, n_classes + 1).sum()
-    problem = LinearProblem.of(source, source.reduce(census, n_classes), priors, 0.0, 0.3)
+    problem = LinearProblem.of(source, source.reduce(class_counts, n_classes), priors, 0.0, 0.3)
     row_weight = weight * (priors / np.bincount(codes, weight))[codes]
 
     def value(v):
@@ -184,7 +185,7 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
 def test_absolute_values_cost_what_their_definition_says(rng):
     X, codes = rng.normal(size=(60, D)) * [1, 10, 0.1, 3], np.arange(60) % 3
     source = ArraySource(X, codes, None, np.arange(3), block_rows=32)
-    problem = LinearProblem.of(source, source.reduce(census, 3), np.full(3, 1 / 3), 0.7, 0.0)
+    problem = LinearProblem.of(source, source.reduce(class_counts, 3), np.full(3, 1 / 3), 0.7, 0.0)
     v = rng.normal(size=problem.n_parameters)
 
     assert_allclose(problem.l1_penalty(v), 0.7 * np.abs(problem.natural(v)[:, :-1]).sum())
@@ -210,6 +211,6 @@ def test_the_value_at_the_start_is_known_without_looking_at_rows(n_classes, rng)
     source = ArraySource(rng.normal(size=(len(codes), 3)), codes, None, np.arange(n_classes))
     priors = rng.dirichlet(np.ones(n_classes))
     targets = 0.9 * np.eye(n_classes) + 0.1 / n_classes
-    problem = LinearProblem.of(source, source.reduce(census, n_classes), priors, 0.0, 0.1).with_targets(targets)
+    problem = LinearProblem.of(source, source.reduce(class_counts, n_classes), priors, 0.0, 0.1).with_targets(targets)
 
     assert_allclose(problem.value_at_start, problem.value(problem.start()))

@@ -9,7 +9,8 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
 from likely import ArraySource, ElasticNet, GradientDescent, LogisticRegression
-from likely.objectives import LinearProblem, census, linear_rows
+from likely.blocks import class_counts
+from likely.objectives import LinearProblem, linear_rows
 
 SOLVERS = ["auto", "newton", "l-bfgs", "newton-cg"]
 
@@ -236,7 +237,7 @@ def test_a_start_from_a_sample_leads_to_the_same_minimum(model, convert, n_class
     plain = clone(model).fit(X, y, w)
     request.getfixturevalue("small_samples")
     source = ArraySource(convert(X), y, w, np.arange(n_classes), block_rows=300)
-    counts = source.reduce(census, n_classes)
+    counts = source.reduce(class_counts, n_classes)
     assert LinearProblem.of(source, counts, np.full(n_classes, 1 / n_classes), 0.0, 0.0).subsample is not None
 
     sampled = clone(model).fit_source(source)

@@ -1,6 +1,6 @@
 """From blocks to statistics: the functions that sources map over their blocks.
 
-Moments, with or without classes, and an even sample of the rows, in which starting points are looked for.
+Moments, with or without classes; class counts; and an even sample of the rows, for starting points.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ import numpy as np
 from scipy.sparse import issparse
 
 from likely._numerics import dense
-from likely._typing import Floats, Labels
+from likely._typing import Floats, Integers, Labels
 from likely._validation import check_two
-from likely.blocks.source import Block
+from likely.blocks.source import Block, Source
 from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
 __all__ = [
     "SAMPLE_ROWS",
+    "ClassCounts",
     "RowSample",
     "check_classes",
     "check_finite",
     "checked_total",
+    "class_counts",
     "class_moments",
+    "count_classes",
     "joint_moments",
     "moments",
     "sampled",
@@ -97,6 +100,50 @@ def check_finite(block: Block) -> int:
     if not np.isfinite(block.X.data if issparse(block.X) else block.X).all():
         raise block.non_finite()
     return len(block)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """Rows of each class: how many there are, and their weights.
+
+    Parameters
+    ----------
+    rows : array of int of shape (n_classes,)
+    weights : array of shape (n_classes,)
+        Their total weights.
+    lightest : array of shape (n_classes,)
+        The least weight of a row; infinite where there are none.
+    """
+
+    rows: Integers
+    weights: Floats
+    lightest: Floats
+
+    def __add__(self, other: ClassCounts) -> ClassCounts:
+        lightest = np.minimum(self.lightest, other.lightest)
+        return ClassCounts(self.rows + other.rows, self.weights + other.weights, lightest)
+
+
+def class_counts(block: Block, n_classes: int) -> ClassCounts:
+    """Count the rows of each class in a block."""
+    codes = block.require_codes()
+    rows = np.bincount(codes, minlength=n_classes)
+    if block.weight is None:
+        return ClassCounts(rows, rows.astype(np.float64), np.where(rows > 0, 1.0, np.inf))
+    lightest = np.full(n_classes, np.inf)
+    np.minimum.at(lightest, codes, block.weight)
+    weights: Floats = np.asarray(np.bincount(codes, block.weight, n_classes), dtype=np.float64)
+    return ClassCounts(rows, weights, lightest)
+
+
+def count_classes(source: Source) -> ClassCounts:
+    """Count the rows of each class of a source; raise if a class has none."""
+    classes = source.require_classes()
+    counts = source.reduce(class_counts, len(classes))
+    if not counts.rows.all():
+        absent = classes.tolist()[int(counts.rows.argmin())]
+        raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
+    return counts
 
 
 @dataclass(frozen=True, eq=False)

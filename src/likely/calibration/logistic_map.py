@@ -10,11 +10,11 @@ from likely._constraints import Constraint, Constraints, Scope, class_labels, fl
 from likely._fitted import Fitted
 from likely._numerics import log
 from likely._typing import Floats, Labels
-from likely.blocks import ArraySource, Block
+from likely.blocks import ArraySource, Block, class_counts
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
 from likely.exceptions import warn_of_degenerate_data
-from likely.objectives import Goal, Solution, census, logistic_loss, newton, softmax_loss
+from likely.objectives import Goal, Solution, logistic_loss, newton, softmax_loss
 from likely.objectives.linear_rows import some_of_each_class
 from likely.objectives.separation import LONG, Margins, softened_targets
 from likely.statistics.objective import Objective
@@ -102,10 +102,10 @@ class LogisticMap(Fitted):
 def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], lower_bound: float) -> Solution:
     """Minimise, from a start found on some rows of each class where there are many."""
     n_classes = len(args[1])
-    counts = source.reduce(census, n_classes)
+    counts = source.reduce(class_counts, n_classes)
     if counts.rows.sum() > 4 * _START_ROWS * n_classes and not start.any():
         few = some_of_each_class(source, counts.rows, _START_ROWS)
-        shares = args[1] / few.reduce(census, n_classes).weights
+        shares = args[1] / few.reduce(class_counts, n_classes).weights
         found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, Goal(lower_bound=lower_bound))
         start = found.parameters if found.converged else start
     # From afar the last step overshoots its goal by far; from nearby it would stop just short of it.

@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_two
-from likely.blocks import Source, SourceLearner
+from likely.blocks import Source, SourceLearner, count_classes
 from likely.exceptions import InvalidParameterError, speaking_of
 from likely.models.base import DensityClassifier
-from likely.objectives import count_classes
 
 __all__ = [
     "DensitiesByClass",

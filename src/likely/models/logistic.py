@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely._numerics import log, log_normalized
 from likely._typing import Floats, Rows
 from likely._validation import check_two, is_count
-from likely.blocks import Source, SourceLearner, block_rows
+from likely.blocks import Source, SourceLearner, block_rows, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
     InvalidParameterError,
@@ -22,7 +22,7 @@ from likely.exceptions import (
 )
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives import Goal, LinearProblem, Solution, choose_solver, count_classes, penalty_of
+from likely.objectives import Goal, LinearProblem, Solution, choose_solver, penalty_of
 from likely.objectives.separation import Separator, find_separator, softened_targets
 
 __all__ = ["LogisticRegression", "evidence_of"]

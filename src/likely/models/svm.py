@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_option, check_two, is_number
 from likely._words import counted
-from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows
+from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows, count_classes
 from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
 from likely.exceptions import (
@@ -29,7 +29,6 @@ from likely.models.linear_scores import finite as finite_scores
 from likely.models.linear_scores import linear_scores
 from likely.models.svm_joint import joint_solver, train_joint
 from likely.models.svm_training import Machine, Task, train
-from likely.objectives.linear_rows import count_classes
 from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
 from likely.objectives.svm.schemes import class_scores, said_of, sides_of

@@ -10,9 +10,8 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers
-from likely.blocks import ArraySource, Source
+from likely.blocks import ArraySource, ClassCounts, Source
 from likely.kernels import Kernel, LinearKernel
-from likely.objectives.linear_rows import Census
 from likely.objectives.svm.coordinates import is_wide
 from likely.objectives.svm.dual import DualSolution
 from likely.objectives.svm.machine import DualMachine
@@ -44,7 +43,7 @@ class Task:
     costs : list of arrays of shape (n_classes,)
         What a row of each class costs, for every machine asked for; in the order in which they start from each other.
     tolerance : float
-    counts : Census
+    counts : ClassCounts
         Rows and weights of each class.
     """
 
@@ -54,7 +53,7 @@ class Task:
     sides: Floats
     costs: list[Floats]
     tolerance: float
-    counts: Census
+    counts: ClassCounts
 
 
 @dataclass(frozen=True, eq=False)

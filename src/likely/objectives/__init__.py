@@ -1,7 +1,6 @@
 """Losses, penalties and solvers."""
 
 from likely.objectives.cross_entropy import logistic_loss, softmax_loss
-from likely.objectives.linear_rows import census, count_classes
 from likely.objectives.newton import Goal, Solution, newton
 from likely.objectives.problem import ElasticNet, LinearProblem, penalty_of
 from likely.objectives.separation import Separator, find_separator
@@ -19,9 +18,7 @@ __all__ = [
     "PrimalSolver",
     "Separator",
     "Solution",
-    "census",
     "choose_solver",
-    "count_classes",
     "find_separator",
     "logistic_loss",
     "newton",

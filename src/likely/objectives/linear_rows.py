@@ -16,17 +16,13 @@ from scipy.sparse import issparse, vstack
 
 from likely._numerics import Workspace, dense
 from likely._typing import Booleans, Floats, Integers, Rows
-from likely.blocks import ArraySource, Block, Source, block_rows
-from likely.exceptions import DegenerateDataError
+from likely.blocks import ArraySource, Block, ClassCounts, Source, block_rows
 from likely.statistics import DiagonalMoments
 
 __all__ = [
-    "Census",
     "LinearRows",
-    "census",
     "check_finite_sum",
     "column_moments",
-    "count_classes",
     "extend_rows",
     "is_far",
     "some_of_each_class",
@@ -43,50 +39,7 @@ FAR = 1e3
 """Standard deviations from zero to the centre, beyond which the centre is subtracted from every row."""
 
 
-@dataclass(frozen=True, eq=False)
-class Census:
-    """Rows of each class.
-
-    Parameters
-    ----------
-    rows : array of int of shape (n_classes,)
-    weights : array of shape (n_classes,)
-        Their total weights.
-    lightest : array of shape (n_classes,)
-        The least weight of a row; infinite for a class without rows.
-    """
-
-    rows: Integers
-    weights: Floats
-    lightest: Floats
-
-    def __add__(self, other: Census) -> Census:
-        return Census(self.rows + other.rows, self.weights + other.weights, np.minimum(self.lightest, other.lightest))
-
-
-def census(block: Block, n_classes: int) -> Census:
-    """Count the rows of a block by class."""
-    codes = block.require_codes()
-    rows = np.bincount(codes, minlength=n_classes)
-    if block.weight is None:
-        return Census(rows, rows.astype(np.float64), np.where(rows > 0, 1.0, np.inf))
-    lightest = np.full(n_classes, np.inf)
-    np.minimum.at(lightest, codes, block.weight)
-    weights: Floats = np.asarray(np.bincount(codes, block.weight, n_classes), dtype=np.float64)
-    return Census(rows, weights, lightest)
-
-
-def count_classes(source: Source) -> Census:
-    """Count the rows of a source by class; raise if a class has none."""
-    classes = source.require_classes()
-    counts: Census = source.reduce(census, len(classes))
-    if not counts.rows.all():
-        absent = classes.tolist()[int(counts.rows.argmin())]
-        raise DegenerateDataError(f"Class {absent!r} has no rows to learn from.")
-    return counts
-
-
-def subsample(source: Source, counts: Census, takes_part: Booleans | None = None) -> ArraySource | None:
+def subsample(source: Source, counts: ClassCounts, takes_part: Booleans | None = None) -> ArraySource | None:
     """Draw rows for a warm start, evenly from each class, or None if there are not many times as many in all.
 
     Parameters

@@ -11,11 +11,11 @@ import numpy as np
 from likely._numerics import is_rounding
 from likely._typing import Floats
 from likely._validation import check_fraction, check_penalty
-from likely.blocks import Source
+from likely.blocks import ClassCounts, Source, class_counts
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.objectives import cross_entropy
 from likely.objectives.cross_entropy import LogisticSetting
-from likely.objectives.linear_rows import Census, census, column_moments, is_far, subsample
+from likely.objectives.linear_rows import column_moments, is_far, subsample
 from likely.statistics import DiagonalMoments
 from likely.statistics.objective import Objective
 
@@ -84,7 +84,7 @@ class LinearProblem:
         Of the parameters: one row for two classes, else one for each class; the columns and the bias.
     l1, l2 : float
         Strengths of the penalties.
-    counts : Census
+    counts : ClassCounts
     priors : array of shape (n_classes,)
         Total weight of each class.
     subsample : LinearProblem, optional
@@ -97,13 +97,13 @@ class LinearProblem:
     shape: tuple[int, int]
     l1: float
     l2: float
-    counts: Census
+    counts: ClassCounts
     priors: Floats
     subsample: LinearProblem | None = None
     _last: list[Any] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     @classmethod
-    def of(cls, source: Source, counts: Census, priors: Floats, l1: float, l2: float) -> LinearProblem:
+    def of(cls, source: Source, counts: ClassCounts, priors: Floats, l1: float, l2: float) -> LinearProblem:
         """The problem of a source's rows, in which the total weight of every class is its prior."""
         sample = subsample(source, counts)
         moments = None if sample is None else sample.reduce(column_moments)
@@ -115,7 +115,7 @@ class LinearProblem:
         problem = cls(source, setting, unit, shape, l1, l2, counts, priors)
         if sample is None or moments is None:
             return problem
-        few = sample.reduce(census, len(priors))
+        few = sample.reduce(class_counts, len(priors))
         setting = replace(setting, class_weight=priors / few.weights)
         # A column that is constant in the sample gets no weight there.
         seen = np.where(is_rounding(moments.variances(), moments.mean), 0.0, unit)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from likely._typing import Floats
-from likely.blocks import ArraySource, Block, Source, one_blas_thread
+from likely.blocks import ArraySource, Block, ClassCounts, Source, class_counts, one_blas_thread
 from likely.exceptions import DegenerateDataError
-from likely.objectives.linear_rows import Census, census, subsample
+from likely.objectives.linear_rows import subsample
 from likely.objectives.svm.joint_problem import JointProblem
 from likely.objectives.svm.joint_sums import pulls
 from likely.objectives.svm.path import follow
@@ -130,7 +130,7 @@ def solve_joint(
            [ 0.5]]), array([ 1., -1.]), 0.25, True)
     """
     costs = np.asarray(costs, dtype=np.float64)
-    counts = source.reduce(census, len(costs))
+    counts = source.reduce(class_counts, len(costs))
     if not (costs * counts.weights > 0).all():
         raise DegenerateDataError("A joint margin needs rows of every class, of a cost and weight > 0.")
     with one_blas_thread():
@@ -155,7 +155,7 @@ def _problem(
 
 
 def _start(
-    problem: JointProblem, sample: ArraySource | None, counts: Census, start: tuple[Floats, Floats] | None
+    problem: JointProblem, sample: ArraySource | None, counts: ClassCounts, start: tuple[Floats, Floats] | None
 ) -> tuple[Floats, float]:
     """Parameters and μ to begin with: those given, or those found by a sample."""
     if start is None:

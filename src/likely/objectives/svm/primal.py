@@ -11,8 +11,8 @@ from scipy.linalg import qr
 
 from likely._numerics import dense
 from likely._typing import Floats
-from likely.blocks import ArraySource, Block, Source, one_blas_thread
-from likely.objectives.linear_rows import MAX_SAMPLE_VALUES, Census, census, column_moments, is_far, subsample
+from likely.blocks import ArraySource, Block, ClassCounts, Source, class_counts, one_blas_thread
+from likely.objectives.linear_rows import MAX_SAMPLE_VALUES, column_moments, is_far, subsample
 from likely.objectives.svm.path import follow
 from likely.objectives.svm.points import Point
 from likely.objectives.svm.rows import Setting
@@ -88,7 +88,7 @@ def solve_primal(
     most_passes: int,
     start: tuple[Floats, float] | None = None,
     tell: Callable[[int, float], None] | None = None,
-    counts: Census | None = None,
+    counts: ClassCounts | None = None,
 ) -> LinearSolution:
     """Minimise ½ ‖w‖² + Σ C max(0, 1 − z (w'x + b)), with z = signs[code] and C = costs[code] · weight of the row.
 
@@ -110,7 +110,7 @@ def solve_primal(
         Where to begin; by default from the solution of a sample, if rows are many.
     tell : function of the passes so far and the relative gap, optional
         Called after each.
-    counts : Census, optional
+    counts : ClassCounts, optional
         Rows and weights of each class, if they are known.
 
     Notes
@@ -129,7 +129,7 @@ def solve_primal(
     (array([1.]), -2.0, 0.5, True)
     """
     signs, costs = np.where(costs > 0, signs, 0.0), np.asarray(costs, dtype=np.float64)
-    counts = counts or source.reduce(census, len(signs))
+    counts = counts or source.reduce(class_counts, len(signs))
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts, signs != 0)
@@ -151,7 +151,7 @@ def setting_of(source: Source, sample: ArraySource | None, signs: Floats, costs:
 
 
 def _start(
-    problem: MarginProblem, sample: ArraySource | None, counts: Census, start: tuple[Floats, float] | None
+    problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts, start: tuple[Floats, float] | None
 ) -> tuple[Floats, float]:
     """Parameters and μ to begin with: those given, or those found by a sample."""
     if start is None:
@@ -159,12 +159,14 @@ def _start(
     return np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
 
 
-def sampled_start(problem: Any, sample: ArraySource | None, counts: Census, n_parameters: int) -> tuple[Floats, float]:
+def sampled_start(
+    problem: Any, sample: ArraySource | None, counts: ClassCounts, n_parameters: int
+) -> tuple[Floats, float]:
     """Parameters and μ: those that solve the problem of the sample, its costs standing for all rows, or zeros."""
     theta = np.zeros(n_parameters)
     if sample is None:
         return theta, FIRST
-    few = sample.reduce(census, len(counts.weights))
+    few = sample.reduce(class_counts, len(counts.weights))
     more = np.divide(counts.weights, few.weights, out=np.zeros(len(few.weights)), where=few.weights > 0)
     setting = replace(problem.setting, costs=problem.setting.costs * more)
     some = replace(problem, source=sample, setting=setting)
