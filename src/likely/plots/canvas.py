@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -150,7 +151,7 @@ class Axis:
             return np.asarray(ndtri(np.clip(given, _CERTAIN, 1 - _CERTAIN)))
         return np.log10(given) if self.scale == "log" else given
 
-    @property
+    @cached_property
     def ends(self) -> tuple[float, float]:
         """``low`` and ``high`` on the scale."""
         low, high = self.transform([self.low, self.high]).tolist()

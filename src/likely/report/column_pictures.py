@@ -95,8 +95,8 @@ def explained_variance(shares: Sequence[float | None]) -> Markup:
     enough = next((int(k) for k in counts[kept >= _KEPT]), None)
     if enough is not None:
         canvas.reference([x.low, enough, enough], [_KEPT, _KEPT, 0])
-        side = {"x": canvas.at(enough)[0] - 8, "text_anchor": "end"}
-        side = side if enough > (x.low + x.high) / 2 else {"x": canvas.at(enough)[0] + 8}
+        at, is_right = float(canvas.x(enough)), enough > (x.low + x.high) / 2
+        side = {"x": at - 8, "text_anchor": "end"} if is_right else {"x": at + 8}
         text = f"{format_percent(_KEPT)} with {enough}"
         canvas.add(element("text", text, class_="best", y=canvas.bottom - 8, **side))
         gist = f"{enough} of {len(kept)} components keep {format_percent(_KEPT)} of the variance."
@@ -224,7 +224,8 @@ def _draw_two_directions(facts: Mapping[str, Any], names: Sequence[str], labels:
     canvas = SvgCanvas("directions", linked=False)
     canvas.axes(*_equal_axes(points, ellipses, names), equal=True)
     for k, label in enumerate(labels):
-        parts = [canvas.stroke([[at] for at in canvas.place(points[codes == k])], "dots")]
+        places = zip(canvas.x(points[codes == k, 0]), canvas.y(points[codes == k, 1]), strict=True)
+        parts = [canvas.stroke([[place] for place in places], "dots")]
         if k in ellipses:
             parts += _draw_ellipses(canvas, ellipses[k])
         if any(parts):
@@ -271,7 +272,7 @@ def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
     """Ellipses of one and two standard deviations around a mean."""
     cx, cy, first, second, angle = ellipse
     x, y = canvas.at(cx, cy)
-    unit = canvas.at(cx + 1)[0] - x
+    unit = float(canvas.x(cx + 1)) - x
     turned = f"translate({number(x)} {number(y)}) rotate({number(-angle)})"
     rings = [
         element("ellipse", class_=f"sigma{n}", rx=n * first * unit, ry=n * second * unit, transform=turned)

@@ -352,7 +352,7 @@ def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: fl
     least, actual = costs.get("minimum"), costs.get("actual")
 
     def reach(cost: float | None) -> float:
-        return canvas.right if cost is None else canvas.at(min(cost, high))[0]
+        return canvas.right if cost is None else float(canvas.x(min(cost, high)))
 
     amounts = f"minimum {format_significant(least)}, calibrated {format_significant(actual)}"
     shown = shorten(name, (canvas.left - 14) / LETTER)

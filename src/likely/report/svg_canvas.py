@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from math import isnan
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from likely._typing import Booleans, Floats
-from likely.plots.canvas import Axis
+from likely.plots.canvas import Axis, Tick
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
 __all__ = ["LEFT", "LETTER", "RIGHT", "TOP", "WIDTH", "SvgCanvas", "hue"]
@@ -91,11 +92,15 @@ class SvgCanvas:
         self._axes = _Scale(x, self.left, self.right), _Scale(y, self.bottom, self.top)
         slant = self._slant(x)
         self._below = (BELOW if x.title else 24) + 15 * bool(x.under) + slant
-        across = [[(at, self.bottom), (at, self.top)] for at in self.x([value for value, _ in x.ticks])]
-        up = [[(self.left, at), (self.right, at)] for at in self.y([value for value, _ in y.ticks])]
-        texts = [_tick(text, self.at(value)[0], self.bottom, slant > 0) for value, text in x.ticks]
-        under = [element("text", text, x=self.at(at)[0], y=self.bottom + 31, class_="note") for at, text in x.under]
-        beside = [element("text", text, x=self.left - 6, y=self.at(None, at)[1] + 4) for at, text in y.ticks]
+        columns, second, rows = (
+            scale.place_ticks(ticks)
+            for scale, ticks in ((self._axes[0], x.ticks), (self._axes[0], x.under), (self._axes[1], y.ticks))
+        )
+        across = [[(at, self.bottom), (at, self.top)] for at, _ in columns]
+        up = [[(self.left, at), (self.right, at)] for at, _ in rows]
+        texts = [_tick(text, at, self.bottom, slant > 0) for at, text in columns]
+        under = [element("text", text, x=at, y=self.bottom + 31, class_="note") for at, text in second]
+        beside = [element("text", text, x=self.left - 6, y=at + 4) for at, text in rows]
         middle = min((self.left + self.right) / 2, self.right + 8 - _BOLD * width(x.title) / 2)
         title = {"x": middle, "y": self.bottom + self._below - 8, "text_anchor": "middle"}
         self._back.append(
@@ -111,7 +116,7 @@ class SvgCanvas:
         )
 
     def _slant(self, x: Axis) -> float:
-        """Height of tick texts that are written aslant, which names are that are too long; otherwise 0."""
+        """Height of tick texts that are written aslant: names that are too long for their room. Otherwise 0."""
         longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
         room = (self.right - self.left) / max(len(x.ticks), 1)
         return 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
@@ -188,13 +193,9 @@ class SvgCanvas:
         assert self._axes is not None
         return self._axes[1].place(values)
 
-    def at(self, x: float | None = None, y: float | None = None) -> Point:
-        """Place a point in the image; a coordinate that is left out is that of the axes' origin."""
-        return self.left if x is None else float(self.x(x)), self.bottom if y is None else float(self.y(y))
-
-    def place(self, points: Floats) -> list[Point]:
-        """Place the rows of an array of shape (n, 2) in the image."""
-        return list(zip(self.x(points[:, 0]).tolist(), self.y(points[:, 1]).tolist(), strict=True))
+    def at(self, x: float, y: float) -> Point:
+        """Place a point in the image."""
+        return float(self.x(x)), float(self.y(y))
 
     def add(self, *parts: Markup) -> None:
         """Add elements in front of the curves."""
@@ -306,10 +307,11 @@ class SvgCanvas:
 
     def _clip(self, across: Floats, up: Floats) -> list[list[Point]]:
         """Cut a curve where it leaves the axes or is NaN, into runs of points."""
-        points = list(zip(across.tolist(), up.tolist(), strict=True))
+        inside = (across >= self.left) & (across <= self.right) & (up >= self.top) & (up <= self.bottom)
+        points = list(zip(zip(across.tolist(), up.tolist(), strict=True), inside.tolist(), strict=True))
         runs: list[list[Point]] = []
-        for one, two in pairwise([points[0], *points] if points else []):
-            piece = self._clip_segment(one, two)
+        for (one, starts_inside), (two, ends_inside) in pairwise([*points[:1], *points]):
+            piece = (one, two) if starts_inside and ends_inside else self._clip_segment(one, two)
             if piece and runs and runs[-1][-1] == piece[0]:
                 runs[-1].append(piece[1])
             elif piece:
@@ -318,9 +320,9 @@ class SvgCanvas:
 
     def _clip_segment(self, one: Point, two: Point) -> tuple[Point, Point] | None:
         """The part of a straight line that lies between the axes (Liang and Barsky, 1984)."""
-        if np.isnan(two).any():
+        if isnan(two[0] + two[1]):
             return None
-        one = two if np.isnan(one).any() else one
+        one = two if isnan(one[0] + one[1]) else one
         enter, leave = 0.0, 1.0
         for a, b, least, most in ((one[0], two[0], self.left, self.right), (one[1], two[1], self.top, self.bottom)):
             if a == b and not least <= a <= most:
@@ -342,6 +344,10 @@ class _Scale:
     def place(self, values: Any) -> Floats:
         share = (self.axis.transform(values) - self.axis.ends[0]) / self.axis.length
         return np.asarray(self.start + np.clip(share, -_FAR, _FAR) * (self.end - self.start))
+
+    def place_ticks(self, ticks: Sequence[Tick]) -> list[Tick]:
+        places: list[float] = self.place([value for value, _ in ticks]).tolist()
+        return [(at, text) for at, (_, text) in zip(places, ticks, strict=True)]
 
     def describe(self) -> str:
         """What the script reads: both ends on the scale, and their coordinates."""
