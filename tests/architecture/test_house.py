@@ -92,3 +92,25 @@ def test_the_errors_form_one_family_and_are_what_python_expects():
     assert all(issubclass(error, likely.LikelyError) for error in errors)
     assert issubclass(likely.InvalidDataError, ValueError)
     assert issubclass(likely.IncompatiblePartsError, TypeError)
+
+
+def _texts_for_users(tree):
+    """The texts of a module that are no docstrings."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_only_the_command_line_speaks_of_its_options(path):
+    texts = _texts_for_users(ast.parse(path.read_text()))
+
+    if path.parent != SOURCE / "cli":
+        assert [text for text in texts if re.search(r"(?<![\w-])--[a-z]", text)] == []
+
+
+def test_the_command_line_rewrites_no_message_by_regular_expressions():
+    """Errors carry the parameter that they are about. Notes alone are searched, to tell which are alike."""
+    users = [path.stem for path in (SOURCE / "cli").glob("*.py") if re.search(r"^import re$", path.read_text(), re.M)]
+
+    assert set(users) <= {"notes", "leaderboards"}

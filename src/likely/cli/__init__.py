@@ -1,7 +1,7 @@
-"""The command line: one file for each verb.
+"""The command line: one file for each command.
 
-Nothing here is loaded by ``import likely``, and nothing of the library by ``likely --help``: a verb is imported when it
-is run, and what it needs of the library inside its functions.
+``app`` is the frame, ``options`` the options that commands share, ``scores`` files of scores and maps on them, and
+``rendering`` and ``leaderboards`` the output. ``import likely`` imports none of them.
 """
 
 __all__ = ["main"]

@@ -36,7 +36,7 @@ def score(
     """Give the evidence of a saved model about each row of a file, free of priors and costs.
 
     For two classes a column llr, the log-likelihood ratio of the second class in sorted order against the first, as the
-    other verbs take it, unless --positive names the first; for more, a column of log-likelihoods for each class.
+    other commands take it, unless --positive names the first; for more, a column of log-likelihoods for each class.
     Labels, if the file has them, are carried along, so that the result can be judged by likely evaluate; decisions are
     made of it by likely decide.
 
