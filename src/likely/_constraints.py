@@ -528,12 +528,17 @@ def instance_of(*classes: type, **links: str) -> Constraint:
     return Constraint(" or ".join(_with_article(one.__name__.lstrip("_")) for one in classes), test)
 
 
-def object_with(description: str, *methods: str) -> Constraint:
-    """An object with some methods."""
-    return Constraint(
-        description,
-        lambda value, scope: not isinstance(value, type) and all(hasattr(value, method) for method in methods),
-    )
+def object_with(description: str, *methods: str, **links: str) -> Constraint:
+    """An object with some methods, whose sizes may be linked to those of its owner (see :func:`instance_of`)."""
+
+    def test(value: Any, scope: Scope) -> bool:
+        if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
+            return False
+        if links:
+            _link(scope.inner(value) or Scope(kind=type(value).__name__), links, scope)
+        return True
+
+    return Constraint(description, test)
 
 
 def _link(inner: Scope, links: Mapping[str, str], scope: Scope) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
+from likely._constraints import object_with
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Rows
 from likely._validation import check_rows, is_count
@@ -16,6 +17,8 @@ from likely.blocks import AdditiveLearner, Block, Source, all_or_nothing, over_r
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
 __all__ = [
+    "DENSITY",
+    "FITTED_DENSITY",
     "Density",
     "DensityMethods",
     "beside",
@@ -26,6 +29,12 @@ __all__ = [
     "row_weights",
     "scored",
 ]
+
+
+DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_density")
+"""What learns from a source without classes, and then has a log density."""
+
+FITTED_DENSITY = object_with("a fitted density", "fit_source", "log_density", d="d")
 
 
 class DensityMethods(DensityMixin):  # type: ignore[misc]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import Constraints, Scope, ViolationError, list_of, priors, probabilities
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_two
 from likely.blocks import Source, SourceLearner, count_classes
+from likely.densities.base import DENSITY, FITTED_DENSITY
 from likely.exceptions import InvalidParameterError, speaking_of
 from likely.models.base import DensityClassifier
 
@@ -25,13 +28,19 @@ __all__ = [
 ]
 
 
-class DensitiesByClass(DensityClassifier, SourceLearner):
-    """Classifiers that learn a density of each hypothesis from a source; a subclass says how (``_learn``).
+@dataclass(frozen=True, eq=False)
+class DensitiesState:
+    """The densities of the classes, and the classes' shares of the rows."""
 
-    It sets ``classes_``, ``densities_`` and ``_shares``, the training priors, all in the same order.
-    """
+    densities_: Annotated[list[Any], list_of(FITTED_DENSITY, types=(list,))]
+    _shares: Annotated[Floats, probabilities("k")]
+
+
+class DensitiesByClass(DensityClassifier, SourceLearner):
+    """Classifiers that learn a density of each hypothesis from a source; a subclass says how (``_learn``)."""
 
     by_class = True
+    _State: ClassVar[Any] = DensitiesState
     densities_: list[Any]
     _shares: Floats
 
@@ -56,9 +65,13 @@ class DensitiesByClass(DensityClassifier, SourceLearner):
         return np.column_stack([density.log_density(X) for density in self.densities_])
 
     def _keep(self, classes: Labels, densities: list[Any], shares: Floats) -> None:
-        self.classes_, self.densities_, self._shares = classes, densities, np.asarray(shares)
+        self.classes_, self._state = classes, DensitiesState(densities, np.asarray(shares))
         if self.priors is not None:
-            self._application()  # refuses priors that do not fit the classes
+            self._application()  # raises if the priors do not fit the classes
+
+    def _check_state(self, scope: Scope) -> None:
+        if scope.fitted and len(self.densities_) != scope.sizes["k"]:
+            raise ViolationError(f"densities_ must be one for each class, but are {len(self.densities_)}")
 
 
 class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[misc]
@@ -98,6 +111,8 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
     >>> model.densities_[0].mean_
     array([5.006, 3.428, 1.462, 0.246])
     """
+
+    _constraints: ClassVar[Constraints] = {"density": DENSITY, "priors": priors()}
 
     def __init__(self, density: Any, priors: Any = None) -> None:
         self.density = density

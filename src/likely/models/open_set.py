@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 
+from likely._constraints import Constraints, Scope, ViolationError, class_labels, label, none_or, priors, show
+from likely._fitted import INPUTS
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_weight
 from likely.blocks import Source
 from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
 from likely.densities import Gaussian, GaussianMixture
+from likely.densities.base import DENSITY
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, speaking_of
 from likely.models.generative import DensitiesByClass, check_density, fitted_to_class, taking_what, weights_by_class
 from likely.models.mixture import least_bic
@@ -74,6 +77,14 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     >>> round(cost.open, 3), cost.closed, cost.unknown_accepted, cost.known_rejected
     (0.287, 0.0, 0.4, 0.02)
     """
+
+    _inputs: ClassVar[Constraints] = {**INPUTS, "classes_": class_labels(unsorted=1)}
+    _constraints: ClassVar[Constraints] = {
+        "density": none_or(DENSITY),
+        "background": none_or(DENSITY),
+        "unknown": label,
+        "priors": priors(),
+    }
 
     def __init__(
         self, density: Any = None, background: Any = None, unknown: Any = "unknown", priors: Any = None
@@ -164,6 +175,11 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
                 f"{labels.tolist()[known[0]]!r}, but is {self.unknown!r}. {remedy}."
             )
         return known, np.append(labels[known], last)
+
+    def _check_state(self, scope: Scope) -> None:
+        super()._check_state(scope)
+        if scope.fitted and self.classes_.tolist()[-1] != self.unknown:
+            raise ViolationError(f"classes_ must end with the unknown class, but end with {show(self.classes_[-1])}")
 
     def _codes_of(self, labels: Labels) -> Integers:
         position = {label: i for i, label in enumerate(self.classes_.tolist())}

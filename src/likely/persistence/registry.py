@@ -22,9 +22,11 @@ from likely.kernels import RBFKernel
 from likely.models import (
     FisherClassifier,
     GaussianClassifier,
+    GenerativeClassifier,
     LeastSquaresClassifier,
     LinearRegression,
     NearestMeanClassifier,
+    OpenSetClassifier,
     QuadraticForm,
 )
 from likely.models.linear_regression import Regression
@@ -167,11 +169,13 @@ MODELS: dict[str, Any] = {
     "Full": Full,
     "Gaussian": Gaussian,
     "GaussianClassifier": GaussianClassifier,
+    "GenerativeClassifier": GenerativeClassifier,
     "IsotonicCalibrator": IsotonicCalibrator,
     "LeastSquaresClassifier": LeastSquaresClassifier,
     "LinearRegression": LinearRegression,
     "LogisticFusion": LogisticFusion,
     "NearestMeanClassifier": NearestMeanClassifier,
+    "OpenSetClassifier": OpenSetClassifier,
     "PCA": PCA,
     "ProductFusion": ProductFusion,
     "QuadraticForm": QuadraticForm,
