@@ -29,8 +29,10 @@ __all__ = [
     "Scope",
     "ViolationError",
     "anything",
+    "array_of",
     "check_argument",
     "check_parameters",
+    "check_shape",
     "class_labels",
     "constraints_of",
     "count",
@@ -428,6 +430,17 @@ def integers(*shape: int | str, low: int = 0) -> Constraint:
         return True
 
     return Constraint(f"an array of whole numbers >= {low}", test)
+
+
+def array_of(kinds: str, axes: int = 1) -> Constraint:
+    """An array of numbers of some kinds of NumPy's, finite or NaN."""
+
+    def test(value: Any, scope: Scope) -> bool:
+        if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != axes:
+            return False
+        return value.dtype.kind != "f" or not np.isinf(value).any()
+
+    return Constraint(f"an array of numbers with {axes} {'axis' if axes == 1 else 'axes'}", test)
 
 
 def rising(inner: Constraint) -> Constraint:

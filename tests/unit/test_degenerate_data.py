@@ -276,8 +276,8 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
     ("make", "message"),
     [
         (lambda: GaussianClassifier("round"), "covariance must be one of 'full', 'diagonal', 'spherical' or a shape"),
-        (lambda: GaussianClassifier(Full(shrinkage=2)), "shrinkage of Full must lie between 0 and 1, but is 2"),
-        (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must lie between 0 and 1, but is -1"),
+        (lambda: GaussianClassifier(Full(shrinkage=2)), "shrinkage of Full must be a number from 0 to 1, but is 2"),
+        (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (lambda: PCA(9), "from 1 to the 3 features, a share of the variance between 0 and 1, or None, but is 9"),
         (lambda: PCA(1.5), "but is 1.5"),
         (lambda: LDA(2), "n_components of LDA must lie between 1 and 1, since 2 classes of 3 features"),

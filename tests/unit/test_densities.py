@@ -168,7 +168,7 @@ def test_each_column_may_have_its_own_number_of_categories():
 
 @pytest.mark.parametrize("n_categories", [0, -1, 2.5, "3", [[2]], [2, 0], True])
 def test_a_number_of_categories_that_is_none_is_refused(n_categories):
-    with pytest.raises(InvalidParameterError, match="n_categories of Categorical must be a whole number from 1 on"):
+    with pytest.raises(InvalidParameterError, match="n_categories of Categorical must be a whole number from 1"):
         Categorical(n_categories=n_categories).fit([[0, 1]])
 
 
@@ -465,7 +465,7 @@ def test_weights_that_overflow_over_instalments_are_refused(density):
 
 @pytest.mark.parametrize("floor", [-0.1, 2, "x"])
 def test_a_floor_is_a_fraction(floor):
-    with pytest.raises(InvalidParameterError, match="floor of Laplace must lie between 0 and 1"):
+    with pytest.raises(InvalidParameterError, match="floor of Laplace must be a number from 0 to 1"):
         Laplace(floor=floor).fit(column(1, 2))
 
 

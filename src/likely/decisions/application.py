@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    floats,
+    label,
+    list_of,
+    none_or,
+    number,
+    probabilities,
+)
 from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
@@ -71,6 +82,13 @@ class Application:
     reject_cost: float | None
     labels: tuple[Any, ...] | None
 
+    _constraints: ClassVar[Constraints] = {
+        "priors": probabilities("k"),
+        "costs": floats("k", "k"),
+        "reject_cost": none_or(number(0)),
+        "labels": none_or(list_of(label, types=(tuple,))),
+    }
+
     def __init__(
         self,
         priors: Sequence[float] | Mapping[Any, float] | Floats,
@@ -90,6 +108,19 @@ class Application:
         fields = {"priors": priors, "costs": checked, "reject_cost": reject_cost, "labels": labels}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def _from_file(cls, values: dict[str, Any]) -> Application:
+        """An application with the priors of a file: dividing them by their sum once more might change their bits."""
+        made = cls(values["priors"], values["costs"], values["reject_cost"])
+        values["priors"].flags.writeable = False
+        for name in ("priors", "labels"):
+            object.__setattr__(made, name, values[name])
+        return made
+
+    def _check_state(self, scope: Scope) -> None:
+        if self.labels is not None and (len(self.labels) != self.n_classes or len(set(self.labels)) < self.n_classes):
+            raise ViolationError("labels must name each class, and each but once")
 
     @classmethod
     def equal(cls, n_classes: int) -> Application:

@@ -19,6 +19,7 @@ from likely.exceptions import DegenerateDataError, IncompatiblePartsError, Inval
 __all__ = [
     "DENSITY",
     "FITTED_DENSITY",
+    "ROUNDING",
     "Density",
     "DensityMethods",
     "beside",
@@ -35,6 +36,10 @@ DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_densit
 """What learns from a source without classes, and then has a log density."""
 
 FITTED_DENSITY = object_with("a fitted density", "fit_source", "log_density", d="d")
+
+
+ROUNDING = 1e-6
+"""How far probabilities in a model file may be from 1 in sum."""
 
 
 class DensityMethods(DensityMixin):  # type: ignore[misc]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely._constraints import Constraints, Scope, ViolationError, floats, instance_of, none_or, number
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
-from likely._validation import check_penalty
-from likely.blocks import Block
-from likely.densities.base import Density, check_alike, check_columns, refuse, row_weights, scored
-from likely.exceptions import InvalidParameterError
+from likely.blocks import AdditiveState, Block
+from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
 
 __all__ = ["Bernoulli", "BinaryColumns", "BinaryCounts"]
 
@@ -28,8 +27,8 @@ class BinaryCounts:
     zeros, ones : arrays of shape (n_features,)
     """
 
-    zeros: Floats
-    ones: Floats
+    zeros: Annotated[Floats, floats("d", low=0)]
+    ones: Annotated[Floats, floats("d", low=0)]
 
     def __post_init__(self) -> None:
         self.zeros.flags.writeable = self.ones.flags.writeable = False
@@ -54,8 +53,12 @@ class BinaryCounts:
 class BinaryColumns:
     """Probabilities of a zero and of a one in each column."""
 
-    zeros: Floats
-    ones: Floats
+    zeros: Annotated[Floats, floats("d", low=0)]
+    ones: Annotated[Floats, floats("d", low=0)]
+
+    def _check_state(self, scope: Scope) -> None:
+        if (np.abs(self.zeros + self.ones - 1) > ROUNDING).any():
+            raise ViolationError("zeros and ones must sum to 1 in each column, but do not")
 
     def log_density(self, rows: Floats) -> Floats:
         """Of dense rows; NaN for those that hold anything but zeros and ones."""
@@ -63,6 +66,14 @@ class BinaryColumns:
         missing = np.isnan(rows)
         scores = np.where(missing, 0.0, logs).sum(axis=1)
         return np.where(((rows == 0) | (rows == 1) | missing).all(axis=1), scores, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class BernoulliState(AdditiveState):
+    """The counts of zeros and ones, and their probabilities."""
+
+    statistics_: Annotated[BinaryCounts, instance_of(BinaryCounts, d="d")]
+    _parameters: Annotated[BinaryColumns | None, none_or(instance_of(BinaryColumns, d="d"))] = None
 
 
 class Bernoulli(Density):
@@ -103,6 +114,9 @@ class Bernoulli(Density):
     array([-0.51082562, -0.91629073])
     """
 
+    _State = BernoulliState
+    _constraints: ClassVar[Constraints] = {"pseudo_count": number(0), "threshold": none_or(number())}
+
     def __init__(self, pseudo_count: float = 0.0, threshold: float | None = None) -> None:
         self.pseudo_count = pseudo_count
         self.threshold = threshold
@@ -113,18 +127,9 @@ class Bernoulli(Density):
         return probabilities
 
     def _statistic(self) -> Any:
-        return binary_counts, (self._checked_threshold(),)
-
-    def _checked_threshold(self) -> float | None:
-        is_number = isinstance(self.threshold, (int, float, np.number)) and bool(np.isfinite(self.threshold))
-        if self.threshold is not None and not is_number:
-            raise InvalidParameterError(
-                f"threshold of Bernoulli must be a finite number or None, but is {self.threshold!r}."
-            )
-        return self.threshold
+        return binary_counts, (self.threshold,)
 
     def _estimate(self, statistics: BinaryCounts) -> BinaryColumns:
-        check_penalty("pseudo_count", self.pseudo_count, "Bernoulli")
         with np.errstate(over="ignore"):
             weights = statistics.zeros + statistics.ones + 2 * self.pseudo_count
         check_columns("Bernoulli", weights)
@@ -133,7 +138,7 @@ class Bernoulli(Density):
         )
 
     def _log_density(self, parameters: BinaryColumns, X: Rows) -> Floats:
-        threshold = self._checked_threshold()
+        threshold = self.threshold
 
         def of_rows(rows: Floats) -> Floats:
             return parameters.log_density(_binary(rows, threshold))

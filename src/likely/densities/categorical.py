@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    count,
+    either,
+    floats,
+    instance_of,
+    integers,
+    none_or,
+    number,
+    numbers,
+)
 from likely._numerics import dense, log
 from likely._typing import Booleans, Floats, Integers, Rows
-from likely._validation import check_penalty, is_count
-from likely.blocks import Block
-from likely.densities.base import Density, check_alike, check_columns, refuse, row_weights, scored
+from likely._validation import is_count
+from likely.blocks import AdditiveState, Block
+from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 __all__ = ["Categorical", "CategoryCounts", "CategoryTable"]
@@ -40,11 +53,17 @@ class CategoryCounts:
     (array([3, 2]), array([1., 0., 1., 0., 2.]))
     """
 
-    widths: Integers
-    counts: Floats
+    widths: Annotated[Integers, integers("d")]
+    counts: Annotated[Floats, floats("c*", low=0)]
 
     def __post_init__(self) -> None:
         self.widths.flags.writeable = self.counts.flags.writeable = False
+
+    def _check_state(self, scope: Scope) -> None:
+        if len(self.counts) != int(self.widths.sum()):
+            raise ViolationError(
+                f"counts must be {self.widths.sum()}, one for each category, but are {len(self.counts)}"
+            )
 
     @property
     def n_features(self) -> int:
@@ -88,8 +107,14 @@ class CategoryCounts:
 class CategoryTable:
     """Probabilities of each column's categories, each column's followed by that of any category beyond them."""
 
-    widths: Integers
-    probabilities: Floats
+    widths: Annotated[Integers, integers("d", low=1)]
+    probabilities: Annotated[Floats, floats("c", low=0)]
+
+    def _check_state(self, scope: Scope) -> None:
+        if len(self.probabilities) != int((self.widths + 1).sum()):
+            raise ViolationError("probabilities must be those of each category and one for the rest, but are not")
+        if any(abs(column.sum() - 1) > ROUNDING for column in self.columns()):
+            raise ViolationError("probabilities must sum to 1 in each column, but do not")
 
     @cached_property
     def _logs(self) -> Floats:
@@ -105,6 +130,14 @@ class CategoryTable:
         codes = np.where(missing, 0.0, np.clip(rows, 0.0, self.widths)).astype(np.intp)
         scores = np.where(missing, 0.0, self._logs[codes + _starts(self.widths + 1)]).sum(axis=1)
         return np.where((_is_no_code(rows) | (rows < 0)).any(axis=1), np.nan, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalState(AdditiveState):
+    """The counts of categories, and their probabilities."""
+
+    statistics_: Annotated[CategoryCounts, instance_of(CategoryCounts, d="d")]
+    _parameters: Annotated[CategoryTable | None, none_or(instance_of(CategoryTable, d="d"))] = None
 
 
 class Categorical(Density):
@@ -150,6 +183,12 @@ class Categorical(Density):
     [array([0.33333333, 0.11111111, 0.33333333, 0.22222222])]
     """
 
+    _State = CategoricalState
+    _constraints: ClassVar[Constraints] = {
+        "pseudo_count": number(0),
+        "n_categories": none_or(either(count(1, MOST_CATEGORIES), numbers(1))),
+    }
+
     def __init__(self, pseudo_count: float = 0.0, n_categories: Any = None) -> None:
         self.pseudo_count = pseudo_count
         self.n_categories = n_categories
@@ -163,7 +202,6 @@ class Categorical(Density):
         return category_counts, ()
 
     def _estimate(self, statistics: CategoryCounts) -> CategoryTable:
-        check_penalty("pseudo_count", self.pseudo_count, "Categorical")
         widths = self._widths(statistics)
         counts = statistics.widened(widths + 1)
         with np.errstate(over="ignore"):

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from likely._constraints import (
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    instance_of,
+    list_of,
+    none_or,
+    object_with,
+    size,
+)
 from likely._typing import Floats, Integers, Rows
 from likely._validation import is_count
-from likely.blocks import AdditiveLearner, Block
+from likely.blocks import AdditiveLearner, AdditiveState, Block
 from likely.densities.base import Density, beside, check_alike, owned
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, speaking_of
 
@@ -31,8 +42,8 @@ class ProductStatistics:
     groups : tuple of statistics
     """
 
-    n_features: int
-    groups: tuple[Any, ...]
+    n_features: Annotated[int, size("d")]
+    groups: Annotated[tuple[Any, ...], list_of(object_with("a statistic", "n_features"), 1, (tuple,))]
 
     def __add__(self, other: ProductStatistics) -> ProductStatistics:
         check_alike(self, other)
@@ -46,6 +57,17 @@ class ProductStatistics:
         """The same, knowing what is known of the whole that they are a part of."""
         pairs = zip(self.groups, whole.groups, strict=True)
         return ProductStatistics(self.n_features, tuple(beside(part, group) for part, group in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentState(AdditiveState):
+    """The statistics of the groups, and the densities fitted to them.
+
+    A file holds the statistics of fitted densities once, with them.
+    """
+
+    statistics_: Annotated[ProductStatistics | None, none_or(instance_of(ProductStatistics, d="d"))]
+    _parameters: Annotated[list[Any] | None, none_or(list_of(instance_of(Density), 1, (list,)))] = None
 
 
 class Independent(Density):
@@ -85,6 +107,19 @@ class Independent(Density):
     >>> density.densities_[1].probabilities_
     [array([0.66666667, 0.33333333])]
     """
+
+    _State = IndependentState
+    _constraints: ClassVar[Constraints] = {
+        "parts": Constraint(
+            "a list of pairs of density and columns, such as [(Gaussian(), [0, 1]), (Categorical(), [2])]",
+            lambda value, scope: (
+                isinstance(value, Iterable)
+                and not isinstance(value, str)
+                and len(entries := list(value)) > 0
+                and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries)
+            ),
+        )
+    }
 
     def __init__(self, parts: Any) -> None:
         self.parts = parts
@@ -172,6 +207,28 @@ class Independent(Density):
             with speaking_of(_said(i, self._pairs()[i][1])):
                 results.append(task(i, density))
         return results
+
+    def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        return state if state["_parameters"] is None else {**state, "statistics_": None}
+
+    def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        if state["_parameters"] is None:
+            return state
+        groups = tuple(density.statistics_ for density in state["_parameters"])
+        return {**state, "statistics_": ProductStatistics(int(state["n_features_in_"]), groups)}
+
+    def _check_state(self, scope: Scope) -> None:
+        self._pairs()
+        if not scope.fitted:
+            return
+        if self.statistics_ is None:
+            raise ViolationError("must have sums, or densities that have them, but has neither")
+        widths = [len(columns) for columns in self._columns(scope.sizes["d"])]
+        if [group.n_features for group in self.statistics_.groups] != widths:
+            raise ViolationError(f"must have sums of the columns of its parts, {widths} in number, but has others")
+        kinds = [type(density) for density, _ in self.parts]
+        if self._parameters is not None and [type(density) for density in self._parameters] != kinds:
+            raise ViolationError("must have densities of the kinds that its parts are, but has others")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

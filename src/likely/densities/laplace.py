@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 
+from likely._constraints import (
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    flag,
+    floats,
+    instance_of,
+    list_of,
+    none_or,
+    number,
+    show,
+    size,
+)
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_fraction
-from likely.blocks import Block, block_rows, for_each
+from likely.blocks import AdditiveState, Block, block_rows, for_each
 from likely.densities.base import Density, check_alike, check_columns, refuse, scored
 from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
 
@@ -21,6 +34,23 @@ FLOOR = 1e-5
 
 TIE = 1e-10
 """Share of the weight by which rounding may keep the halves of an even number of rows from being equal."""
+
+
+def _check_held(value: Any, scope: Scope) -> None:
+    if type(value) is not tuple or len(value) != 3:
+        raise ViolationError(f"must be triples of rows, weight and a flag, but one is {show(value)}")
+    X, weight, is_own = value
+    values: Any = getattr(X, "data", None) if issparse(X) else X
+    is_array = type(X) is np.ndarray and X.dtype.kind in "iufb" and X.ndim == 2
+    if not (is_array or issparse(X)) or np.isinf(values).any():
+        raise ViolationError(f"must be rows of finite numbers, or NaN where a value is missing, but are {show(X)}")
+    if X.shape[1] != scope.sizes["d"]:
+        raise ViolationError(f"must be rows of {scope.sizes['d']} columns, but have {X.shape[1]}")
+    none_or(floats(X.shape[0], low=0))(weight, scope)
+    flag(is_own, scope)
+
+
+HELD = Constraint("rows, their weights, and whether they are copies", _check_held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +73,8 @@ class HeldRows:
     (2, True, False)
     """
 
-    n_features: int
-    held: tuple[tuple[Rows, Floats | None, bool], ...]
+    n_features: Annotated[int, size("d")]
+    held: Annotated[tuple[tuple[Rows, Floats | None, bool], ...], list_of(HELD, types=(tuple,))]
 
     @classmethod
     def zero(cls, n_features: int) -> HeldRows:
@@ -72,8 +102,8 @@ class HeldRows:
 class LaplaceColumns:
     """Location and scale of each column."""
 
-    location: Floats
-    scale: Floats
+    location: Annotated[Floats, floats("d")]
+    scale: Annotated[Floats, floats("d", above=0)]
 
     def log_density(self, rows: Floats) -> Floats:
         """Of dense rows; NaN for those that hold infinity."""
@@ -81,6 +111,14 @@ class LaplaceColumns:
             logs = -np.abs(rows - self.location) / self.scale - np.log(2 * self.scale)
             scores = np.where(np.isnan(rows), 0.0, logs).sum(axis=1)
         return np.where(np.isinf(rows).any(axis=1), np.nan, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceState(AdditiveState):
+    """The rows, and location and scale of each column."""
+
+    statistics_: Annotated[HeldRows, instance_of(HeldRows, d="d")]
+    _parameters: Annotated[LaplaceColumns | None, none_or(instance_of(LaplaceColumns, d="d"))] = None
 
 
 class Laplace(Density):
@@ -122,6 +160,9 @@ class Laplace(Density):
     array([-1.67397643, -4.67397643])
     """
 
+    _State = LaplaceState
+    _constraints: ClassVar[Constraints] = {"floor": number(0, 1)}
+
     def __init__(self, floor: float = FLOOR) -> None:
         self.floor = floor
 
@@ -142,7 +183,6 @@ class Laplace(Density):
         return held_rows, ()
 
     def _estimate(self, statistics: HeldRows) -> LaplaceColumns:
-        check_fraction("floor", self.floor, "Laplace")
         # Compressed by column, sparse rows give each column at once.
         held = [(X.tocsc() if issparse(X) else X, weight) for X, weight, _ in statistics.held]
         columns = for_each(lambda j: _median(*_values(held, j)), list(range(statistics.n_features)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
+from likely._constraints import Constraints, floats, instance_of, none_or, number, probabilities
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
-from likely._validation import check_penalty, is_count
-from likely.blocks import Block, block_rows
+from likely._validation import is_count
+from likely.blocks import AdditiveState, Block, block_rows
 from likely.densities.base import Density, check_alike, refuse, row_weights, scored
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
 
@@ -35,8 +36,8 @@ class CountSums:
     counts : array of shape (n_features,)
     """
 
-    weight: float
-    counts: Floats
+    weight: Annotated[float, number(0)]
+    counts: Annotated[Floats, floats("d", low=0)]
 
     def __post_init__(self) -> None:
         self.counts.flags.writeable = False
@@ -60,6 +61,14 @@ class CountSums:
         check_alike(self, other)
         with np.errstate(over="ignore"):
             return CountSums(self.weight + other.weight, self.counts + other.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialState(AdditiveState):
+    """The sums of counts, and the probabilities of the columns."""
+
+    statistics_: Annotated[CountSums, instance_of(CountSums, d="d")]
+    _parameters: Annotated[Floats | None, none_or(probabilities("d"))] = None
 
 
 class Multinomial(Density):
@@ -100,6 +109,9 @@ class Multinomial(Density):
     array([0.205])
     """
 
+    _State = MultinomialState
+    _constraints: ClassVar[Constraints] = {"pseudo_count": number(0)}
+
     def __init__(self, pseudo_count: float = 0.0) -> None:
         self.pseudo_count = pseudo_count
 
@@ -133,7 +145,6 @@ class Multinomial(Density):
         return count_sums, ()
 
     def _estimate(self, statistics: CountSums) -> Floats:
-        check_penalty("pseudo_count", self.pseudo_count, "Multinomial")
         with np.errstate(over="ignore"):
             counts = statistics.counts + self.pseudo_count
             total = counts.sum()

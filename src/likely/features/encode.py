@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,18 +15,52 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from likely._constraints import (
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    check_parameters,
+    count,
+    floats,
+    instance_of,
+    label,
+    list_of,
+    none_or,
+    text,
+)
+from likely._fitted import Fitted
 from likely._typing import Floats, Labels
-from likely._validation import check_rows, check_weight, is_count
-from likely.blocks import AdditiveLearner, Block, all_or_nothing, moments, over_rows
-from likely.exceptions import InvalidDataError, InvalidParameterError
+from likely._validation import check_rows, check_weight
+from likely.blocks import AdditiveLearner, AdditiveState, Block, all_or_nothing, moments, over_rows
+from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments
 from likely.tables.cells import column_of, distinct, kind_of, numbers_of
 from likely.tables.files import hint
 
+MOST_OUTPUTS = 2**27
+"""Cells of the table that categories of one column may be looked up in: a gibibyte."""
+
 __all__ = ["Categories", "Encode", "Fill", "Table", "opened"]
 
 
-class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+def _check_texts(value: Any, scope: Scope) -> None:
+    list_of(none_or(list_of(text, types=(list,))), types=(list,))(value, scope)
+    if any(column is not None and len(set(column)) < len(column) for column in value):
+        raise ViolationError("must be distinct texts, but one stands twice")
+
+
+@dataclass(frozen=True, eq=False)
+class EncodeState:
+    """The columns, the categories of each (None for one of numbers), their shares, and how many are kept."""
+
+    columns_: Annotated[list[Any], list_of(label, types=(list,))]
+    categories_: Annotated[list[Any], Constraint("for each column None, or its distinct texts", _check_texts)]
+    shares_: Annotated[list[Any], list_of(none_or(floats("_", low=0)), types=(list,))]
+    n_kept_: Annotated[list[int], list_of(count(), types=(list,))]
+
+
+class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The columns of a table as numbers: numbers as they are, categories as indicators.
 
     It takes a pandas, Polars or pyarrow frame, or an array, and gives an array in double precision. Numbers and
@@ -78,6 +112,13 @@ class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     array([[28.   ,  0.333]])
     """
 
+    _State = EncodeState
+    _constraints: ClassVar[Constraints] = {"most_categories": count(1, 2**31)}
+    columns_: list[Any]
+    categories_: list[Any]
+    shares_: list[Any]
+    n_kept_: list[int]
+
     def __init__(self, most_categories: int = 32) -> None:
         self.most_categories = most_categories
 
@@ -95,19 +136,30 @@ class Encode(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         -------
         self
         """
-        if not is_count(self.most_categories, 1, 2**31):
-            raise InvalidParameterError(
-                f"most_categories of Encode must be a whole number >= 1, but is {self.most_categories!r}."
-            )
         with all_or_nothing(self):
+            check_parameters(self)
             table = opened(self, X, reset=True)
             weight = check_weight(sample_weight, table.n)
             found = [None] * len(table.names) if table.is_numeric() else self._found(table, weight)
-            self.columns_ = table.names
-            self.categories_ = [None if column is None else column.texts for column in found]
-            self.shares_ = [None if column is None else column.shares for column in found]
-            self.n_kept_ = [0 if column is None else column.kept for column in found]
+            self._state = EncodeState(
+                table.names,
+                [None if column is None else column.texts for column in found],
+                [None if column is None else column.shares for column in found],
+                [0 if column is None else column.kept for column in found],
+            )
         return self
+
+    def _check_state(self, scope: Scope) -> None:
+        """Check that every list has an entry for each column, and that tables of categories stay small."""
+        if not scope.fitted:
+            return
+        d = scope.sizes["d"]
+        lists = (self.columns_, self.categories_, self.shares_, self.n_kept_)
+        if any(len(entries) != d for entries in lists) or len(set(self.columns_)) < d:
+            raise ViolationError(f"must know the name and the categories of each of {d} columns")
+        for texts, shares, kept in zip(self.categories_, self.shares_, self.n_kept_, strict=True):
+            _check_categories(texts, shares, kept)
+        scope.sizes["out"] = sum(1 if coding is None else len(coding.indicators()) for coding in self._codings())
 
     def _found(self, table: Table, weight: Floats | None) -> list[Categories | None]:
         """What each column's categories are, None for one of numbers."""
@@ -327,6 +379,24 @@ def _keep_names(estimator: Any, names: list[Any]) -> None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
+def _check_categories(texts: Any, shares: Any, kept: int) -> None:
+    n = -1 if texts is None else len(texts)
+    if (shares is None) != (texts is None) or (shares is not None and shares.shape != (n + 1,)):
+        raise ViolationError("shares_ must be one for each category and one for the missing")
+    if shares is not None and not abs(shares.sum() - 1) < 1e-6:
+        raise ViolationError(f"shares_ must sum to 1, but sum to {shares.sum():g}")
+    if not min(max(n, 0), 1) <= kept <= max(n, 0) or (n + 2) * (kept + 2) > MOST_OUTPUTS:
+        raise ViolationError(f"n_kept_ must be a number of categories that can be told apart, but is {kept} of {n}")
+
+
+@dataclass(frozen=True, eq=False)
+class FillState(AdditiveState):
+    """The moments of the columns, and their means."""
+
+    statistics_: Annotated[DiagonalMoments, instance_of(DiagonalMoments, d="d")]
+    _parameters: Annotated[Floats | None, none_or(floats("d"))] = None
+
+
 class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     """Fill missing values with the mean of their column: for models that take none.
 
@@ -345,6 +415,14 @@ class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ig
     array([[1., 5.],
            [3., 5.]])
     """
+
+    _State = FillState
+    _constraints: ClassVar[Constraints] = {}
+
+    def _check_state(self, scope: Scope) -> None:
+        super()._check_state(scope)
+        if scope.fitted:
+            scope.sizes["out"] = scope.sizes["d"]
 
     @property
     def mean_(self) -> Floats:

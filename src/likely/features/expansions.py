@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -10,9 +11,22 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, 
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    check_parameters,
+    count,
+    flag,
+    floats,
+    none_or,
+    number,
+    numbers,
+    random_state,
+)
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_rows, is_count, is_number
+from likely._validation import check_rows
 from likely.blocks import (
     SAMPLE_ROWS,
     ArraySource,
@@ -29,6 +43,9 @@ from likely.blocks import (
 from likely.densities.mixtures.kmeans import cluster_sample
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.kernels import RBFKernel
+
+MOST_OUTPUTS = 2**27
+"""Values that an expansion may make of one row: a gibibyte of them."""
 
 __all__ = ["Expansion", "QuadraticFeatures", "RadialFeatures", "expanded", "finite_sample"]
 
@@ -138,6 +155,8 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
     (4.0, np.float64(4.0))
     """
 
+    _constraints: ClassVar[Constraints] = {"kernel": flag}
+
     def __init__(self, kernel: bool = False) -> None:
         self.kernel = kernel
 
@@ -146,8 +165,16 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
         return n_features * (n_features + 3) // 2 + bool(self.kernel)
 
     def _learn(self, source: Source) -> None:
-        if not isinstance(self.kernel, (bool, np.bool_)):
-            raise InvalidParameterError(f"kernel of QuadraticFeatures must be True or False, but is {self.kernel!r}.")
+        """There is nothing to learn."""
+
+    def _check_state(self, scope: Scope) -> None:
+        if scope.fitted:
+            scope.sizes["out"] = self.expands_to(scope.sizes["d"])
+            if scope.sizes["out"] > MOST_OUTPUTS:
+                raise ViolationError(
+                    f"would make {scope.sizes['out']} values of each row of {scope.sizes['d']}. At most {MOST_OUTPUTS} "
+                    "are allowed: use fewer columns"
+                )
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Check one more instalment of rows; there is nothing to learn from it."""
@@ -182,6 +209,14 @@ def _starts(d: int) -> Integers:
     """Where the products of each column with itself and with those after it begin."""
     i = np.arange(d)
     return np.asarray(i * d - i * (i - 1) // 2)
+
+
+@dataclass(frozen=True, eq=False)
+class RadialState:
+    """Fitted centres and width."""
+
+    centers_: Annotated[Floats, floats("out", "d")]
+    width_: Annotated[float, number(above=0)]
 
 
 class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
@@ -231,6 +266,16 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
            [0.607, 0.607]])
     """
 
+    _State = RadialState
+    _constraints: ClassVar[Constraints] = {
+        "n_centers": count(1, SAMPLE_ROWS),
+        "centers": none_or(numbers(2)),
+        "width": none_or(number(above=0)),
+        "random_state": random_state,
+    }
+    centers_: Floats
+    width_: float
+
     def __init__(
         self, n_centers: int = 10, centers: Any = None, width: float | None = None, random_state: Any = None
     ) -> None:
@@ -241,27 +286,15 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
     def expands_to(self, n_features: int) -> int:
         """Number of outputs: one for each centre."""
-        self._check_parameters()
+        check_parameters(self)
         return int(self.n_centers) if self.centers is None else len(self.centers)
 
     def _learn(self, source: Source) -> None:
-        self._check_parameters()
         if self.centers is None:
-            self.centers_ = self._cluster(source.reduce(finite_sample))
+            centers = self._cluster(source.reduce(finite_sample))
         else:
-            self.centers_ = _checked_centres(self.centers, source.n_features)
-        self.width_ = _spacing(self.centers_) if self.width is None else float(self.width)
-
-    def _check_parameters(self) -> None:
-        if self.centers is None and not is_count(self.n_centers, 1, SAMPLE_ROWS):
-            raise InvalidParameterError(
-                f"n_centers of RadialFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
-                f"{self.n_centers!r}."
-            )
-        if self.width is not None and not (is_number(self.width) and 0 < self.width < np.inf):
-            raise InvalidParameterError(
-                f"width of RadialFeatures must be a finite number > 0, or None, but is {self.width!r}."
-            )
+            centers = _checked_centres(self.centers, source.n_features)
+        self._state = RadialState(centers, _spacing(centers) if self.width is None else float(self.width))
 
     def _cluster(self, sample: RowSample) -> Floats:
         """K-means of a sample, in which equal rows are added up, about its mean."""

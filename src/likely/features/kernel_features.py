@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    check_parameters,
+    count,
+    floats,
+    instance_of,
+    none_or,
+    numbers,
+    random_state,
+)
 from likely._typing import Floats, Rows
-from likely._validation import check_count, check_rows, is_count
+from likely._validation import check_rows
 from likely.blocks import SAMPLE_ROWS, Block, Source, SourceLearner, check_finite
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features.expansions import Expansion, finite_sample
@@ -18,15 +30,18 @@ from likely.features.linear import with_signs
 from likely.kernels import Kernel, check_semi_definite, kernel_of, matrix_of, weighted_sums
 from likely.kernels.gram import (
     all_at_once,
+    check_landmarks,
     columns_of,
     directions,
     fitted_kernel,
     gram_of,
     hardly_vary,
     is_precomputed,
+    landmark_rows,
     landmarks_of,
     warn_of_lost_digits,
 )
+from likely.kernels.standard import KERNEL
 
 __all__ = ["MOST_ROWS", "KernelPCA", "NystromFeatures", "rooted"]
 
@@ -35,6 +50,15 @@ MOST_ROWS = 10_000
 
 MOST_PCA_ROWS = 30_000
 """Rows whose matrix, of 7 GB, is still made; finding its eigenvectors takes as much again."""
+
+
+@dataclass(frozen=True, eq=False)
+class NystromState:
+    """The fitted kernel, the landmarks, and the projection of kernels with them."""
+
+    kernel_: Annotated[Kernel, instance_of(Kernel)]
+    landmarks_: Annotated[Floats, floats("n", "d")]
+    projection_: Annotated[Floats, floats("n", "out")]
 
 
 class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
@@ -85,6 +109,17 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
     array([1.   , 0.607, 0.135, 0.011])
     """
 
+    _State = NystromState
+    _constraints: ClassVar[Constraints] = {
+        "n_landmarks": count(1, SAMPLE_ROWS),
+        "kernel": KERNEL,
+        "landmarks": none_or(numbers(2)),
+        "random_state": random_state,
+    }
+    kernel_: Kernel
+    landmarks_: Floats
+    projection_: Floats
+
     def __init__(
         self, n_landmarks: int = 100, kernel: Any = "rbf", landmarks: Any = None, random_state: Any = None
     ) -> None:
@@ -95,30 +130,27 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
 
     def expands_to(self, n_features: int) -> int:
         """Number of outputs: one for each landmark."""
-        self._check_parameters()
+        check_parameters(self)
+        self._check_kernel()
         return int(self.n_landmarks) if self.landmarks is None else len(self.landmarks)
 
     def _learn(self, source: Source) -> None:
-        self._check_parameters()
+        self._check_kernel()
         rows, weight = source.reduce(finite_sample).distinct()
-        self.kernel_ = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
-        check_semi_definite(self.kernel_, rows)
-        self.landmarks_ = self._drawn(rows, weight) if self.landmarks is None else self._given(source.n_features)
-        U, roots = rooted(self.kernel_, self.landmarks_, self.landmarks_)
+        kernel = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
+        check_semi_definite(kernel, rows)
+        landmarks = self._drawn(rows, weight) if self.landmarks is None else self._given(source.n_features)
+        U, roots = rooted(kernel, landmarks, landmarks)
         if not len(roots):
             raise DegenerateDataError(
-                f"NystromFeatures needs landmarks that tell rows apart, but the kernel {self.kernel_} of all of them "
+                f"NystromFeatures needs landmarks that tell rows apart, but the kernel {kernel} of all of them "
                 f"is 0 (n_samples={len(rows)}). Give it other rows, or another kernel."
             )
-        self.projection_ = np.zeros((self.landmarks_.shape[0], self.expands_to(source.n_features)))
-        self.projection_[:, : len(roots)] = U / roots
+        projection = np.zeros((landmarks.shape[0], self.expands_to(source.n_features)))
+        projection[:, : len(roots)] = U / roots
+        self._state = NystromState(kernel, landmarks, projection)
 
-    def _check_parameters(self) -> None:
-        if self.landmarks is None and not is_count(self.n_landmarks, 1, SAMPLE_ROWS):
-            raise InvalidParameterError(
-                f"n_landmarks of NystromFeatures must be a whole number from 1 to {SAMPLE_ROWS}, but is "
-                f"{self.n_landmarks!r}."
-            )
+    def _check_kernel(self) -> None:
         if kernel_of(self.kernel, "NystromFeatures").is_precomputed:
             raise InvalidParameterError(
                 "kernel of NystromFeatures must be one of rows, which it compares with landmarks, but is precomputed: "
@@ -161,6 +193,17 @@ def rooted(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Floats]:
         warn_of_lost_digits(kernel)
     values, U = directions(K)
     return with_signs(U), np.sqrt(values)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPCAState:
+    """The fitted kernel, the rows it compares with, and the directions."""
+
+    kernel_: Annotated[Kernel, instance_of(Kernel)]
+    landmarks_: Annotated[Any, landmark_rows("n")]
+    eigenvalues_: Annotated[Floats, floats("out", above=0)]
+    dual_coef_: Annotated[Floats, floats("n", "out")]
+    offset_: Annotated[Floats, floats("out")]
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
@@ -217,6 +260,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
     array([-1.75,  1.25,  2.25, -1.75])
     """
 
+    _State = KernelPCAState
+    _constraints: ClassVar[Constraints] = {"n_components": none_or(count(1)), "kernel": KERNEL}
+    kernel_: Kernel
+    landmarks_: Any
+    eigenvalues_: Floats
+    dual_coef_: Floats
+    offset_: Floats
+
     def __init__(self, n_components: int | None = None, kernel: Any = "rbf") -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -240,21 +291,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
 
     def _learn(self, source: Source) -> None:
         kernel = kernel_of(self.kernel, "KernelPCA")
-        if self.n_components is not None:
-            check_count("n_components", self.n_components, "KernelPCA")
         rows = all_at_once(source, "KernelPCA", MOST_PCA_ROWS, "Put NystromFeatures before PCA instead.")
         rows.reduce(check_finite)
-        self.kernel_ = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
-        self.landmarks_ = landmarks_of(self.kernel_, rows.X, rows.positions)
+        kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
+        landmarks = landmarks_of(kernel, rows.X, rows.positions)
         weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
-        K = gram_of(self.kernel_, self.landmarks_, rows.X)
+        K = gram_of(kernel, landmarks, rows.X)
         doubtful = hardly_vary(K)
-        self._decompose(K, weight)
+        self._state = KernelPCAState(kernel, landmarks, *self._decompose(K, weight, kernel))
         if doubtful:
-            warn_of_lost_digits(self.kernel_)
+            warn_of_lost_digits(kernel)
 
-    def _decompose(self, K: Floats, weight: Floats) -> None:
-        """The directions, from a matrix that is overwritten: there may be no room for another."""
+    def _decompose(self, K: Floats, weight: Floats, kernel: Kernel) -> tuple[Floats, Floats, Floats]:
+        """Eigenvalues, dual coefficients and offset, from a matrix that is overwritten to save memory."""
         total, root = weight.sum(), np.sqrt(weight)
         mean = K @ weight / total
         middle = float(weight @ mean) / total
@@ -265,14 +314,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         values, U = directions(K, self.n_components, abs(middle) * total)
         if not len(values):
             raise DegenerateDataError(
-                f"KernelPCA needs rows that vary, but in the space of {self.kernel_} they do not, beyond rounding "
+                f"KernelPCA needs rows that vary, but in the space of {kernel} they do not, beyond rounding "
                 f"(n_samples={len(weight)}). Put Standardize before it if they are far from 0, or use another kernel."
             )
         scores = with_signs(U / root[:, None])
-        self.eigenvalues_ = values
-        self.dual_coef_ = scores * weight[:, None] / np.sqrt(values)
-        self.dual_coef_ -= weight[:, None] * (self.dual_coef_.sum(axis=0) / total)
-        self.offset_ = mean @ self.dual_coef_
+        dual_coef = scores * weight[:, None] / np.sqrt(values)
+        dual_coef -= weight[:, None] * (dual_coef.sum(axis=0) / total)
+        return values, dual_coef, mean @ dual_coef
+
+    def _check_state(self, scope: Scope) -> None:
+        check_landmarks(self, scope)
 
     @property
     def _n_features_out(self) -> int:

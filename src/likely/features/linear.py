@@ -19,16 +19,19 @@ from likely._constraints import (
     Constraints,
     Scope,
     ViolationError,
+    class_labels,
     count,
     either,
     floats,
     instance_of,
     none_or,
     number,
+    one_of,
 )
+from likely._fitted import INPUTS
 from likely._numerics import dense, is_rounding
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_fraction, check_option, check_rows, is_count
+from likely._validation import check_rows, is_count
 from likely.blocks import AdditiveLearner, AdditiveState, Block, checked_total, class_moments, moments, over_rows
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
@@ -71,6 +74,22 @@ class LinearState(AdditiveState):
 
     statistics_: Annotated[Moments | DiagonalMoments, instance_of(Moments, DiagonalMoments, d="d")]
     _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=1))] = None
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenState(AdditiveState):
+    """Moments of all rows or of each class, and the projection that follows from them."""
+
+    statistics_: Annotated[Any, either(instance_of(Moments, d="d"), instance_of(ByClass, d="d"))]
+    _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminantsState(AdditiveState):
+    """Moments of each class, and the discriminants that follow from them."""
+
+    statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
+    _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +210,8 @@ class Center(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
            [ 1. ,  0.5]])
     """
 
+    _State = LinearState
+    _constraints: ClassVar[Constraints] = {}
     needs = DiagonalMoments
     keeps_missing = True
 
@@ -216,6 +237,8 @@ class Standardize(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
            [ 1.,  0.]])
     """
 
+    _State = LinearState
+    _constraints: ClassVar[Constraints] = {}
     needs = DiagonalMoments
     keeps_missing = True
 
@@ -259,6 +282,13 @@ class Whiten(Projection):
            [0., 1.]])
     """
 
+    _State = WhitenState
+    _constraints: ClassVar[Constraints] = {
+        "form": one_of("zca", "pca"),
+        "by": one_of("total", "within"),
+        "floor": number(0, 1),
+    }
+
     def __init__(self, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
         self.form = form
         self.by = by
@@ -270,8 +300,6 @@ class Whiten(Projection):
         return self.by == "within"
 
     def _estimate(self, statistics: Any) -> LinearMap:
-        check_option("form", self.form, ("zca", "pca"))
-        check_option("by", self.by, ("total", "within"))
         by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
         total: Moments = checked_total(by_class)
         about: Moments = by_class.within()
@@ -288,7 +316,6 @@ def _onto_principal_axes(about: Moments, total: Moments, floor: float) -> Floats
 
     What holds nothing is judged in correlations, as everywhere, so that a small column is not taken for an empty one.
     """
-    check_fraction("floor", floor, "Whiten")
     variances = about.variances()
     varying = ~is_rounding(variances, np.sqrt(total.mean**2 + total.variances()))
     if not varying.any():
@@ -415,6 +442,10 @@ class LDA(Projection):
     """
 
     by_class = True
+
+    _State = DiscriminantsState
+    _inputs: ClassVar[Constraints] = {**INPUTS, "classes_": class_labels()}
+    _constraints: ClassVar[Constraints] = {"n_components": none_or(count(1)), "floor": number(0, 1)}
 
     def __init__(self, n_components: int | None = None, floor: float = FLOOR) -> None:
         self.n_components = n_components

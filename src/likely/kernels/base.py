@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from likely._constraints import Constraint, Constraints, check_parameters, number
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows, is_number
@@ -163,11 +164,10 @@ class ConstantKernel(Kernel):
     array([[23.]])
     """
 
-    value: float = 1.0
+    value: Annotated[float, number(above=0)] = 1.0
 
     def __post_init__(self) -> None:
-        if not (is_number(self.value) and 0 < self.value < np.inf):
-            raise InvalidParameterError(f"value of ConstantKernel must be a finite number > 0, but is {self.value!r}.")
+        check_parameters(self)
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
         return _ConstantColumns(float(self.value), X.shape[0])
@@ -188,14 +188,18 @@ class _Combined(Kernel):
     """Kernels taken together."""
 
     parts: tuple[Kernel, ...]
+    _constraints: ClassVar[Constraints] = {
+        "parts": Constraint(
+            "a tuple of kernels",
+            lambda value, scope: (
+                isinstance(value, tuple) and len(value) > 0 and all(isinstance(each, Kernel) for each in value)
+            ),
+            remedy=lambda value: "Write a + b or a * b of kernels.",
+        )
+    }
 
     def __post_init__(self) -> None:
-        kernels = isinstance(self.parts, tuple) and all(isinstance(part, Kernel) for part in self.parts)
-        if not (kernels and self.parts):
-            raise InvalidParameterError(
-                f"parts of {type(self).__name__} must be a tuple of kernels, but are {self.parts!r}. Write a + b or "
-                "a * b of kernels."
-            )
+        check_parameters(self)
 
     @property
     def is_known_semi_definite(self) -> bool:  # type: ignore[override]

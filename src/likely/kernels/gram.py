@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
+from likely._constraints import Constraint, Scope, ViolationError, check_shape, floats, instance_of, show
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import ArraySource, Block, Source
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
@@ -18,12 +19,14 @@ from likely.kernels.given import check_semi_definite
 __all__ = [
     "GramRows",
     "all_at_once",
+    "check_landmarks",
     "columns_of",
     "directions",
     "fitted_kernel",
     "gram_of",
     "hardly_vary",
     "is_precomputed",
+    "landmark_rows",
     "landmarks_of",
     "warn_of_lost_digits",
 ]
@@ -191,3 +194,33 @@ class GramRows:
         ).all():  # no kernel of two rows is larger than those with themselves
             raise Block(self.X).non_finite()
         self.n_reckoned += len(missing)
+
+
+# Declarations for models that have a fitted kernel and landmarks
+
+
+def landmark_rows(letter: str) -> Constraint:
+    """Rows that others are compared with, dense or sparse, or positions of such rows."""
+    rows = floats(letter, "d")
+
+    def test(value: Any, scope: Scope) -> bool:
+        if type(value) is np.ndarray and value.dtype == np.float64:
+            rows(value, scope)
+            return True
+        if type(value) is csr_array:
+            instance_of(csr_array, d="d")(value, scope)
+            floats("_")(np.append(value.data, 0.0), scope)
+        elif not (type(value) is np.ndarray and value.dtype == np.intp and value.ndim == 1):
+            raise ViolationError(f"must be rows of float64, or positions of rows, but is {show(value)}")
+        elif not ((value >= 0) & (value < scope.sizes["d"])).all():
+            raise ViolationError(f"must be positions among {scope.sizes['d']} rows, but are not")
+        check_shape(value.shape[:1], (letter,), scope)
+        return True
+
+    return Constraint("rows, or positions of rows", test)
+
+
+def check_landmarks(model: Any, scope: Scope) -> None:
+    """Raise ViolationError unless positions go with a precomputed kernel, and rows with any other."""
+    if scope.fitted and model.kernel_.is_precomputed != (model.landmarks_.ndim == 1):
+        raise ViolationError("landmarks_ must be positions for a precomputed kernel and rows for others, but are not")

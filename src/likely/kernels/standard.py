@@ -9,17 +9,15 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from likely._constraints import check_parameters, none_or, number
+from likely._constraints import Constraint, check_argument, check_parameters, count, none_or, number
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import is_count, is_number
 from likely.blocks import Block
-from likely.exceptions import InvalidParameterError
 from likely.kernels.base import Columns, Kernel
 from likely.kernels.given import FunctionKernel, PrecomputedKernel
 from likely.statistics import DiagonalMoments
 
-__all__ = ["KERNELS", "DotProducts", "LinearKernel", "PolynomialKernel", "RBFKernel", "kernel_of"]
+__all__ = ["KERNEL", "KERNELS", "DotProducts", "LinearKernel", "PolynomialKernel", "RBFKernel", "kernel_of"]
 
 LOST = 2.0**20
 """Where γ times the squared length of a row is larger, distances are made of differences of rows, not of their lengths:
@@ -80,19 +78,11 @@ class PolynomialKernel(Kernel):
     array([[144.]])
     """
 
-    degree: int = 2
-    offset: float = 1.0
+    degree: Annotated[int, count(1, 100)] = 2
+    offset: Annotated[float, number(0)] = 1.0
 
     def __post_init__(self) -> None:
-        if not is_count(self.degree, 1, 100):
-            raise InvalidParameterError(
-                f"degree of PolynomialKernel must be a whole number from 1 to 100, but is {self.degree!r}."
-            )
-        if not (is_number(self.offset) and 0 <= self.offset < np.inf):
-            raise InvalidParameterError(
-                f"offset of PolynomialKernel must be a finite number >= 0, or the kernel would not be positive "
-                f"semi-definite, but is {self.offset!r}."
-            )
+        check_parameters(self)
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
         return _Powers(X, self.degree, float(self.offset))
@@ -236,21 +226,27 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
+def _is_kernel(value: Any, scope: Any) -> bool:
+    if isinstance(value, str):
+        return value in KERNELS
+    return isinstance(value, Kernel) or (callable(value) and not isinstance(value, type))
+
+
+def _instance_needed(value: Any) -> str:
+    is_class = isinstance(value, type) and issubclass(value, Kernel)
+    return f"{value.__name__} is a class; write {value.__name__}(), with brackets." if is_class else ""
+
+
+KERNEL = Constraint(
+    f"one of {', '.join(map(repr, KERNELS))}, a kernel such as RBFKernel(0.1), or a function of two arrays of rows",
+    _is_kernel,
+    _instance_needed,
+)
+
+
 def kernel_of(value: Any, whom: str) -> Kernel:
     """The kernel that a name stands for, the kernel itself, or a function as one."""
-    if isinstance(value, str) and value in KERNELS:
+    check_argument("kernel", value, KERNEL, whom)
+    if isinstance(value, str):
         return KERNELS[value]
-    if isinstance(value, Kernel):
-        return value
-    if isinstance(value, type) and issubclass(value, Kernel):
-        raise InvalidParameterError(
-            f"kernel of {whom} must be a kernel, but {value.__name__} is a class; write {value.__name__}(), with "
-            "brackets."
-        )
-    if callable(value) and not isinstance(value, type):
-        return FunctionKernel(value)
-    names = ", ".join(map(repr, KERNELS))
-    raise InvalidParameterError(
-        f"kernel of {whom} must be one of {names}, a kernel such as RBFKernel(0.1), or a function of two arrays of "
-        f"rows, but is {value!r}."
-    )
+    return value if isinstance(value, Kernel) else FunctionKernel(value)

@@ -10,15 +10,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from likely._constraints import ABSENT, Constraint, Scope, ViolationError, constraints_of, one_of
+from scipy.sparse import csr_array
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
+from sklearn.preprocessing import QuantileTransformer
+
+from likely._constraints import (
+    ABSENT,
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    array_of,
+    constraints_of,
+    count,
+    flag,
+    floats,
+    none_or,
+    one_of,
+    random_state,
+    rising,
+    size,
+)
+from likely._fitted import INPUTS
 from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
-from likely.densities import Diagonal, Full, Gaussian, Gaussians, Spherical
+from likely.decisions import Application
+from likely.densities import (
+    Bernoulli,
+    Categorical,
+    Diagonal,
+    Full,
+    Gaussian,
+    Gaussians,
+    Independent,
+    Laplace,
+    Multinomial,
+    Spherical,
+)
+from likely.densities.bernoulli import BinaryColumns, BinaryCounts
+from likely.densities.categorical import CategoryCounts, CategoryTable
 from likely.densities.factors import DiagonalCovariances, FullCovariances
-from likely.features import PCA
+from likely.densities.independent import ProductStatistics
+from likely.densities.laplace import HeldRows, LaplaceColumns
+from likely.densities.multinomial import CountSums
+from likely.features import (
+    LDA,
+    PCA,
+    Center,
+    Encode,
+    Fill,
+    KernelPCA,
+    NystromFeatures,
+    QuadraticFeatures,
+    RadialFeatures,
+    Standardize,
+    Whiten,
+)
 from likely.features.linear import Discriminants
-from likely.kernels import RBFKernel
+from likely.kernels import (
+    ConstantKernel,
+    KernelProduct,
+    KernelSum,
+    LinearKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+)
 from likely.models import (
     FisherClassifier,
     GaussianClassifier,
@@ -52,39 +110,46 @@ class Registered:
         Its name in files.
     alone : bool
         Whether a file may hold it by itself, and not only as a part of something.
+    declaration : type, optional
+        What declares constraints, states and rules in place of the class, where that is not of this library.
     """
 
     type: Any
     key: str
     alone: bool = True
+    declaration: Any = None
+
+    @property
+    def _declaration(self) -> Any:
+        return self.type if self.declaration is None else self.declaration
 
     @cached_property
     def parameters(self) -> Mapping[str, Constraint]:
         """Constraints of the constructor's parameters."""
-        return constraints_of(self.type)
+        return constraints_of(self._declaration)
 
     @cached_property
     def fields(self) -> Mapping[str, Constraint]:
         """Constraints of the fields of the fitted state."""
-        state = getattr(self.type, "_State", None)
+        state = getattr(self._declaration, "_State", None)
         return {} if state is None else constraints_of(state)
 
     @cached_property
     def fitted(self) -> Mapping[str, Constraint]:
         """Constraints of everything that is fitted and saved, attributes beside the state first."""
-        every = {**getattr(self.type, "_inputs", {}), **self.fields}
+        every = {**getattr(self._declaration, "_inputs", {}), **self.fields}
         return {name: constraint for name, constraint in every.items() if constraint.saved}
 
     @cached_property
     def dispensable(self) -> frozenset[str]:
         """Names of fitted values that a file need not hold."""
-        state = getattr(self.type, "_State", None)
+        state = getattr(self._declaration, "_State", None)
         given = () if state is None else (one.name for one in fields(state) if one.default is not MISSING)
         return frozenset([*given, *(name for name, constraint in self.fitted.items() if constraint.optional)])
 
     def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         """Parameters, fitted values, and the container that transformed rows are put in, if that was set."""
-        held = dict(value._asdict() if hasattr(value, "_asdict") else vars(value))
+        held = self._attributes(value)
         missing = next((name for name in self.parameters if name not in held), None)
         if missing is not None:
             raise RefusedError(f"{where} has no parameter {missing!r}, as every {self.key} does")
@@ -100,6 +165,11 @@ class Registered:
         fitted = {name: fitted[name] for name in self.fitted if fitted.get(name, ABSENT) is not ABSENT}
         pack = getattr(value, "_pack_state", None)
         return parameters, pack(fitted) if pack and fitted else fitted, output
+
+    def _attributes(self, value: Any) -> dict[str, Any]:
+        if hasattr(self.declaration, "_attributes"):
+            return dict(self.declaration._attributes(value))
+        return dict(value._asdict() if hasattr(value, "_asdict") else vars(value))
 
     def _check_nothing_left(self, held: Mapping[str, Any], where: str) -> None:
         for name in held:
@@ -117,7 +187,8 @@ class Registered:
             scope.fitted = True
             _check_names("fitted attribute", fitted, self.fitted, self.dispensable)
             _check_values(fitted, self.fitted, scope)
-        made = self.type._from_file(parameters) if hasattr(self.type, "_from_file") else self.type(**parameters)
+        make = getattr(self._declaration, "_from_file", None)
+        made = make(parameters) if make else self.type(**parameters)
         if fitted:
             self._set_fitted(made, fitted)
         if output is not None:
@@ -125,8 +196,9 @@ class Registered:
             if not hasattr(made, "set_output"):
                 raise RefusedError("transforms nothing, so it has no kind of output")
             made.set_output(transform=output)
-        if hasattr(made, "_check_state"):
-            made._check_state(scope)
+        check = getattr(self._declaration, "_check_state", None)
+        if check is not None:
+            check(made, scope)
         return made
 
     def _set_fitted(self, made: Any, fitted: dict[str, Any]) -> None:
@@ -164,43 +236,143 @@ def _check_values(values: Mapping[str, Any], constraints: Mapping[str, Constrain
 
 MODELS: dict[str, Any] = {
     "AffineCalibrator": AffineCalibrator,
+    "Application": Application,
+    "Bernoulli": Bernoulli,
+    "Categorical": Categorical,
+    "Center": Center,
+    "ConstantKernel": ConstantKernel,
     "Diagonal": Diagonal,
+    "Encode": Encode,
+    "Fill": Fill,
     "FisherClassifier": FisherClassifier,
     "Full": Full,
     "Gaussian": Gaussian,
     "GaussianClassifier": GaussianClassifier,
     "GenerativeClassifier": GenerativeClassifier,
+    "Independent": Independent,
     "IsotonicCalibrator": IsotonicCalibrator,
+    "KernelPCA": KernelPCA,
+    "KernelProduct": KernelProduct,
+    "KernelSum": KernelSum,
+    "LDA": LDA,
+    "Laplace": Laplace,
     "LeastSquaresClassifier": LeastSquaresClassifier,
+    "LinearKernel": LinearKernel,
     "LinearRegression": LinearRegression,
     "LogisticFusion": LogisticFusion,
+    "Multinomial": Multinomial,
     "NearestMeanClassifier": NearestMeanClassifier,
+    "NystromFeatures": NystromFeatures,
     "OpenSetClassifier": OpenSetClassifier,
     "PCA": PCA,
+    "PolynomialKernel": PolynomialKernel,
+    "PrecomputedKernel": PrecomputedKernel,
     "ProductFusion": ProductFusion,
+    "QuadraticFeatures": QuadraticFeatures,
     "QuadraticForm": QuadraticForm,
     "RBFKernel": RBFKernel,
+    "RadialFeatures": RadialFeatures,
     "Spherical": Spherical,
+    "Standardize": Standardize,
     "VotingFusion": VotingFusion,
+    "Whiten": Whiten,
 }
 """What a file may hold by itself, by its name in files."""
 
 PARTS: dict[str, Any] = {
+    "BinaryColumns": BinaryColumns,
+    "BinaryCounts": BinaryCounts,
     "ByClass": ByClass,
+    "CategoryCounts": CategoryCounts,
+    "CategoryTable": CategoryTable,
+    "CountSums": CountSums,
     "DiagonalCovariances": DiagonalCovariances,
     "DiagonalMoments": DiagonalMoments,
     "Discriminants": Discriminants,
     "FullCovariances": FullCovariances,
     "Gaussians": Gaussians,
+    "HeldRows": HeldRows,
     "JointMoments": JointMoments,
+    "LaplaceColumns": LaplaceColumns,
     "LinearFit": LinearFit,
     "LinearMap": LinearMap,
     "Moments": Moments,
+    "ProductStatistics": ProductStatistics,
     "Regression": Regression,
 }
 """What a file may hold only as a part of something."""
 
+# Classes of others, which declare nothing themselves
+
+
+class _SparseRows:
+    """Sparse rows, whose attributes are not the arguments that they are made of."""
+
+    _constraints: ClassVar[Constraints] = {
+        "n_columns": size("d"),
+        "data": array_of("iufb"),
+        "indices": array_of("i"),
+        "indptr": array_of("i"),
+    }
+
+    @staticmethod
+    def _attributes(rows: Any) -> dict[str, Any]:
+        return {"n_columns": rows.shape[1], "data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+
+    @staticmethod
+    def _from_file(values: dict[str, Any]) -> Any:
+        data, indices, indptr = (values[name] for name in ("data", "indices", "indptr"))
+        rows: Any = csr_array((data, indices, indptr), shape=(len(indptr) - 1, int(values["n_columns"])))
+        # SciPy looks at indices only when it is asked to, and reads memory by them.
+        rows.check_format(full_check=True)
+        return rows
+
+
+class _Folds:
+    _constraints: ClassVar[Constraints] = {"n_splits": count(2), "shuffle": flag, "random_state": random_state}
+
+
+class _LeaveOneOut:
+    _constraints: ClassVar[Constraints] = {}
+
+
+class _Quantiles:
+    _constraints: ClassVar[Constraints] = {
+        "n_quantiles": count(1),
+        "output_distribution": one_of("uniform", "normal"),
+        "ignore_implicit_zeros": flag,
+        "subsample": none_or(count(1)),
+        "random_state": random_state,
+        "copy": flag,
+    }
+    _inputs: ClassVar[Constraints] = {
+        **INPUTS,
+        "n_quantiles_": size("q"),
+        "quantiles_": rising(floats("q", "d")),
+        "references_": rising(floats("q")),
+    }
+
+    @staticmethod
+    def _check_state(model: Any, scope: Scope) -> None:
+        if scope.fitted:
+            scope.sizes["out"] = scope.sizes["d"]
+            if not (model.references_[[0, -1]] == [0.0, 1.0]).all():
+                raise ViolationError("references_ must go from 0 to 1, but do not")
+
+
+FOREIGN: list[Registered] = [
+    Registered(csr_array, "SparseRows", False, _SparseRows),
+    Registered(KFold, "sklearn.KFold", True, _Folds),
+    Registered(StratifiedKFold, "sklearn.StratifiedKFold", True, _Folds),
+    Registered(GroupKFold, "sklearn.GroupKFold", True, _Folds),
+    Registered(StratifiedGroupKFold, "sklearn.StratifiedGroupKFold", True, _Folds),
+    Registered(LeaveOneOut, "sklearn.LeaveOneOut", True, _LeaveOneOut),
+    Registered(QuantileTransformer, "sklearn.QuantileTransformer", True, _Quantiles),
+]
+
+
 CLASSES = [
     *(Registered(cls, name) for name, cls in MODELS.items()),
     *(Registered(cls, name, alone=False) for name, cls in PARTS.items()),
+    *FOREIGN,
 ]

@@ -220,6 +220,12 @@ def _width(dtype: Any, where: str) -> int:
 
 def _foreign(value: Any, where: str) -> RefusedError:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if callable(value) and not hasattr(value, "get_params"):
+        return RefusedError(
+            f"{where} is a function, whose code model files do not hold: loading one must run nothing. Use a kernel of "
+            "the library, such as RBFKernel or sums and products of kernels, or compute the matrix by the function "
+            "yourself, fit with kernel='precomputed', and save that model"
+        )
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return RefusedError(
             f"{where} is a {kind}, whose state model files do not hold. Give a whole number as random_state"
