@@ -43,6 +43,9 @@ class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
 
     by_class: ClassVar[bool] = False
     """Whether labels are needed."""
+    fits_are_isolated: ClassVar[bool] = True
+    """Fitting uses no global state, and ``fit_transform`` is ``fit`` and ``transform``: cross-validation may share fits
+    and use threads."""
 
     def _learn(self, source: Source) -> None:
         raise NotImplementedError

@@ -15,7 +15,7 @@ from likely.displays.canvas import MatplotlibCanvas, make_panels
 from likely.evaluation import Trials
 from likely.evaluation.truth import codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError, MissingDependencyError
-from likely.resampling.scoring import check_scorer, scores_of
+from likely.resampling.chains import check_scorer, scores_of
 
 __all__ = [
     "CurveDisplay",

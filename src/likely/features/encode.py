@@ -112,6 +112,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
     array([[28.   ,  0.333]])
     """
 
+    fits_are_isolated: ClassVar[bool] = True
     _State = EncodeState
     _constraints: ClassVar[Constraints] = {"most_categories": count(1, 2**31)}
     columns_: list[Any]

@@ -16,15 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from likely._typing import Floats, Labels
-from likely.blocks import Source, all_or_nothing
+from likely.blocks import AdditiveLearner, Source, all_or_nothing, class_moments, moments
 from likely.decisions import Application
-from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
 from likely.models.base import EVIDENCE
-from likely.models.chain_sums import ChainSums, TooLargeError
-from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, widest_scored
-from likely.resampling.chains import is_mappable, steps_of
+from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, pass_names_on, widest_scored
+from likely.resampling.chains import estimate_chain, fits_in_memory, is_isolated, is_mappable, needs_of, steps_of
+from likely.statistics import ByClass, Moments
 
-__all__ = ["Pipeline", "make_pipeline"]
+__all__ = ["ChainSums", "Pipeline", "make_pipeline"]
 
 
 def _last_has(name: str) -> Callable[[Any], bool]:
@@ -220,6 +220,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
                 )
         return {f"{name}__sample_weight": sample_weight for name, _ in steps}
 
+    @property
+    def fits_are_isolated(self) -> bool:
+        """Whether fitting uses no global state, which is so if it is of every step."""
+        return is_isolated(self)
+
     def _bring_up_to_date(self) -> None:
         """Estimate the steps from the sums, if there are any and they suffice."""
         if "_sums" in self.__dict__:
@@ -281,3 +286,50 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pip
     """
     named = sklearn.pipeline.make_pipeline(*steps)
     return Pipeline(named.steps, memory=memory, verbose=verbose)
+
+
+class TooLargeError(SourceError):
+    """The moments of a chain's input would take too much memory."""
+
+
+class ChainSums(AdditiveLearner):
+    """Learner of a whole chain: moments of its input, from which every step is estimated in turn."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self.pipeline = pipeline
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Whether any step learns from labels."""
+        return any(getattr(step, "by_class", False) for step in steps_of(self.pipeline))
+
+    def bring_up_to_date(self) -> None:
+        """Estimate the steps, if rows were added or steps replaced since the last estimate."""
+        if any(not hasattr(step, "statistics_") for step in steps_of(self.pipeline)):
+            self._parameters = None
+        self._learned()
+
+    def _learn(self, source: Source) -> None:
+        n_cells = 1 if source.classes is None else len(source.classes)
+        if not fits_in_memory(needs_of(steps_of(self.pipeline)), n_cells, source.n_features):
+            raise TooLargeError(f"The moments of {n_cells} classes of {source.n_features} features exceed the memory.")
+        super()._learn(source)
+
+    def _statistic(self) -> Any:
+        return (class_moments if self.by_class else moments), (needs_of(steps_of(self.pipeline)),)
+
+    def _estimate(self, statistics: Any) -> Any:
+        steps = steps_of(self.pipeline)
+        needs = needs_of(steps)
+        by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
+        enough = isinstance(statistics, ByClass) or not self.by_class
+        if not enough or (needs is Moments and not isinstance(by_class.total(), Moments)):
+            raise IncompatiblePartsError(
+                "Steps were put in that need more than what was learned of the rows; the pipeline must be fitted anew."
+            )
+        estimate_chain(steps, by_class, getattr(self, "classes_", None))
+        pass_names_on(steps, getattr(self, "feature_names_in_", None))
+        return steps
+
+    def _name(self) -> str:
+        return "Pipeline"

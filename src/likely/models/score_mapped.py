@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -16,10 +16,9 @@ from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
-from likely.resampling.chains import is_pairwise
+from likely.resampling.chains import check_scorer, floor_of, in_classes, is_pairwise, scores_of
 from likely.resampling.folds import take
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
-from likely.resampling.scoring import check_scorer, floor_of, in_classes, scores_of
 
 __all__ = ["ScoreMapped"]
 
@@ -33,6 +32,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     """
 
     cv: Any
+    fits_are_isolated: ClassVar[bool] = True
 
     def _models(self) -> list[Any]:
         raise NotImplementedError

@@ -1,91 +1,119 @@
-"""Chains of steps that learn from moments and hand moments on.
+"""Chains of steps: how they learn from moments, when they are equal, and which of their outputs is a score.
 
-A step takes part by what it has, whatever its class: ``needs`` (the least statistic it learns from), ``by_class``,
+A step learns from moments if it has ``needs`` (the least statistic it learns from), ``by_class``,
 ``estimate(statistics, classes)`` and, unless it is the last, ``map_statistics(statistics)``.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
-from likely._typing import Labels
+from likely._numerics import difference, log
+from likely._typing import Floats, Labels
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 __all__ = [
-    "Chains",
-    "alike",
+    "check_scorer",
     "estimate_chain",
     "estimate_step",
     "fingerprint",
     "fits_in_memory",
+    "floor_of",
+    "group_alike",
+    "in_classes",
+    "is_isolated",
     "is_mappable",
     "is_pairwise",
     "needs_of",
+    "scores_of",
     "steps_of",
 ]
 
-Chains = dict[int, list[Any]]
-"""Steps by the number of the chain they make."""
+Member = TypeVar("Member")
 
 MOST_BYTES = 2**31
 """Memory that the moments of all classes, or of all (class, fold) cells, may take."""
 
+_ISOLATED = (QuantileTransformer,)
+"""Steps of scikit-learn that fit as ``fits_are_isolated`` says."""
+
+_METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
+"""Outputs that are scores, best first: evidence, then scores, then posteriors, whose priors a calibrator removes."""
+
 
 def fits_in_memory(kind: type[Moments] | type[DiagonalMoments], n_cells: int, n_features: int) -> bool:
-    """Whether so many moments may be held at once; if not, data are fitted step by step and fold by fold."""
+    """Return whether the moments of ``n_cells`` groups of rows may be held at once."""
     return 8 * n_cells * n_features ** (2 if kind is Moments else 1) <= MOST_BYTES
 
 
 def steps_of(model: Any) -> list[Any]:
-    """The steps of a pipeline that do something, or a model as the only step."""
+    """Return the steps of a pipeline that are not passed through, or a model as the only step."""
     if not isinstance(model, Pipeline):
         return [model]
     return [step for _, step in model.steps if step is not None and step != "passthrough"]
 
 
-def is_pairwise(model: Any) -> bool:
-    """Whether a model, or a chain's first step, takes kernels or distances of rows with those it learned from.
+def is_isolated(model: Any) -> bool:
+    """Return whether a model, or every step of a chain, declares ``fits_are_isolated``.
 
-    What folds leave out of the rows is then left out of the columns too.
+    Then ``fit_transform`` equals ``fit`` and ``transform``, and fitting neither changes warning filters nor draws from
+    the global random generator. So chains may share fitted steps, and folds may be fitted in threads.
+    """
+    return all(getattr(step, "fits_are_isolated", False) or isinstance(step, _ISOLATED) for step in steps_of(model))
+
+
+def is_pairwise(model: Any) -> bool:
+    """Return whether a model, or a chain's first step, takes kernels or distances between rows.
+
+    Its input has a column for each training row, so folds select columns as well as rows.
     """
     first = next(iter(steps_of(model)), model)
     try:
         return bool(get_tags(first).input_tags.pairwise)
-    except Exception:  # noqa: BLE001  what has no tags is given rows; what is wrong with it, ``fit`` will say
+    except Exception:  # noqa: BLE001  a model without tags takes rows; ``fit`` reports what is wrong with it
         return False
 
 
 def fingerprint(step: Any, but: str | None = None) -> Hashable:
-    """The same for steps that are set alike, whatever one parameter may be; of use while the steps live."""
+    """Return a key that is equal for steps with equal parameters, except the one named ``but``.
+
+    It is valid while the steps exist.
+    """
     params = step.get_params(deep=False)
-    return type(step), *(_told(value) for name, value in sorted(params.items()) if name != but)
+    return type(step), *(_key_of(value) for name, value in sorted(params.items()) if name != but)
 
 
-def _told(value: Any) -> Hashable:
-    """A setting by what it is pickled as; what cannot be pickled, such as a lambda, is like itself alone."""
+def _key_of(value: Any) -> Hashable:
+    """Return a parameter's pickle; one that cannot be pickled, such as a lambda, equals only itself."""
     try:
         return pickle.dumps(clone(value, safe=False))
-    except Exception:  # noqa: BLE001  anybody's object may refuse in any way
-        return id(value)  # of the step's own value, which lives: a copy's number would be given to others
+    except Exception:  # noqa: BLE001  any object may refuse in any way
+        return id(value)  # of the step's parameter, not of a copy, whose id would be used again
 
 
-def alike(chains: Chains, key: Callable[[list[Any]], Hashable]) -> Iterator[Chains]:
-    """Chains in groups of the same key."""
-    groups: dict[Hashable, Chains] = {}
-    for i, steps in chains.items():
-        groups.setdefault(key(steps), {})[i] = steps
+def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]) -> Iterator[dict[int, Member]]:
+    """Yield the members in groups with equal keys."""
+    groups: dict[Hashable, dict[int, Member]] = {}
+    for i, member in members.items():
+        groups.setdefault(key(member), {})[i] = member
     yield from groups.values()
 
 
+# Learning from moments.
+
+
 def is_mappable(steps: list[Any]) -> bool:
-    """Whether the chain can be learned from the moments of its input."""
+    """Return whether a chain can be learned from the moments of its input."""
     return (
         len(steps) > 0
         and all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps)
@@ -94,7 +122,7 @@ def is_mappable(steps: list[Any]) -> bool:
 
 
 def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
-    """The least statistic of the input that all steps can learn from."""
+    """Return the least statistic of the input that all steps can learn from."""
     if not is_mappable(steps):
         strange = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
@@ -116,3 +144,70 @@ def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -
     if step.needs is DiagonalMoments:
         statistics = statistics.each(lambda part: part.diagonal())
     return step.estimate(statistics if step.by_class else statistics.total(), classes)
+
+
+# Scores.
+
+
+def check_scorer(model: Any, weighted: bool) -> None:
+    """Raise if a model gives no scores, or does not take the weights that there are."""
+    name = type(steps_of(model)[-1]).__name__
+    if not any(hasattr(model, method) for method in _METHODS):
+        raise IncompatiblePartsError(
+            f"{name} has neither log_likelihood nor decision_function nor predict_log_proba, so it gives no scores. "
+            "Put a classifier that has one of them in its place, or leave it out."
+        )
+    if getattr(steps_of(model)[-1], "decision_function_shape", "ovr") == "ovo":
+        raise IncompatiblePartsError(
+            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one a class."
+        )
+    if weighted and not has_fit_parameter(model, "sample_weight"):
+        raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
+
+
+def scores_of(model: Any, X: Any) -> Floats:
+    """Return log-likelihoods of a fitted model, or else decision values, or else log posteriors.
+
+    Columns are in sorted order of the labels, whatever the order of a model's ``classes_``.
+    """
+    method = next(method for method in _METHODS if hasattr(model, method))
+    with np.errstate(divide="ignore"):
+        # The logarithm of a probability of 0 is −inf, without a warning.
+        scores = getattr(model, method)(X)
+    scores = np.asarray(log(scores) if method == "predict_proba" else scores, dtype=np.float64)
+    return _in_sorted_order(scores, getattr(model, "classes_", None))
+
+
+def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
+    """Sort the columns of a model whose classes are not sorted, such as one with the unknown class last."""
+    if classes is None or np.ndim(classes) != 1:
+        return scores
+    order = np.argsort(classes, kind="stable")
+    if (order == np.arange(len(order))).all():
+        return scores
+    if scores.ndim == 1:  # of the second class against the first
+        return -scores
+    return scores[:, order] if scores.shape[1] == len(order) else scores
+
+
+def floor_of(scores: Floats, model: Any) -> float:
+    """Return the logarithm of half the least posterior above 0, which replaces posteriors of 0.
+
+    A forest's share of votes, or a tree's share of rows, is 0 where it has seen no row of a class, which does not prove
+    that there is none. Scores of other kinds have no floor.
+    """
+    if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
+        return -np.inf
+    return float(scores[np.isfinite(scores)].min() - np.log(2))
+
+
+def in_classes(scores: Floats, n_classes: int, floor: float = -np.inf) -> Floats:
+    """Return one score a row for two classes, one for each class for more; none below the floor."""
+    scores = np.maximum(scores, floor)
+    if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
+        return difference(scores[:, 1], scores[:, 0])
+    if scores.ndim != 1 + (n_classes > 2) or (scores.ndim == 2 and scores.shape[1] != n_classes):
+        raise IncompatiblePartsError(
+            f"A model gives scores of shape {scores.shape} for {n_classes} classes. One for each class is needed."
+        )
+    return scores

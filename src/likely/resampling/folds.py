@@ -1,4 +1,4 @@
-"""The data of a cross-validation and how they are split, checked once."""
+"""The data of a cross-validation and its folds, checked once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import LeaveOneOut, check_cv
 
-from likely._typing import Booleans, Floats, Integers, Labels
-from likely._validation import check_labels, check_weight, encode_labels
+from likely._typing import Booleans, Floats, Integers, Labels, Rows
+from likely._validation import check_labels, check_rows, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
 
-__all__ = ["Split", "take"]
+__all__ = ["Split", "numbers_or_none", "take"]
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The data and how they are split, checked once."""
+    """Data and folds of a cross-validation."""
 
     X: Any
     y: Labels
@@ -30,7 +31,7 @@ class Split:
     weight: Floats
     tests: list[Integers]
     trains: list[Integers | None]
-    """Rows learned from; None stands for all rows but those tested on."""
+    """Training rows of each fold; None stands for all rows but the fold's test rows."""
 
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Split:
@@ -52,13 +53,18 @@ class Split:
         return split
 
     @cached_property
+    def numbers(self) -> Rows | None:
+        """The rows as numbers, None if they are not numeric."""
+        return numbers_or_none(self.X)
+
+    @cached_property
     def complementary(self) -> bool:
         """Whether every model learns from all rows but those it is tested on."""
         return all(train is None for train in self.trains)
 
     @cached_property
     def leaves_one_out(self) -> bool:
-        """Whether every row is a fold of its own."""
+        """Whether every fold tests one row."""
         return self.complementary and len(self.tests) == len(self.y)
 
     @cached_property
@@ -69,20 +75,20 @@ class Split:
         return folds
 
     def weight_of(self, rows: Any) -> Floats | None:
-        """Weights of some rows; None where all rows of the split weigh one."""
+        """Return the weights of some rows, None if all rows of the split have weight 1."""
         return None if (self.weight == 1).all() else self.weight[rows]
 
     def train(self, fold: int) -> Integers:
-        """The rows that the model of a fold learns from."""
+        """Return the training rows of a fold."""
         train = self.trains[fold]
         return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
 
     def of_rows(self, X: Any) -> Split:
-        """The same split of the same rows in another form."""
+        """Return the same split of the same rows in another form."""
         return replace(self, X=X)
 
     def pooled(self, parts: list[Floats]) -> Floats:
-        """The scores of all rows, from those of each fold."""
+        """Return the scores of all rows from those of each fold."""
         scores = np.empty((len(self.y), *parts[0].shape[1:]))
         for test, part in zip(self.tests, parts, strict=True):
             if part.shape != (len(test), *scores.shape[1:]):
@@ -103,7 +109,7 @@ class Split:
             )
 
     def _check_classes(self) -> None:
-        """Every model must learn from every class: what a class weighs outside a fold is more than nothing."""
+        """Raise unless every class has training rows of positive weight in every fold."""
         n_classes, learned = len(self.classes), self.weight > 0
         weightless = np.flatnonzero(np.bincount(self.codes, learned, n_classes) == 0)
         if len(weightless):
@@ -126,8 +132,16 @@ class Split:
             )
 
 
+def numbers_or_none(X: Any) -> Rows | None:
+    """Convert rows to an array or CSR array of numbers; None if scikit-learn refuses them, as it does texts."""
+    try:
+        return check_rows(BaseEstimator(), X, reset=True)
+    except (TypeError, ValueError):
+        return None
+
+
 def take(X: Any, rows: Integers, columns: Integers | None = None) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame; of a matrix of all pairs of rows, some columns too."""
+    """Return some rows of an array, sparse matrix or data frame; of a matrix of pairs of rows, some columns too."""
     if columns is not None:
         return _pairs(X, rows, columns)
     if hasattr(X, "iloc"):
@@ -148,7 +162,7 @@ def _pairs(X: Any, rows: Integers, columns: Integers) -> Any:
 
 
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
-    """Test and training rows of each fold; None for training on all others, so that n folds do not take n² numbers."""
+    """Yield test and training rows of each fold; None for all others, so that n folds do not take n² numbers."""
     splitter = check_cv(folds, y, classifier=True)
     if isinstance(splitter, LeaveOneOut):
         yield from ((row, None) for row in np.arange(len(y))[:, None])

@@ -1,30 +1,50 @@
-"""Out-of-fold scores of many models from one pass over the data."""
+"""Out-of-fold scores of many models: the public functions, and the execution of a plan of strategies.
+
+Chains that learn from moments are estimated from sums; those that begin with equal steps share them. What is left is
+fitted fold by fold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from likely._numerics import dense
-from likely._typing import Floats
-from likely._validation import check_rows
-from likely.blocks import for_each
-from likely.resampling.cells import scores_from_cells
-from likely.resampling.chains import Chains, is_pairwise
-from likely.resampling.folds import Split, take
-from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores, is_of_this_house
-from likely.resampling.scoring import check_scorer
+from likely._typing import Floats, Integers, Labels, Rows
+from likely._validation import encode_labels
+from likely.blocks import ArraySource, class_moments, for_each
+from likely.exceptions import IncompatiblePartsError, LikelyError
+from likely.resampling.chains import (
+    check_scorer,
+    estimate_step,
+    fingerprint,
+    fits_in_memory,
+    group_alike,
+    is_isolated,
+    is_pairwise,
+    needs_of,
+    scores_of,
+    steps_of,
+)
+from likely.resampling.folds import Split, numbers_or_none, take
+from likely.resampling.plan import Plan, PlannedChain, Strategy, plan_folds, plan_rows
+from likely.statistics import ByClass
 
-__all__ = ["kfold_calibrate", "kfold_held_out", "kfold_scores"]
+__all__ = ["HeldOut", "TrainTest", "kfold_calibrate", "kfold_held_out", "kfold_scores", "score_held_out"]
+
+Chains = dict[int, list[Any]]
+"""Steps of chains by the chain's number."""
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
-    """Pooled out-of-fold scores: every row scored by a model that has not seen its fold.
+    """Compute pooled out-of-fold scores: every row is scored by a model that has not seen its fold.
 
     Chains of this library's linear features that end in a Gaussian model, Fisher's discriminant or least squares are
     estimated from sums gathered in one pass over the data, one for each class and fold; equal beginnings of several
@@ -77,7 +97,7 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
 def kfold_calibrate(
     calibrator: Any, scores: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None
 ) -> Floats:
-    """Scores calibrated, or fused, by maps that have not seen their fold: for judging a calibrator or fuser.
+    """Calibrate or fuse scores by maps that have not seen their fold, to evaluate a calibrator or fuser.
 
     Parameters
     ----------
@@ -98,7 +118,7 @@ def kfold_calibrate(
     >>> from likely import AffineCalibrator, cllr
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 300)
-    >>> scores = 5 * rng.normal(size=600) + 10 * y  # far too sure of itself
+    >>> scores = 5 * rng.normal(size=600) + 10 * y  # overconfident
     >>> round(cllr(y, scores), 2), round(cllr(y, kfold_calibrate(AffineCalibrator(), scores, y)), 2)
     (1.57, 0.51)
     """
@@ -120,84 +140,319 @@ def kfold_calibrate(
     return mapped
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores of held-out rows by the number of a chain, and the errors of the chains that have none."""
+
+    scores: dict[int, Floats] = field(default_factory=dict)
+    failures: dict[int, Exception] = field(default_factory=dict)
+
+    @classmethod
+    def attempted(cls, chains: Iterable[int], work: Callable[..., HeldOut], *args: Any) -> HeldOut:
+        """Return the result of some work; an error of any kind is recorded for each of the chains."""
+        try:
+            return work(*args)
+        except Exception as error:  # noqa: BLE001  third-party models may raise anything, and the others continue
+            return cls(failures=dict.fromkeys(chains, error))
+
+    def __or__(self, other: HeldOut) -> HeldOut:
+        return HeldOut(self.scores | other.scores, self.failures | other.failures)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainTest:
+    """Rows to learn from, their labels and weights, and the rows to score."""
+
+    X: Any
+    y: Labels
+    weight: Floats | None
+    X_new: Any
+
+    def mapped(self, step: Any) -> TrainTest:
+        """Fit a feature to the training rows, and map all rows by it."""
+        fitted = clone(step).fit(self.X, self.y, **self.weights_for(step))
+        return TrainTest(fitted.transform(self.X), self.y, self.weight, fitted.transform(self.X_new))
+
+    def weights_for(self, step: Any) -> dict[str, Floats]:
+        """Return the arguments of ``fit`` that hold the weights, if there are any."""
+        if self.weight is None:
+            return {}
+        if not has_fit_parameter(step, "sample_weight"):
+            raise IncompatiblePartsError(f"{type(step).__name__} takes no sample_weight.")
+        return {"sample_weight": self.weight}
+
+
 def kfold_held_out(
     models: dict[int, Any],
     split: Split,
     all_in_threads: bool = False,
     tell: Callable[[float], None] | None = None,
 ) -> HeldOut:
-    """Pooled out-of-fold scores of models by their numbers, and why some have none.
+    """Compute pooled out-of-fold scores of models by their numbers, and the errors of those that have none.
 
-    Models that can be scored from sums, or downdated, are; what fails so is tried in the ordinary way, and alone. Folds
-    of foreign models are fitted one after another unless the caller bears what threads do to them: warnings filters
-    are the process's, and so is the generator that models without a seed draw from. ``tell`` is told the share of folds
-    done, by the thread that did the last.
+    Folds of models that are not isolated are fitted one after another, unless ``all_in_threads``: they may change the
+    warning filters of the process or draw from its random generator. ``tell`` receives the share of folds done, in the
+    thread that did the last.
     """
-    found = HeldOut(HeldOut.attempted(models, _from_sums, models, split).scores)
-    left = {i: model for i, model in models.items() if i not in found.scores}
-    for ours in (True, False):
-        some = {i: model for i, model in left.items() if is_of_this_house(model) is ours}
-        found |= _refitted(some, split, ours or all_in_threads, tell)
+    plan = plan_folds(models, split)
+    found = HeldOut(_downdate(plan.using(Strategy.DOWNDATING), split))
+    found |= HeldOut(_score_from_cells(plan.using(Strategy.CELLS), split))
+    left = plan.without(found.scores).chains
+    for isolated in (True, False):
+        some = {i: chain for i, chain in left.items() if is_isolated(chain.model) is isolated}
+        found |= _score_folds(some, split, isolated or all_in_threads, tell)
     return found
 
 
-def _from_sums(models: dict[int, Any], split: Split) -> HeldOut:
-    if split.leaves_one_out:
-        return HeldOut(_downdated(models, split))
-    return HeldOut(scores_from_cells(models, split) if split.complementary else {})
+def score_held_out(models: dict[int, Any], rows: TrainTest) -> HeldOut:
+    """Score new rows by models that learn from the training rows, as planned for one training set."""
+    return _execute(plan_rows(models).chains, rows)
 
 
-def _refitted(models: dict[int, Any], split: Split, in_threads: bool, tell: Callable[[float], None] | None) -> HeldOut:
-    """Scores by learning anew for each fold, pooled in row order; the failure of one fold is that of the model."""
-    if not models:
+# All folds at once: downdating, and sums of cells. A LikelyError leaves the chains to be fitted fold by fold; any other
+# exception is a defect and propagates.
+
+
+def _downdate(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
+    """Compute leave-one-out scores by downdating; rows for which that is inaccurate are refitted."""
+    results: dict[int, Floats] = {}
+    for i, chain in chains.items():
+        try:
+            scores = _downdate_model(i, chain, split)
+        except LikelyError:
+            continue
+        if scores is not None:
+            results[i] = scores
+    return results
+
+
+def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
+    assert split.numbers is not None
+    rows, weight = dense(split.numbers), split.weight_of(slice(None))
+    fitted = clone(chain.model).fit(rows, split.y, sample_weight=weight)
+    scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
+    alone = plan_rows({i: chain.model}).chains
+    for row in np.flatnonzero(doubtful):
+        part = _score_fold(alone, split, int(split.fold_of_row[row]))
+        if part.failures:
+            return None
+        scores[row] = part.scores[i]
+    return np.asarray(scores)
+
+
+def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
+    """Score chains from the moments of (class, fold) cells, by one pass for each kind of moments."""
+    results: dict[int, Floats] = {}
+    steps = {i: steps_of(chain.model) for i, chain in chains.items()}
+    for kind, members in _group_by_needs(steps):
+        try:
+            results |= _score_cells_of(kind, members, split)
+        except LikelyError:  # such as missing values, which full moments do not take
+            continue
+    return results
+
+
+def _group_by_needs(chains: Chains) -> Iterator[tuple[Any, Chains]]:
+    """Yield each kind of moments with the chains that learn from it."""
+    for members in group_alike(chains, lambda steps: needs_of(steps).__name__):
+        yield needs_of(next(iter(members.values()))), members
+
+
+def _score_cells_of(kind: Any, chains: Chains, split: Split) -> dict[int, Floats]:
+    rows = split.numbers
+    assert rows is not None
+    cells = _gather_cells(kind, rows, split)
+
+    def score_fold(fold: tuple[Integers, ByClass[Any]]) -> dict[int, Floats]:
+        test, statistics = fold
+        return _score_together(chains, statistics, split.classes, rows[test])
+
+    folds = list(zip(split.tests, _sums_outside_folds(cells, len(split.tests)), strict=True))
+    parts = for_each(score_fold, folds)
+    return {i: split.pooled([part.pop(i) for part in parts]) for i in chains}
+
+
+def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
+    """Gather the moments of every (class, fold) cell; rows of weight 0 are left out."""
+    codes, folds = split.codes, split.fold_of_row
+    if split.weight.all():
+        return ArraySource(rows, codes, split.weight_of(slice(None)), split.classes, folds).reduce(class_moments, kind)
+    kept = np.flatnonzero(split.weight)
+    source = ArraySource(rows[kept], codes[kept], split.weight_of(kept), split.classes, folds[kept])
+    return source.reduce(class_moments, kind)
+
+
+def _sums_outside_folds(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
+    """Yield the sums by class of the cells outside each fold, as prefix sums plus suffix sums."""
+    folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
+    after: list[ByClass[Any]] = [ByClass.zero()]
+    for fold in reversed(folds[1:]):
+        after.append(fold + after[-1])
+    before: ByClass[Any] = ByClass.zero()
+    for fold in folds:
+        yield before + after.pop()
+        before = before + fold
+
+
+def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
+    return cell[0] if cell[1] == fold else None
+
+
+def _score_together(chains: Chains, statistics: ByClass[Any], classes: Labels, rows: Rows) -> dict[int, Floats]:
+    """Score rows by chains estimated from moments; chains that begin with equal steps share them."""
+    groups = list(group_alike(chains, lambda steps: fingerprint(steps[0])))
+    firsts = [estimate_step(clone(next(iter(members.values()))[0]), statistics, classes) for members in groups]
+    results: dict[int, Floats] = {}
+    mapping = _SharedMapping(statistics, rows)
+    # The widest projection first: it serves narrower ones that begin like it.
+    for step, members in sorted(zip(firsts, groups, strict=True), key=_width, reverse=True):
+        results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
+        longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
+        if longer:
+            mapped, transformed = mapping.by(step)
+            results |= _score_together(longer, mapped, classes, transformed)
+    return results
+
+
+def _width(pair: tuple[Any, Any]) -> int:
+    return len(getattr(pair[0], "components_", ()))
+
+
+class _SharedMapping:
+    """One input mapped by several steps; the widest projection also serves those whose directions are its first."""
+
+    def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
+        self.statistics, self.rows = statistics, rows
+        self.widest: tuple[Any, ByClass[Any], Rows] | None = None
+
+    def by(self, step: Any) -> tuple[ByClass[Any], Rows]:
+        """Return the statistics and the rows that a step passes on."""
+        if self.widest is not None and _begins_like(step, self.widest[0]):
+            k = len(step.components_)
+            return self.widest[1].each(lambda part: part.leading(k)), self.widest[2][:, :k]
+        passed = step.map_statistics(self.statistics), step.transform(self.rows)
+        if hasattr(step, "components_"):
+            self.widest = (step, *passed)
+        return passed
+
+
+def _begins_like(step: Any, wider: Any) -> bool:
+    """Return whether a step's directions are the first of a wider step's, about the same mean."""
+    return (
+        hasattr(step, "components_")
+        and np.array_equal(step.mean_, wider.mean_)
+        and np.array_equal(step.components_, wider.components_[: len(step.components_)])
+    )
+
+
+# Fold by fold.
+
+
+def _score_folds(
+    chains: dict[int, PlannedChain], split: Split, in_threads: bool, tell: Callable[[float], None] | None
+) -> HeldOut:
+    """Score every fold and pool the scores in row order; a chain that fails in one fold fails."""
+    if not chains:
         return HeldOut()
     folds, done = list(range(len(split.tests))), count(1)
 
     def score(fold: int) -> HeldOut:
-        found = _scores_of_fold(models, split, fold)
+        found = _score_fold(chains, split, fold)
         if tell is not None:
             tell(next(done) / len(folds))
         return found
 
     parts = for_each(score, folds) if in_threads else [score(fold) for fold in folds]
     failures = {i: error for part in reversed(parts) for i, error in part.failures.items()}
-    return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in models if i not in failures}, failures)
+    return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in chains if i not in failures}, failures)
 
 
-def _scores_of_fold(models: dict[int, Any], split: Split, fold: int) -> HeldOut:
+def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> HeldOut:
     found = HeldOut()
-    for pairwise in (False, True):
-        chains = {i: chain_of(model) for i, model in models.items() if is_pairwise(model) is pairwise}
-        if chains:
-            found |= HeldOut.attempted(chains, _scores_of_cut, chains, split, fold, pairwise)
+    for members in group_alike(chains, lambda chain: is_pairwise(chain.model)):
+        pairwise = is_pairwise(next(iter(members.values())).model)
+        try:
+            rows = _cut(split, fold, pairwise)
+        except LikelyError as error:  # a matrix that is not square
+            found |= HeldOut(failures=dict.fromkeys(members, error))
+        else:
+            found |= _execute(members, rows)
     return found
 
 
-def _scores_of_cut(chains: Chains, split: Split, fold: int, pairwise: bool) -> HeldOut:
+def _cut(split: Split, fold: int, pairwise: bool) -> TrainTest:
+    """Return the training and test rows of a fold; rows of weight 0 are not learned from."""
     train, test = split.train(fold), split.tests[fold]
     if split.weight_of(train) is not None:
         train = train[split.weight[train] > 0]
     columns = train if pairwise else None
     X, X_new = take(split.X, train, columns), take(split.X, test, columns)
-    return held_out_scores(chains, Rows(X, split.y[train], split.weight_of(train), X_new))
+    return TrainTest(X, split.y[train], split.weight_of(train), X_new)
 
 
-def _downdated(models: dict[int, Any], split: Split) -> dict[int, Floats]:
-    """Leave-one-out scores of models that can downdate, with the rows they cannot do refitted."""
-    results: dict[int, Floats] = {}
-    for i, model in models.items():
-        if not hasattr(model, "leave_one_out") or not split.weight.all():
+def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -> HeldOut:
+    """Score new rows by chains whose first ``depth`` steps have mapped the rows.
+
+    Chains whose strategy applies here are scored; then each group of chains with an equal next step fits and applies it
+    once, and continues.
+    """
+    plan = Plan({i: chain for i, chain in chains.items() if chain.n_fitted == depth})
+    found = HeldOut(_score_from_moments(plan.using(Strategy.MOMENTS), rows, depth))
+    for along in group_alike(plan.using(Strategy.PATH), PlannedChain.path_key):
+        found |= HeldOut(_score_along_path(along, rows))
+    # Chains without scores are fitted: the last step of those planned so, or whose fast strategy failed.
+    left = {
+        i: chain if i not in plan.chains else chain.demote(depth + 1)
+        for i, chain in chains.items()
+        if i not in found.scores
+    }
+    for i in [i for i, chain in left.items() if chain.n_fitted == depth]:
+        found |= HeldOut.attempted([i], _refit, i, left.pop(i).steps[-1], rows)
+    for members in group_alike(left, lambda chain: fingerprint(chain.steps[depth])):
+        found |= _map_and_execute(members, rows, depth)
+    return found
+
+
+def _map_and_execute(members: dict[int, PlannedChain], rows: TrainTest, depth: int) -> HeldOut:
+    """Fit the next step of chains that have it in common; its failure is that of each chain."""
+    try:
+        mapped = rows.mapped(next(iter(members.values())).steps[depth])
+    except Exception as error:  # noqa: BLE001  as for models: any step may raise anything, and other chains continue
+        return HeldOut(failures=dict.fromkeys(members, error))
+    return _execute(members, mapped, depth + 1)
+
+
+def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth: int) -> dict[int, Floats]:
+    """Score chains from the moments by class of the training rows, if those suffice and fit in memory."""
+    scores: dict[int, Floats] = {}
+    steps = {i: chain.steps[depth:] for i, chain in chains.items()}
+    X, X_new = (numbers_or_none(part) if chains else None for part in (rows.X, rows.X_new))
+    if X is None or X_new is None:
+        return scores
+    classes, codes = encode_labels(rows.y)
+    source = ArraySource(X, codes, rows.weight, classes)
+    for kind, members in _group_by_needs(steps):
+        if not fits_in_memory(kind, 2 * len(classes), X.shape[1]):
             continue
-        rows = dense(check_rows(BaseEstimator(), split.X, reset=True))
-        if np.isnan(rows).any():
+        try:
+            scores |= _score_together(members, source.reduce(class_moments, kind), classes, X_new)
+        except LikelyError:
             continue
-        weight = split.weight_of(slice(None))
-        fitted = clone(model).fit(rows, split.y, sample_weight=weight)
-        scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
-        for row in np.flatnonzero(doubtful):
-            part = _scores_of_fold({i: model}, split, int(split.fold_of_row[row]))
-            for error in part.failures.values():
-                raise error
-            scores[row] = part.scores[i]
-        results[i] = scores
-    return results
+    return scores
+
+
+def _score_along_path(chains: dict[int, PlannedChain], rows: TrainTest) -> dict[int, Floats]:
+    """Fit models that differ in their path parameter alone along one path; no scores if that fails."""
+    models = {i: chain.steps[-1] for i, chain in chains.items()}
+    model = next(iter(models.values()))
+    values = [getattr(each, model.path_parameter) for each in models.values()]
+    try:
+        fitted = clone(model).path(rows.X, rows.y, values, **rows.weights_for(model))
+        return {i: scores_of(each, rows.X_new) for i, each in zip(models, fitted, strict=True)}
+    except LikelyError:
+        return {}
+
+
+def _refit(i: int, model: Any, rows: TrainTest) -> HeldOut:
+    fitted = clone(model).fit(rows.X, rows.y, **rows.weights_for(model))
+    return HeldOut({i: scores_of(fitted, rows.X_new)})

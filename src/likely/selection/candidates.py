@@ -34,8 +34,7 @@ from likely.models import (
     Perceptron,
     make_pipeline,
 )
-from likely.resampling.chains import steps_of
-from likely.resampling.scoring import check_scorer
+from likely.resampling.chains import check_scorer, steps_of
 
 __all__ = [
     "FAMILIES",

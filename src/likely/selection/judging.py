@@ -19,7 +19,7 @@ from likely.evaluation.intervals import NO_MISTAKES, Resampled
 from likely.exceptions import DegenerateDataError, InvalidParameterError, warn_of_degenerate_data
 from likely.report.facts import finite_or_none, first_of_each, place_systems, rank_costs
 from likely.resampling import kfold_calibrate
-from likely.resampling.scoring import floor_of, in_classes
+from likely.resampling.chains import floor_of, in_classes
 from likely.selection.candidates import Candidate
 from likely.selection.rows import RowSet
 from likely.selection.scoring import CandidateScores, describe_error, record_warnings

@@ -18,8 +18,7 @@ from likely._validation import check_labels, check_option, check_rows, check_wei
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features import Encode
 from likely.resampling.folds import Split, take
-from likely.resampling.held_out import HeldOut, Rows, chain_of, held_out_scores
-from likely.resampling.kfold import kfold_held_out
+from likely.resampling.kfold import HeldOut, TrainTest, kfold_held_out, score_held_out
 from likely.selection.candidates import DataShape, describe, digest
 
 __all__ = [
@@ -260,8 +259,8 @@ class HeldOutSet(ScoringProtocol):
 
 def score_new_rows(models: dict[int, Any], training: RowSet, new: RowSet, encoded: bool) -> HeldOut:
     """Train models on some rows and score others."""
-    rows = Rows(training.rows_for(encoded), training.y, training.weight, new.rows_for(encoded))
-    return held_out_scores({i: chain_of(model) for i, model in models.items()}, rows)
+    rows = TrainTest(training.rows_for(encoded), training.y, training.weight, new.rows_for(encoded))
+    return score_held_out(models, rows)
 
 
 class GivenScores(ScoringProtocol):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from likely._typing import Floats
-from likely.resampling.chains import fingerprint, is_mappable, steps_of
-from likely.resampling.held_out import HeldOut, is_of_this_house
+from likely.resampling.chains import fingerprint, is_isolated, is_mappable, steps_of
+from likely.resampling.kfold import HeldOut
 from likely.selection.candidates import Candidate, digest, make_outside_candidates, score_shapes
 from likely.selection.rows import RowSet, ScoringProtocol, score_new_rows
 from likely.selection.store import MemoryStore, Piece
@@ -150,7 +150,7 @@ def _group(candidate: Candidate) -> Hashable:
     steps = steps_of(candidate.estimator)
     if is_mappable(steps):
         return f"sums {candidate.encoded}"
-    if not is_of_this_house(candidate.estimator):
+    if not is_isolated(candidate.estimator):
         return candidate.key
     return candidate.family, candidate.encoded, *map(fingerprint, steps[:-1])
 

@@ -10,7 +10,7 @@ import sklearn.pipeline
 
 from likely.blocks import AdditiveState
 from likely.models import CalibratedClassifier, FusedClassifier, Pipeline
-from likely.models.chain_sums import ChainSums
+from likely.models.pipeline import ChainSums
 from likely.persistence.checks import (
     Check,
     Scope,

@@ -1,0 +1,155 @@
+"""The plan of a cross-validation: which chain is learned and scored by which strategy.
+
+A plan is computed from the chains and the folds before anything is fitted; :mod:`likely.resampling.kfold` executes it.
+A strategy that fails for data-dependent reasons, such as missing values, falls back to fitting one step more to rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from likely._numerics import dense
+from likely.resampling.chains import (
+    fingerprint,
+    fits_in_memory,
+    group_alike,
+    is_isolated,
+    is_mappable,
+    needs_of,
+    steps_of,
+)
+from likely.resampling.folds import Split
+
+__all__ = ["Plan", "PlannedChain", "Strategy", "plan_folds", "plan_rows"]
+
+
+class Strategy(Enum):
+    """How the out-of-fold scores of a chain are computed."""
+
+    DOWNDATING = "downdating"
+    """One fit on all rows; for leave-one-out, each row is removed from the estimates in turn."""
+    CELLS = "cells"
+    """One pass gathers the moments of (class, fold) cells; each fold adds up the cells outside it."""
+    MOMENTS = "held-out moments"
+    """Each fold gathers the moments of its training rows, once for all such chains."""
+    PATH = "path"
+    """Models that differ in their path parameter alone are fitted along one path for each fold."""
+    REFIT = "refit"
+    """The model is fitted for each fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedChain:
+    """A chain with its strategy."""
+
+    model: Any
+    steps: list[Any]
+    strategy: Strategy
+    n_fitted: int = 0
+    """Leading steps that each fold fits to rows before the strategy applies; chains that begin alike share them."""
+
+    def demote(self, n_fitted: int) -> PlannedChain:
+        """Return the chain with ``n_fitted`` steps fitted to rows: the last is refitted, others learn from moments."""
+        if n_fitted < len(self.steps):
+            return replace(self, strategy=Strategy.MOMENTS, n_fitted=n_fitted)
+        return replace(self, strategy=Strategy.REFIT, n_fitted=len(self.steps) - 1)
+
+    def path_key(self) -> Hashable:
+        """Return a key that is equal for chains that can be fitted along one path, None if there is no path.
+
+        A model names by ``path_parameter`` the parameter of which its ``path`` takes several values, all numbers.
+        """
+        *features, model = self.steps
+        along = getattr(model, "path_parameter", None) if is_isolated(self.model) else None
+        if along is None or not isinstance(getattr(model, along), (int, float, np.number)):
+            return None
+        return *map(fingerprint, features), fingerprint(model, but=along)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """The strategy of each chain, by the chain's number.
+
+    Examples
+    --------
+    >>> from likely import GaussianClassifier, LogisticRegression, PCA, make_pipeline
+    >>> plan_rows({0: make_pipeline(PCA(2), GaussianClassifier()), 1: LogisticRegression(0.1)})
+    0  PCA, GaussianClassifier  held-out moments
+    1  LogisticRegression       refit
+    """
+
+    chains: dict[int, PlannedChain]
+
+    def using(self, strategy: Strategy) -> dict[int, PlannedChain]:
+        """Return the chains with a strategy."""
+        return {i: chain for i, chain in self.chains.items() if chain.strategy is strategy}
+
+    def without(self, done: Iterable[int]) -> Plan:
+        """Return the plan of the chains that have no scores yet, with strategies for one training set at a time."""
+        done = set(done)
+        return plan_rows({i: chain.model for i, chain in self.chains.items() if i not in done})
+
+    def __repr__(self) -> str:
+        names = {
+            i: ", ".join(type(step).__name__ for step in steps_of(chain.model)) for i, chain in self.chains.items()
+        }
+        number, name = (max((len(str(text)) for text in texts), default=0) for texts in (names, names.values()))
+        return "\n".join(
+            f"{i:>{number}}  {names[i]:<{name}}  {_describe(chain)}".rstrip() for i, chain in self.chains.items()
+        )
+
+
+def plan_folds(models: dict[int, Any], split: Split) -> Plan:
+    """Choose the strategies of a cross-validation: sums over all rows where possible, else fold by fold."""
+    plan = plan_rows(models)
+    chosen = _can_downdate if split.leaves_one_out else _can_use_cells
+    strategy = Strategy.DOWNDATING if split.leaves_one_out else Strategy.CELLS
+    return Plan(
+        {
+            i: replace(chain, strategy=strategy, n_fitted=0) if chosen(chain.model, split) else chain
+            for i, chain in plan.chains.items()
+        }
+    )
+
+
+def plan_rows(models: dict[int, Any]) -> Plan:
+    """Choose the strategies for one training set: moments as early in a chain as possible, then paths."""
+    chains = {i: _plan_chain(model) for i, model in models.items()}
+    for along in group_alike(Plan(chains).using(Strategy.REFIT), PlannedChain.path_key):
+        if len(along) > 1 and next(iter(along.values())).path_key() is not None:
+            chains |= {i: replace(chain, strategy=Strategy.PATH) for i, chain in along.items()}
+    return Plan(chains)
+
+
+def _plan_chain(model: Any) -> PlannedChain:
+    """Plan a chain by itself; a model that is not isolated is one step."""
+    steps = (steps_of(model) if is_isolated(model) else []) or [model]
+    n_fitted = next((k for k in range(len(steps)) if is_mappable(steps[k:])), None)
+    if n_fitted is None:
+        return PlannedChain(model, steps, Strategy.REFIT, len(steps) - 1)
+    return PlannedChain(model, steps, Strategy.MOMENTS, n_fitted)
+
+
+def _can_downdate(model: Any, split: Split) -> bool:
+    if not hasattr(model, "leave_one_out") or not split.weight.all() or split.numbers is None:
+        return False
+    return not np.isnan(dense(split.numbers)).any()
+
+
+def _can_use_cells(model: Any, split: Split) -> bool:
+    steps = steps_of(model)
+    if not (split.complementary and is_mappable(steps)) or split.numbers is None:
+        return False
+    # The sums outside each fold, held while folds are scored side by side, take as much again as the cells.
+    n_cells = 2 * len(split.classes) * len(split.tests)
+    return fits_in_memory(needs_of(steps), n_cells, split.numbers.shape[1])
+
+
+def _describe(chain: PlannedChain) -> str:
+    fitted = ", ".join(type(step).__name__ for step in chain.steps[: chain.n_fitted])
+    return f"{chain.strategy.value} after {fitted}" if fitted else chain.strategy.value
