@@ -256,7 +256,7 @@ class _Elsewhere(Source):
 def test_a_start_that_is_none_is_named(rng):
     X = rng.normal(size=(30, 2))
     for init in ({"a": 1}, LBG, [[1.0], [1.0, 2.0]], (1.0, 2.0), None, KMeans(2)):
-        with pytest.raises(InvalidParameterError, match=r"init of a mixture must be|Means given to a mixture"):
+        with pytest.raises(InvalidParameterError, match=r"init of GaussianMixture must be|Means given to a mixture"):
             GaussianMixture(2, init=init).fit(X)
 
 

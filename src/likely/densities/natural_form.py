@@ -11,11 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, lapack
 
+from likely._constraints import Scope, ViolationError, floats
 from likely._numerics import Workspace
 from likely._typing import Booleans, Floats, Integers
 from likely.densities.factors import (
@@ -74,8 +75,8 @@ class GaussianSums:
     references : array of shape (n_components, d)
     """
 
-    array: Floats
-    references: Floats
+    array: Annotated[Floats, floats("k", "w")]
+    references: Annotated[Floats, floats("k", "d")]
 
     def __add__(self, other: GaussianSums) -> GaussianSums:
         return GaussianSums(self.array + other.array, self.references)
@@ -96,8 +97,8 @@ class NaturalForm(ABC):
         iterations, so the floored estimate is the best of those allowed, and the likelihood never falls.
     """
 
-    origin: Floats
-    least: Floats
+    origin: Annotated[Floats, floats("d")]
+    least: Annotated[Floats, floats("d", above=0)]
 
     resolution: ClassVar[float]
     """Smallest share of a column's variance that is distinguishable from 0."""
@@ -215,11 +216,15 @@ class FullForm(NaturalForm):
     φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums leave out the first.
     """
 
-    L: Floats
+    L: Annotated[Floats, floats("d", "d")]
 
     resolution = 1e-12
     max_piece = 2**11
     expands_missing = False
+
+    def _check_state(self, scope: Scope) -> None:
+        if np.tril(self.L, -1).any() or not self.L.diagonal().all():
+            raise ViolationError("L must be upper triangular, without 0 on the diagonal, but is not")
 
     @classmethod
     def from_moments(cls, whole: Any, least: Floats) -> FullForm:
@@ -416,7 +421,7 @@ class DiagonalForm(NaturalForm):
     missing one. The sums are Σ γ (m, mz, mz²) in either case, so every column has its weight.
     """
 
-    scale: Floats
+    scale: Annotated[Floats, floats("d", above=0)]
 
     resolution = 1e-24
     max_piece = 2**12
@@ -552,7 +557,7 @@ class SphericalForm(DiagonalForm):
         Of all rows together.
     """
 
-    variances: Floats
+    variances: Annotated[Floats, floats("d", low=0)]
 
     @classmethod
     def from_moments(cls, whole: Any, least: Floats) -> SphericalForm:

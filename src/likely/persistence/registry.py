@@ -37,15 +37,22 @@ from likely._fitted import INPUTS
 from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
 from likely.decisions import Application
 from likely.densities import (
+    LBG,
+    AbsoluteFloor,
     Bernoulli,
     Categorical,
     Diagonal,
     Full,
     Gaussian,
+    GaussianMixture,
     Gaussians,
     Independent,
+    KMeans,
+    KMeansStart,
     Laplace,
+    Mixture,
     Multinomial,
+    RandomStart,
     Spherical,
 )
 from likely.densities.bernoulli import BinaryColumns, BinaryCounts
@@ -53,7 +60,12 @@ from likely.densities.categorical import CategoryCounts, CategoryTable
 from likely.densities.factors import DiagonalCovariances, FullCovariances
 from likely.densities.independent import ProductStatistics
 from likely.densities.laplace import HeldRows, LaplaceColumns
+from likely.densities.mixtures.em import Sums
+from likely.densities.mixtures.gaussian_family import GaussianFamily
+from likely.densities.mixtures.mixture import Mixed, Several
+from likely.densities.mixtures.updating import Stepwise
 from likely.densities.multinomial import CountSums
+from likely.densities.natural_form import DiagonalForm, FullForm, GaussianSums, SphericalForm
 from likely.features import (
     LDA,
     PCA,
@@ -90,6 +102,7 @@ from likely.models import (
 from likely.models.linear_regression import Regression
 from likely.models.normal_equations import LinearFit
 from likely.persistence.container import RefusedError
+from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap, Moments
 
 __all__ = ["CLASSES", "Registered"]
@@ -235,6 +248,7 @@ def _check_values(values: Mapping[str, Any], constraints: Mapping[str, Constrain
 
 
 MODELS: dict[str, Any] = {
+    "AbsoluteFloor": AbsoluteFloor,
     "AffineCalibrator": AffineCalibrator,
     "Application": Application,
     "Bernoulli": Bernoulli,
@@ -248,18 +262,23 @@ MODELS: dict[str, Any] = {
     "Full": Full,
     "Gaussian": Gaussian,
     "GaussianClassifier": GaussianClassifier,
+    "GaussianMixture": GaussianMixture,
     "GenerativeClassifier": GenerativeClassifier,
     "Independent": Independent,
     "IsotonicCalibrator": IsotonicCalibrator,
+    "KMeans": KMeans,
+    "KMeansStart": KMeansStart,
     "KernelPCA": KernelPCA,
     "KernelProduct": KernelProduct,
     "KernelSum": KernelSum,
+    "LBG": LBG,
     "LDA": LDA,
     "Laplace": Laplace,
     "LeastSquaresClassifier": LeastSquaresClassifier,
     "LinearKernel": LinearKernel,
     "LinearRegression": LinearRegression,
     "LogisticFusion": LogisticFusion,
+    "Mixture": Mixture,
     "Multinomial": Multinomial,
     "NearestMeanClassifier": NearestMeanClassifier,
     "NystromFeatures": NystromFeatures,
@@ -272,6 +291,7 @@ MODELS: dict[str, Any] = {
     "QuadraticForm": QuadraticForm,
     "RBFKernel": RBFKernel,
     "RadialFeatures": RadialFeatures,
+    "RandomStart": RandomStart,
     "Spherical": Spherical,
     "Standardize": Standardize,
     "VotingFusion": VotingFusion,
@@ -287,18 +307,31 @@ PARTS: dict[str, Any] = {
     "CategoryTable": CategoryTable,
     "CountSums": CountSums,
     "DiagonalCovariances": DiagonalCovariances,
+    "DiagonalFamily": DiagonalFamily,
+    "DiagonalForm": DiagonalForm,
     "DiagonalMoments": DiagonalMoments,
+    "DiagonalSums": DiagonalSums,
     "Discriminants": Discriminants,
     "FullCovariances": FullCovariances,
+    "FullFamily": FullFamily,
+    "FullForm": FullForm,
+    "FullSums": FullSums,
+    "GaussianFamily": GaussianFamily,
+    "GaussianSums": GaussianSums,
     "Gaussians": Gaussians,
     "HeldRows": HeldRows,
     "JointMoments": JointMoments,
     "LaplaceColumns": LaplaceColumns,
     "LinearFit": LinearFit,
     "LinearMap": LinearMap,
+    "Mixed": Mixed,
     "Moments": Moments,
     "ProductStatistics": ProductStatistics,
     "Regression": Regression,
+    "Several": Several,
+    "SphericalForm": SphericalForm,
+    "Stepwise": Stepwise,
+    "Sums": Sums,
 }
 """What a file may hold only as a part of something."""
 

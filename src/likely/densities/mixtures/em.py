@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from likely._constraints import count, floats, instance_of, number
 from likely._typing import Floats
 from likely.blocks import Block, Source, one_blas_thread
+from likely.densities.natural_form import GaussianSums
 
 if TYPE_CHECKING:
     from likely.densities.mixtures.mixture import Mixed
@@ -183,18 +185,18 @@ class Sums:
     weights : array of shape (n_components,)
         Total responsibility of each component.
     parts : anything with +
-        What a family estimates its densities from.
+        What a family estimates its densities from; model files hold those of Gaussians.
     log_likelihood : float
         Of all rows, under the parameters of the E step; with hard assignments that of rows and assignments together.
     weight : float
     rows : int
     """
 
-    weights: Floats
-    parts: Any
-    log_likelihood: float
-    weight: float
-    rows: int
+    weights: Annotated[Floats, floats("k", low=0)]
+    parts: Annotated[Any, instance_of(GaussianSums, k="k", d="d")]
+    log_likelihood: Annotated[float, number()]
+    weight: Annotated[float, number(above=0)]
+    rows: Annotated[int, count(1)]
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(

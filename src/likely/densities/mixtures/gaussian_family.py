@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from likely._constraints import flag, instance_of
 from likely._numerics import Workspace, dense, log
 from likely._typing import Booleans, Floats, Integers
 from likely.blocks import Block
@@ -38,8 +39,8 @@ class GaussianFamily(Family):
     tied : bool
     """
 
-    form: NaturalForm
-    tied: bool
+    form: Annotated[NaturalForm, instance_of(NaturalForm, d="d")]
+    tied: Annotated[bool, flag]
 
     @property
     def n_features(self) -> int:

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    check_argument,
+    check_parameters,
+    count,
+    flag,
+    instance_of,
+    none_or,
+    number,
+    one_of,
+    random_state,
+)
+from likely._formatting import format_count
 from likely._typing import Floats, Integers
-from likely._validation import check_count, check_option, check_penalty
-from likely._words import counted
 from likely.blocks import Source, all_or_nothing
+from likely.densities.covariance import SHAPE, shape_of
+from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import EMResult
 from likely.densities.mixtures.gaussian_family import GaussianFamily
-from likely.densities.mixtures.mixture import MixtureBase
-from likely.densities.mixtures.starting import FLOOR, LBG, AbsoluteFloor, Setup, mixture_shape, start_of
+from likely.densities.mixtures.mixture import MixtureBase, MixtureState
+from likely.densities.mixtures.starting import (
+    FLOOR,
+    FLOORS,
+    LBG,
+    STARTS,
+    AbsoluteFloor,
+    Setup,
+    mixture_shape,
+    start_of,
+)
 from likely.densities.mixtures.updating import Stepwise, adapt_means
 from likely.exceptions import (
     DegenerateDataError,
@@ -25,6 +50,13 @@ from likely.exceptions import (
 )
 
 __all__ = ["GaussianMixture"]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixtureState(MixtureState):
+    """The mixture, how EM found it, and the sums to which instalments add; None after ``adapt``."""
+
+    _instalments: Annotated[Stepwise | None, none_or(instance_of(Stepwise, k="k", d="d"))]
 
 
 class GaussianMixture(MixtureBase):
@@ -103,6 +135,18 @@ class GaussianMixture(MixtureBase):
     True
     """
 
+    _State = GaussianMixtureState
+    _constraints: ClassVar[Constraints] = {
+        "n_components": count(1),
+        "covariance": SHAPE,
+        "tied": flag,
+        "init": STARTS,
+        "assignments": one_of("soft", "hard"),
+        "floor": FLOORS,
+        "tolerance": number(0),
+        "random_state": random_state,
+    }
+
     def __init__(
         self,
         n_components: int = 1,
@@ -123,7 +167,6 @@ class GaussianMixture(MixtureBase):
         self.tolerance = tolerance
         self.random_state = random_state
 
-    n_parameters_: int
     _instalments: Stepwise | None
 
     @property
@@ -209,7 +252,7 @@ class GaussianMixture(MixtureBase):
         if not models:
             return []
         for model in models:
-            model._check_parameters()
+            check_parameters(model)
         sizes = [model.n_components for model in models]
         setup = self._set_up(source, max(sizes))
         found = setup.grow(sizes, displacement)
@@ -248,7 +291,7 @@ class GaussianMixture(MixtureBase):
 
     def adapt_source(self, source: Source, relevance: float = 16.0) -> Self:
         """The same with the rows of a source."""
-        check_penalty("relevance", relevance, self._name())
+        check_argument("relevance", relevance, number(0), self._name())
         moved = adapt_means(source, self._mixed(), relevance)
         model: Self = clone(self)
         model.__dict__.update(vars(self))
@@ -257,7 +300,6 @@ class GaussianMixture(MixtureBase):
         return model
 
     def _learn(self, source: Source) -> None:
-        self._check_parameters()
         setup = self._set_up(source, self.n_components)
         start = start_of(self.init)
         found: EMResult = start._fit(setup, self.n_components, check_random_state(self.random_state))
@@ -270,8 +312,10 @@ class GaussianMixture(MixtureBase):
     def _keep(self, found: EMResult, family: GaussianFamily) -> None:
         K, d = found.mixture.components.means.shape
         covariances = (1 if self.tied else K) * mixture_shape(self.covariance).n_parameters(d)
-        self._keep_result(found, K - 1 + K * d + covariances)
-        self._instalments = Stepwise.after(found, family)
+        history, n_parameters = np.array(found.history), K - 1 + K * d + covariances
+        self._state = GaussianMixtureState(
+            found.mixture, history, found.restarts, found.converged, n_parameters, Stepwise.after(found, family)
+        )
         self._warn()
 
     def _warn(self) -> None:
@@ -283,7 +327,7 @@ class GaussianMixture(MixtureBase):
         whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
         if not self.tied and K > 1:
             whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
-        of = f"{counted(rows, 'row')} for {counted(d, 'column')}"
+        of = f"{format_count(rows, 'row')} for {format_count(d, 'column')}"
         message = f"{self._name()}: {whose}, found no variance in some direction ({of})"
         remedy = (
             "Use fewer components, a simpler shape or tied=True, drop constant columns or outliers, or raise floor."
@@ -299,10 +343,10 @@ class GaussianMixture(MixtureBase):
             return np.empty(0, dtype=np.intp)
         return self._instalments.family.form.at_floor(self.mixed_.components.covariances)
 
-    def _check_parameters(self) -> None:
-        check_count("n_components", self.n_components, self._name())
-        check_option("assignments", self.assignments, ("soft", "hard"))
-        check_penalty("tolerance", self.tolerance, self._name())
+    def _check_state(self, scope: Scope) -> None:
+        self._check_components(scope, Gaussians)
+        if scope.fitted and not isinstance(self.mixed_.components.covariances, shape_of(self.covariance).fitted):
+            raise ViolationError("must have covariances of the shape that covariance names, but has others")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

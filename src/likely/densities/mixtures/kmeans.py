@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -13,9 +13,21 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    ABSENT,
+    NOT_SAVED,
+    Constraints,
+    count,
+    either,
+    floats,
+    number,
+    numbers,
+    one_of,
+    random_state,
+)
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import as_floats, check_count, check_penalty, check_rows, check_weight
+from likely._validation import as_floats, check_rows, check_weight
 from likely.blocks import ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows
 from likely.blocks.gathering import moments
 from likely.blocks.sample import SAMPLE_ROWS, sampled
@@ -42,6 +54,16 @@ MANY = 2**16
 
 VALUES, MAX_PIECE = 2**19, 2**13
 """Values and rows of the affinities that are held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansState:
+    """The centres, and how good they are."""
+
+    cluster_centers_: Annotated[Floats, floats("clusters", "d")]
+    inertia_: Annotated[float, number(0)]
+    n_iter_: Annotated[int, count(1)]
+    labels_: Annotated[Any, NOT_SAVED] = ABSENT
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
@@ -84,6 +106,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     np.True_
     """
 
+    _State = KMeansState
+    _constraints: ClassVar[Constraints] = {
+        "n_clusters": count(1, SAMPLE_ROWS),
+        "init": either(one_of("k-means++"), numbers(2)),
+        "n_starts": count(1),
+        "tolerance": number(0),
+        "random_state": random_state,
+    }
+
+    _state: KMeansState
+    cluster_centers_: Floats
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -117,10 +151,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
             rows = check_rows(self, X)
             weight = check_weight(sample_weight, rows.shape[0])
             usable = slice(None) if weight is None else np.flatnonzero((weight > 0) | _are_finite(rows))
-            self.labels_ = np.full(rows.shape[0], -1, dtype=np.intp)
-            self.labels_[usable], nearest = self._nearest(rows[usable])
+            labels = np.full(rows.shape[0], -1, dtype=np.intp)
+            labels[usable], nearest = self._nearest(rows[usable])
             # From distances themselves: of tight clusters the difference of sums has lost digits.
-            self.inertia_ = float(nearest.sum() if weight is None else nearest @ weight[usable])
+            inertia = float(nearest.sum() if weight is None else nearest @ weight[usable])
+            self._state = replace(self._state, labels_=labels, inertia_=inertia)
         return self
 
     def predict(self, X: Any) -> Integers:
@@ -169,7 +204,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         return found
 
     def _learn(self, source: Source) -> None:
-        self._check_parameters()
         whole: DiagonalMoments = source.reduce(_finite_moments)
         sample = source.reduce(sampled)
         rows, weight = sample.distinct()
@@ -194,8 +228,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         best = min(clusterings, key=lambda found: found.inertia)
         if best.n_iter == MAX_ITER:
             warn_of_no_convergence(f"KMeans stopped after {MAX_ITER} passes. Use a larger tolerance.")
-        self.cluster_centers_, self.inertia_, self.n_iter_ = best
-        self.__dict__.pop("labels_", None)
+        self._state = KMeansState(*best)
 
     def _given_centres(self, source: Source) -> Floats:
         centres = as_floats(self.init)
@@ -206,13 +239,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
                 f"{source.n_features}), but {came}."
             )
         return centres
-
-    def _check_parameters(self) -> None:
-        check_count("n_clusters", self.n_clusters, "KMeans", SAMPLE_ROWS)
-        check_count("n_starts", self.n_starts, "KMeans")
-        check_penalty("tolerance", self.tolerance, "KMeans")
-        if isinstance(self.init, str) and self.init != "k-means++":
-            raise InvalidParameterError(f"init of KMeans must be 'k-means++' or an array, but is {self.init!r}.")
 
 
 class _Clustering(NamedTuple):

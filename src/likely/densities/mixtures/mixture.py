@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    anything,
+    count,
+    flag,
+    floats,
+    instance_of,
+    list_of,
+    number,
+    one_of,
+    probabilities,
+    random_state,
+)
 from likely._numerics import dense, log
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_count, check_option, check_penalty, check_rows, check_weight
+from likely._validation import check_rows, check_weight
 from likely.blocks import Block, Source, SourceLearner, placed
 from likely.blocks.sample import scattered
 from likely.densities.base import DensityMethods, beside
-from likely.densities.mixtures.em import MAX_ITER, EMResult, EStep, Family, Sums, run_em
+from likely.densities.gaussian import Gaussians
+from likely.densities.mixtures.em import MAX_ITER, EStep, Family, Sums, run_em
 from likely.exceptions import (
     DegenerateDataError,
     DegenerateDataWarning,
@@ -37,6 +53,29 @@ ROWS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
+class Several:
+    """Fitted densities side by side."""
+
+    densities: Annotated[list[Any], list_of(instance_of(DensityMethods, d="d"), 1, types=(list,))]
+
+    def _check_state(self, scope: Scope) -> None:
+        scope.sizes["k"] = len(self.densities)
+
+    def log_density(self, X: Rows) -> Floats:
+        """Log densities, of shape (n, n_densities)."""
+        return np.column_stack([density.log_density(X) for density in self.densities])
+
+    def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
+        """One row from the density of each code."""
+        rows: Floats | None = None
+        for k in np.unique(codes):
+            drawn = dense(self.densities[k].sample(int((codes == k).sum()), random))
+            rows = np.empty((len(codes), drawn.shape[1])) if rows is None else rows
+            rows[codes == k] = drawn
+        return np.empty((0, self.densities[0].n_features_in_)) if rows is None else rows
+
+
+@dataclass(frozen=True, eq=False)
 class Mixed:
     """A density that is a weighted sum of others.
 
@@ -52,8 +91,8 @@ class Mixed:
     log p(x) = log Σ_k w_k p(x | k); the responsibility of component k for x is w_k p(x | k) / p(x).
     """
 
-    weights: Floats
-    components: Any
+    weights: Annotated[Floats, probabilities("k")]
+    components: Annotated[Any, instance_of(Gaussians, Several, k="k", d="d")]
 
     @property
     def n_components(self) -> int:
@@ -103,9 +142,23 @@ def _log_sums(log_joint: Floats) -> Floats:
     return np.asarray(finite + log(np.exp(log_joint - finite).sum(axis=1, keepdims=True)))
 
 
+@dataclass(frozen=True, eq=False)
+class MixtureState:
+    """The mixture, and how EM found it."""
+
+    mixed_: Annotated[Mixed, instance_of(Mixed, k="k", d="d")]
+    history_: Annotated[Floats, floats("iterations*")]
+    restarts_: Annotated[list[int], list_of(count(), types=(list,))]
+    converged_: Annotated[bool, flag]
+    n_parameters_: Annotated[int, count()]
+
+
 class MixtureBase(DensityMethods, SourceLearner):
     """Densities, responsibilities and information criteria of a fitted mixture of any components."""
 
+    _State: ClassVar[Any] = MixtureState
+    _state: Any
+    n_components: int
     n_parameters_: int
     mixed_: Mixed
     history_: Floats
@@ -160,10 +213,14 @@ class MixtureBase(DensityMethods, SourceLearner):
         check_is_fitted(self, "mixed_")
         return self.mixed_
 
-    def _keep_result(self, found: EMResult, n_parameters: int) -> None:
-        self.mixed_, self.history_ = found.mixture, np.array(found.history)
-        self.restarts_, self.converged_ = found.restarts, found.converged
-        self.n_parameters_ = n_parameters
+    def _check_components(self, scope: Scope, *kinds: type) -> None:
+        """Check on loading that a fitted mixture has the components that its parameters name."""
+        if not scope.fitted:
+            return
+        if self.mixed_.n_components != self.n_components:
+            raise ViolationError(f"has {self.mixed_.n_components} components where n_components is {self.n_components}")
+        if not isinstance(self.mixed_.components, kinds):
+            raise ViolationError(f"must have {kinds[0].__name__} for components, but has others")
 
     def _warn(self) -> None:
         """Warn where the result is not to be trusted."""
@@ -220,6 +277,15 @@ class Mixture(MixtureBase):
     array([-0.588])
     """
 
+    _constraints: ClassVar[Constraints] = {
+        "density": anything,  # IncompatiblePartsError names what is no density
+        "n_components": count(1),
+        "n_starts": count(1),
+        "assignments": one_of("soft", "hard"),
+        "tolerance": number(0),
+        "random_state": random_state,
+    }
+
     def __init__(
         self,
         density: Any,
@@ -242,7 +308,7 @@ class Mixture(MixtureBase):
         return densities
 
     def _learn(self, source: Source) -> None:
-        self._check_parameters()
+        self._check_density()
         rows = source.reduce(len)
         if rows < self.n_components:
             raise InvalidDataError(
@@ -262,46 +328,28 @@ class Mixture(MixtureBase):
         with speaking_of("A component"):
             family.estimate(best.sums, best.mixture)  # warns of what is degenerate in the result
         densities = best.mixture.components.densities
-        self._keep_result(best, self.n_components - 1 + sum(each.n_parameters_ for each in densities))
+        n_parameters = self.n_components - 1 + sum(each.n_parameters_ for each in densities)
+        self._state = MixtureState(best.mixture, np.array(best.history), best.restarts, best.converged, n_parameters)
         self._warn()
 
-    def _check_parameters(self) -> None:
+    def _check_density(self) -> None:
         known = all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density"))
         if not known or isinstance(self.density, type):
             raise IncompatiblePartsError(
                 f"density of Mixture must be a density that learns by adding up, such as Categorical(), but is "
                 f"{self.density!r}."
             )
-        for name in ("n_components", "n_starts"):
-            check_count(name, getattr(self, name), "Mixture")
-        check_option("assignments", self.assignments, ("soft", "hard"))
-        check_penalty("tolerance", self.tolerance, "Mixture")
+
+    def _check_state(self, scope: Scope) -> None:
+        if not (hasattr(self.density, "log_density") and hasattr(self.density, "fit_source")):
+            raise ViolationError("density must be a density, but is not")
+        self._check_components(scope, Several)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if hasattr(self.density, "__sklearn_tags__") and not isinstance(self.density, type):
             tags.input_tags = self.density.__sklearn_tags__().input_tags
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class Several:
-    """Fitted densities side by side."""
-
-    densities: list[Any]
-
-    def log_density(self, X: Rows) -> Floats:
-        """Log densities, of shape (n, n_densities)."""
-        return np.column_stack([density.log_density(X) for density in self.densities])
-
-    def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
-        """One row from the density of each code."""
-        rows: Floats | None = None
-        for k in np.unique(codes):
-            drawn = dense(self.densities[k].sample(int((codes == k).sum()), random))
-            rows = np.empty((len(codes), drawn.shape[1])) if rows is None else rows
-            rows[codes == k] = drawn
-        return np.empty((0, self.densities[0].n_features_in_)) if rows is None else rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from likely._constraints import (
+    Constraints,
+    check_argument,
+    check_parameters,
+    count,
+    either,
+    instance_of,
+    number,
+    numbers,
+    one_of,
+    tuple_of,
+)
+from likely._formatting import format_count
 from likely._numerics import is_rounding
 from likely._typing import Floats
-from likely._validation import as_floats, check_count, check_penalty, is_number
-from likely._words import counted, shortened
+from likely._validation import as_floats
 from likely.blocks import Block, Source
 from likely.blocks.gathering import moments
 from likely.blocks.sample import sampled
@@ -25,7 +37,18 @@ from likely.densities.mixtures.mixture import Mixed, MixtureBase
 from likely.exceptions import InvalidDataError, InvalidParameterError, MissingValuesError
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FLOOR", "LBG", "AbsoluteFloor", "KMeansStart", "RandomStart", "Setup", "mixture_shape", "start_of"]
+__all__ = [
+    "FLOOR",
+    "FLOORS",
+    "LBG",
+    "STARTS",
+    "AbsoluteFloor",
+    "KMeansStart",
+    "RandomStart",
+    "Setup",
+    "mixture_shape",
+    "start_of",
+]
 
 FLOOR = 1e-6
 """Default floor of a mixture, relative to the variances of all rows."""
@@ -66,8 +89,8 @@ class Setup:
         if survey.rows < n_components:
             raise InvalidDataError(
                 f"A mixture needs as many rows as components at least, but GaussianMixture was given "
-                f"{counted(survey.rows, 'row')} (n_samples={survey.rows}) for n_components={n_components}. Use fewer "
-                "components."
+                f"{format_count(survey.rows, 'row')} (n_samples={survey.rows}) for n_components={n_components}. "
+                "Use fewer components."
             )
         whole = survey.moments
         least = least_variances(floor, whole.diagonal(), shape.natural_form.resolution)
@@ -153,8 +176,14 @@ class AbsoluteFloor(BaseEstimator):  # type: ignore[misc]
     array([0.01, 0.01])
     """
 
+    _constraints: ClassVar[Constraints] = {"value": number(above=0)}
+
     def __init__(self, value: float = 0.01) -> None:
         self.value = value
+
+
+FLOORS = either(number(0, below=1), instance_of(AbsoluteFloor))
+"""A share of the variances of all rows, or a variance in the units of the data."""
 
 
 def least_variances(floor: Any, whole: DiagonalMoments, resolution: float) -> Floats:
@@ -168,13 +197,8 @@ def least_variances(floor: Any, whole: DiagonalMoments, resolution: float) -> Fl
         The smallest share that is distinguishable from 0.
     """
     if isinstance(floor, AbsoluteFloor):
-        if not (is_number(floor.value) and 0 < floor.value < np.inf):
-            raise InvalidParameterError(f"value of AbsoluteFloor must be a finite number > 0, but is {floor.value!r}.")
+        check_parameters(floor)
         return np.full(whole.n_features, float(floor.value))
-    if not (is_number(floor) and 0 <= floor < 1):
-        raise InvalidParameterError(
-            f"floor of a mixture must be a share from 0 to less than 1, or AbsoluteFloor, but is {floor!r}."
-        )
     variances = whole.variances()
     constant = is_rounding(variances, np.sqrt(whole.mean**2 + variances))
     scale = np.where(constant, whole.mean**2, variances)
@@ -194,6 +218,8 @@ class LBG(BaseEstimator):  # type: ignore[misc]
         component's covariance, in standard deviations along it.
     """
 
+    _constraints: ClassVar[Constraints] = {"displacement": number(0)}
+
     def __init__(self, displacement: float = 0.1) -> None:
         self.displacement = displacement
 
@@ -203,6 +229,8 @@ class LBG(BaseEstimator):  # type: ignore[misc]
 
 class _DrawnStart(BaseEstimator):  # type: ignore[misc]
     """A start that depends on the random state; the best of ``n_starts`` is kept."""
+
+    _constraints: ClassVar[Constraints] = {"n_starts": count(1)}
 
     def __init__(self, n_starts: int = 1) -> None:
         self.n_starts = n_starts
@@ -265,28 +293,30 @@ class _GivenStart:
         return setup.run(given_start(self.init, n_components, setup))
 
 
-_STARTS = {"lbg": LBG, "kmeans": KMeansStart, "random": RandomStart}
+_BY_NAME = {"lbg": LBG, "kmeans": KMeansStart, "random": RandomStart}
+
+STARTS = replace(
+    either(
+        one_of(*_BY_NAME),
+        instance_of(LBG, _DrawnStart, MixtureBase),
+        numbers(2),
+        tuple_of(numbers(1), numbers(2), either(numbers(2), numbers(3))),
+    ),
+    description=f"one of {', '.join(map(repr, _BY_NAME))}, a start such as LBG(0.2), means of shape (n_components, "
+    "n_features), a tuple (weights, means, covariances) or a fitted GaussianMixture",
+)
+"""A start or its name, a fitted mixture, means, or (weights, means, covariances)."""
 
 
 def start_of(init: Any) -> Any:
     """The start that a constructor's ``init`` stands for: a start, the name of one, or given parameters."""
+    check_argument("init", init, STARTS, "a mixture")
     if isinstance(init, str):
-        if init not in _STARTS:
-            raise _invalid_start(init)
-        return _STARTS[init]()
-    if isinstance(init, LBG):
-        check_penalty("displacement", init.displacement, "LBG")
-    elif isinstance(init, _DrawnStart):
-        check_count("n_starts", init.n_starts, type(init).__name__)
-    return init if isinstance(init, (LBG, _DrawnStart)) else _GivenStart(init)
-
-
-def _invalid_start(init: Any) -> InvalidParameterError:
-    return InvalidParameterError(
-        f"init of a mixture must be one of {', '.join(map(repr, _STARTS))}, a start such as LBG(0.2), means of shape "
-        "(n_components, n_features), a tuple (weights, means, covariances) or a fitted GaussianMixture, but is "
-        f"{shortened(repr(init), 200)}."
-    )
+        return _BY_NAME[init]()
+    if not isinstance(init, (LBG, _DrawnStart)):
+        return _GivenStart(init)
+    check_parameters(init)
+    return init
 
 
 def given_start(init: Any, n_components: int, setup: Setup) -> Mixed:
@@ -296,8 +326,6 @@ def given_start(init: Any, n_components: int, setup: Setup) -> Mixed:
         given = _parameters_of(init)
     else:
         given = tuple(as_floats(part) for part in (init if isinstance(init, tuple) and len(init) == 3 else (init,)))
-        if any(part is None or part.ndim == 0 for part in given):
-            raise _invalid_start(init)
         if len(given) == 1:
             _check_means(given[0], n_components, family.n_features)
             return family.make_alike(given[0], setup.single.components.covariances.array()[0])

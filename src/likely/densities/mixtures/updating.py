@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
+from likely._constraints import Scope, ViolationError, count, instance_of, number
 from likely._numerics import dense
 from likely._typing import Floats
 from likely.blocks import Block, Source
@@ -43,10 +45,15 @@ class Stepwise:
     typical one.
     """
 
-    family: GaussianFamily
-    average: Sums
-    steps: int
-    typical: float
+    family: Annotated[GaussianFamily, instance_of(GaussianFamily, d="d")]
+    average: Annotated[Sums, instance_of(Sums, k="k", d="d")]
+    steps: Annotated[int, count()]
+    typical: Annotated[float, number(above=0)]
+
+    def _check_state(self, scope: Scope) -> None:
+        d, width = self.family.n_features, self.average.parts.array.shape[1]
+        if width != self.family.form.width(d):
+            raise ViolationError(f"average must hold the sums of {d} columns in the family's form, but has {width}")
 
     @classmethod
     def after(cls, found: EMResult, family: GaussianFamily) -> Stepwise:

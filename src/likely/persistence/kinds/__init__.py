@@ -19,7 +19,6 @@ from likely.persistence.kinds import (
     foreign,
     generative,
     kernels,
-    mixtures,
     models,
     svm,
 )
@@ -37,7 +36,6 @@ _UNDECLARED: list[Any] = [
     *calibration.KINDS,
     *models.KINDS,
     *svm.KINDS,
-    *mixtures.KINDS,
     *generative.KINDS,
     *foreign.KINDS,
     *composed.KINDS,
