@@ -30,7 +30,7 @@ from likely import (
     SourceError,
 )
 from likely.kernels import GramRows
-from likely.objectives.svm import options
+from likely.objectives.svm import task
 from likely.objectives.svm.hard_margin import Features, overlap_of
 
 EXCLUSIVE_OR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array(["same", "same", "other", "other"])
@@ -254,14 +254,14 @@ def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
     for solver in ("primal", PrimalSolver()):
         with pytest.raises(InvalidParameterError, match="primal is solved for linear kernels and a finite C"):
             SVM(np.inf, solver=solver).fit(X, y)
-    soft = SVM(np.inf, regularization=0.01, solver="primal").fit(X, y)
+    soft = SVM(regularization=0.01, solver="primal").fit(X, y)
     assert soft.converged_
 
 
 # Messages
 
 
-@pytest.mark.parametrize("value", [0, -1.0, np.nan, "1", None, True, [1.0]], ids=repr)
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, "1", True, [1.0]], ids=repr)
 def test_costs_that_are_none_are_refused(value):
     with pytest.raises(InvalidParameterError, match=r"C of SVM must be a number > 0, or inf for a hard margin, but is"):
         SVM(value).fit(*two_classes())
@@ -622,7 +622,7 @@ def test_the_limit_of_memory_is_kept(multiclass):
 def test_progress_is_told_on_the_standard_error_stream_alone(capsys, monkeypatch):
     X, y = two_classes(2000)
     ticks = iter(range(10**6))
-    monkeypatch.setattr(options, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
     for model, said in [
         (SVM(kernel="rbf", solver=DualSolver(verbose=True)), "SVM, 'b' against 'a': 1 step, relative gap "),
@@ -638,14 +638,14 @@ def test_progress_is_told_on_the_standard_error_stream_alone(capsys, monkeypatch
 
 def test_progress_is_told_at_most_once_a_second(capsys, monkeypatch):
     ticks = iter(np.arange(0, 1000, 0.3))
-    monkeypatch.setattr(options, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-    tell = options.teller(True, "SVM")
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    tell = task.report_progress(True, "SVM")
 
     for step in range(10):
         tell(step, 0.5)
 
     assert 0 < len(capsys.readouterr().err.splitlines()) <= 4
-    assert options.teller(False, "SVM") is None
+    assert task.report_progress(False, "SVM") is None
 
 
 # Behaviour
@@ -719,3 +719,11 @@ def test_it_has_no_evidence_until_it_is_calibrated():
 def test_it_is_not_fitted_before_it_is():
     with pytest.raises(ValueError, match="not fitted"):
         SVM().predict([[1.0]])
+
+
+def test_c_and_regularization_are_not_given_together():
+    X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    with pytest.raises(InvalidParameterError, match=r"C=10 and regularization=0\.1 of SVM.*Give one") as caught:
+        SVM(10, regularization=0.1).fit(X, y)
+    assert caught.value.parameter == "regularization"
+    assert_allclose(SVM().fit(X, y).coef_, SVM(1.0).fit(X, y).coef_)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
 from likely import SVM, DualSolver, InvalidDataError, NotConvergedWarning, NotSeparableError
-from likely.objectives.svm import coordinates
+from likely.objectives.svm import coordinate_descent
 
 both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1])
 
@@ -14,8 +14,8 @@ both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1])
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     """Few rows and columns are many here."""
-    monkeypatch.setattr(coordinates, "MANY_ROWS", 5)
-    monkeypatch.setattr(coordinates, "MANY_COLUMNS", 5)
+    monkeypatch.setattr(coordinate_descent, "MANY_ROWS", 5)
+    monkeypatch.setattr(coordinate_descent, "MANY_COLUMNS", 5)
 
 
 def texts(n=300, d=40, n_classes=2, seed=0):
@@ -140,7 +140,7 @@ def test_values_that_overflow_are_told():
 
 def test_rows_of_few_columns_are_not_meant(monkeypatch):
     X, y = texts()
-    monkeypatch.setattr(coordinates, "MANY_COLUMNS", 41)
+    monkeypatch.setattr(coordinate_descent, "MANY_COLUMNS", 41)
 
     assert SVM(0.1, solver="dual").fit(X, y).n_iter_ < 5
-    assert not coordinates.is_wide(SVM(kernel="rbf").kernel, X)
+    assert not coordinate_descent.is_wide(SVM(kernel="rbf").kernel, X)

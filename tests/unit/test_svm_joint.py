@@ -21,12 +21,10 @@ from likely import (
     SourceError,
 )
 from likely.blocks import ArraySource, MappedSource
-from likely.models import svm_joint
-from likely.objectives.svm import joint, smoothed
-from likely.objectives.svm.joint import solve_joint
-from likely.objectives.svm.joint_problem import _stationary
+from likely.models import svm_training
+from likely.objectives.svm import joint, path_following
+from likely.objectives.svm.joint import _stationary, smoothed_max, solve_joint
 from likely.objectives.svm.primal import solve_primal
-from likely.objectives.svm.smoothed_max import smoothed_max
 
 SHAPES = [(30, 2, 3), (120, 5, 4), (40, 60, 3), (200, 3, 7)]
 
@@ -42,9 +40,9 @@ def source_of(X, y, weight=None, block_rows=None):
     return ArraySource(X, y, weight, np.unique(y), block_rows=block_rows)
 
 
-def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, most_passes=1000, weight=None, block_rows=None, **options):
+def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
     costs = np.broadcast_to(np.asarray(C, dtype=float), (len(np.unique(y)),))
-    return solve_joint(source_of(X, y, weight, block_rows), costs, bias_scale, tolerance, most_passes, **options)
+    return solve_joint(source_of(X, y, weight, block_rows), costs, bias_scale, tolerance, max_passes, **options)
 
 
 def losses(scores, y):
@@ -61,7 +59,7 @@ def objective(X, y, C, coef, intercept, bias_scale=None):
 
 def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
     """The multipliers keep the constraints, and the dual objective at them is the one told."""
-    beta, own = found.multipliers(source_of(X, y, weight).all_rows()), (np.arange(len(y)), y)
+    beta, own = found.problem.dual_coefficients(source_of(X, y, weight).all_rows(), found.point), (np.arange(len(y)), y)
     most = C * (np.ones(len(y)) if weight is None else weight)
     others = beta.copy()
     others[own] = 0.0
@@ -97,7 +95,7 @@ def test_bounds_meet_at_a_feasible_dual_point(shape, C, bias_scale):
 def test_bounds_hold_wherever_a_solver_is_stopped(C, passes, bias_scale):
     X, y = rows_of(90, 4, 5, apart=0.8)
     best = solved(X, y, C, bias_scale)
-    early = solved(X, y, C, bias_scale, most_passes=passes)
+    early = solved(X, y, C, bias_scale, max_passes=passes)
     assert early.n_iter <= passes
     assert early.dual <= best.primal * (1 + 1e-12)
     assert early.primal >= best.dual * (1 - 1e-12)
@@ -207,7 +205,7 @@ def test_blocks_sparse_rows_and_products_find_the_same(bias_scale, monkeypatch):
     monkeypatch.setattr(joint, "MORE_PARAMETERS", 5)
     for rows in (X, csr_array(X)):
         assert_allclose(solved(rows, y, 1.0, bias_scale, 1e-7).primal, plain.primal, rtol=1e-7)
-    monkeypatch.setattr(smoothed, "MOST_VALUES", 10)
+    monkeypatch.setattr(path_following, "MAX_VALUES", 10)
     assert_allclose(solved(X, y, 1.0, bias_scale, 1e-6).primal, plain.primal, rtol=1e-6)
 
 
@@ -224,7 +222,7 @@ def test_a_sample_starts_what_has_many_rows(monkeypatch):
     cold = solved(X, y, tolerance=1e-4)
     monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_ROWS", 600)
     monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_VALUES", 600)
-    sampled = solved(X, y, tolerance=1e-4, tell=lambda passes, gap: seen.append(gap))
+    sampled = solved(X, y, tolerance=1e-4, on_pass=lambda passes, gap: seen.append(gap))
     assert sampled.converged
     assert len(seen) == sampled.n_iter < cold.n_iter
     assert_allclose(sampled.primal, cold.primal, rtol=2e-4)
@@ -251,7 +249,7 @@ def test_the_smoothed_maximum_has_its_slopes():
     above, below = smoothed_max(u + 1e-5 * change), smoothed_max(u - 1e-5 * change)
     value = (above.height + (u + 1e-5 * change).max(axis=1)) - (below.height + (u - 1e-5 * change).max(axis=1))
     assert_allclose(value / 2e-5, (at.p * change).sum(axis=1), atol=1e-7)
-    assert_allclose((above.p - below.p) / 2e-5, at.slope(change), atol=1e-7)
+    assert_allclose((above.p - below.p) / 2e-5, at.derivative(change), atol=1e-7)
     assert (at.height >= 0).all()
     assert (at.height <= 2 * (np.sqrt(4) - 1)).all()
 
@@ -262,7 +260,7 @@ def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
     few = 3 * np.eye(3) - np.ones((3, 3))
     spread = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]) + 1e-16 * few
     flows = np.array([[-1.1, 1.1, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]) - 1e-12 * few
-    sums = replace(found.point.sums, spread=spread, flows=flows)
+    sums = replace(found.point.sums, bias_hessian=spread, flows=flows)
 
     repair = found.problem.repair(sums, found.point.theta)
 
@@ -391,7 +389,7 @@ def test_what_cannot_be_solved_is_refused(monkeypatch):
         machine().path(X, y, [1.0, np.inf])
     with pytest.raises(InvalidParameterError, match="solved in the primal"):
         machine(solver="dual").fit(X, y)
-    monkeypatch.setattr(svm_joint, "MOST_ROWS", 20)
+    monkeypatch.setattr(svm_training, "MOST_ROWS", 20)
     with pytest.raises(InvalidDataError, match=r"at most 20 of them, but X has 30.*NystromFeatures"):
         machine(kernel="rbf").fit(X, y)
     with pytest.raises(SourceError, match="NystromFeatures"):

@@ -10,9 +10,10 @@ from sklearn.svm import SVC, LinearSVC
 from likely import SVM, InvalidDataError, MissingValuesError
 from likely.blocks import ArraySource
 from likely.objectives import linear_rows
-from likely.objectives.svm import primal, smoothed
+from likely.objectives.svm import path_following, primal
+from likely.objectives.svm.path_following import MarginSetting
 from likely.objectives.svm.primal import solve_primal
-from likely.objectives.svm.smoothed import multipliers
+from likely.objectives.svm.smoothed_hinge import dual_coefficients
 
 SIGNS = np.array([-1.0, 1.0])
 SHAPES = [(20, 2), (100, 5), (300, 30), (30, 60)]
@@ -37,9 +38,9 @@ def source_of(X, y, weight=None, block_rows=None):
     return ArraySource(X, y, weight, np.unique(y), block_rows=block_rows)
 
 
-def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, most_passes=1000, weight=None, block_rows=None, **options):
+def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
     source = source_of(X, y, weight, block_rows)
-    return solve_primal(source, SIGNS, np.full(2, float(C)), bias_scale, tolerance, most_passes, **options)
+    return solve_primal(source, SIGNS, np.full(2, float(C)), bias_scale, tolerance, max_passes, **options)
 
 
 def objective(X, y, C, coef, intercept, bias_scale=None):
@@ -51,7 +52,7 @@ def objective(X, y, C, coef, intercept, bias_scale=None):
 def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
     """The multipliers keep the constraints, and the dual objective at them is the one told."""
     block, z = source_of(X, y, weight).all_rows(), 2.0 * y - 1
-    alpha = found.multipliers(block, SIGNS, np.full(2, float(C)))
+    alpha = found.problem.dual_coefficients(block, found.point)
     most = C * (np.ones(len(y)) if weight is None else weight)
     assert (alpha >= 0).all()
     assert (alpha <= most * (1 + 1e-12)).all()
@@ -134,14 +135,14 @@ def test_two_rows_have_the_widest_street_between_them():
 
 
 @pytest.mark.parametrize("bias_scale", [None, 2.0])
-@pytest.mark.parametrize("most_passes", [1, 2, 3, 5, 8])
-def test_bounds_hold_wherever_the_solver_is_stopped(most_passes, bias_scale):
+@pytest.mark.parametrize("max_passes", [1, 2, 3, 5, 8])
+def test_bounds_hold_wherever_the_solver_is_stopped(max_passes, bias_scale):
     for shape in SHAPES:
         for kind in ("plain", "unbalanced"):
             X, y = rows_of(*shape, 0.6, kind)
             least = solved(X, y, 1.0, bias_scale)
-            found = solved(X, y, 1.0, bias_scale, most_passes=most_passes)
-            assert found.n_iter <= most_passes
+            found = solved(X, y, 1.0, bias_scale, max_passes=max_passes)
+            assert found.n_iter <= max_passes
             assert not found.converged
             assert found.dual <= least.primal
             assert found.primal >= least.dual
@@ -163,10 +164,11 @@ def test_multipliers_are_the_dual_point_told(bias_scale):
 def test_multipliers_without_a_centre_are_those_about_it():
     X, y = rows_of(60, 3, 0.6)
     found, block = solved(X, y, tolerance=1e-4), source_of(X, y).all_rows()
-    plain = multipliers(block, found.coef, found.intercept, found.smoothing, SIGNS, np.ones(2), found.repair)
-    assert_allclose(plain, found.multipliers(block, SIGNS, np.ones(2)), atol=1e-8)
+    theta, setting = np.append(found.coef, found.intercept), MarginSetting(SIGNS, np.ones(2), np.zeros(3))
+    plain = dual_coefficients(block, theta, found.point.mu, setting, found.point.repair)
+    assert_allclose(plain, found.problem.dual_coefficients(block, found.point), atol=1e-8)
     sparse = source_of(csr_array(X), y).all_rows()
-    assert_allclose(found.multipliers(sparse, SIGNS, np.ones(2)), plain, atol=1e-8)
+    assert_allclose(found.problem.dual_coefficients(sparse, found.point), plain, atol=1e-8)
 
 
 def test_weights_are_repetitions():
@@ -230,7 +232,7 @@ def test_rows_of_sign_zero_take_no_part():
     left_out = solve_primal(source_of(X, three), signs, costs, None, 1e-8, 1000)
     without = solved(X[three < 2], y[three < 2])
     assert_allclose(left_out.primal, without.primal, rtol=2e-8)
-    alpha = left_out.multipliers(source_of(X, three).all_rows(), signs, costs)
+    alpha = left_out.problem.dual_coefficients(source_of(X, three).all_rows(), left_out.point)
     assert (alpha[three == 2] == 0).all()
 
 
@@ -255,7 +257,7 @@ def test_a_regularised_bias_is_weighed_against_constant_columns():
 def test_many_rows_start_from_a_sample():
     X, y = rows_of(140_000, 5, 0.7)
     passes = []
-    found = solved(X, y, tolerance=1e-4, block_rows=10_000, tell=lambda n, gap: passes.append((n, gap)))
+    found = solved(X, y, tolerance=1e-4, block_rows=10_000, on_pass=lambda n, gap: passes.append((n, gap)))
     afresh = solved(X, y, tolerance=1e-4, block_rows=10_000, start=(np.zeros(5), 0.0))
     assert found.converged
     assert_allclose(found.primal, afresh.primal, rtol=2e-4)
@@ -279,7 +281,7 @@ def test_the_same_rows_give_the_same_bits():
 
 def test_what_rounding_does_not_allow_is_not_claimed():
     X, y = rows_of(100, 5, 0.6)
-    found = solved(X, y, tolerance=1e-16, most_passes=10_000)
+    found = solved(X, y, tolerance=1e-16, max_passes=10_000)
     assert not found.converged
     assert found.n_iter < 300
     assert 0 < found.gap < 1e-9 * found.primal
@@ -305,7 +307,7 @@ def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
     X, y = rows_of(150, 20, 0.5)
     monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
     kept = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
-    monkeypatch.setattr(smoothed, "MOST_VALUES", 100)
+    monkeypatch.setattr(path_following, "MAX_VALUES", 100)
     passed = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
     assert kept.converged
     assert passed.converged

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely._typing import Floats, Rows
 from likely._validation import check_count, check_two, is_number
 from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner
-from likely.blocks import check_finite as finite_rows
+from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
 from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietly, warn_of_no_convergence
 from likely.features.expansions import expanded
@@ -20,7 +20,7 @@ from likely.features.kernel_features import MOST_ROWS, NystromFeatures, rooted
 from likely.kernels import Kernel, kernel_of, weighted_sums
 from likely.kernels.gram import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import EvidenceClassifier
-from likely.models.linear_scores import finite
+from likely.models.linear_scores import check_scores
 from likely.models.logistic import LogisticRegression, evidence_of
 
 __all__ = ["KernelLogisticRegression"]
@@ -212,11 +212,11 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         return priors
 
     def _evidence(self, X: Rows) -> Floats:
-        finite_rows(Block(X))
+        finite(Block(X))
         with np.errstate(over="ignore", invalid="ignore"):
             sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T)
             logits = np.asarray(sums + self.intercept_)
-        return evidence_of(finite(logits, X), self._priors)
+        return evidence_of(check_scores(logits, X), self._priors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -247,7 +247,7 @@ def _fit_all(models: list[Any], source: Source) -> None:
 
 def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     rows = all_at_once(source, "KernelLogisticRegression", MOST_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
-    rows.reduce(finite_rows)
+    rows.reduce(finite)
     kernel = fitted_kernel(kernel_of(model.kernel, ""), rows.X, rows.weight, rows.positions)
     landmarks = landmarks_of(kernel, rows.X, rows.positions)
     U, roots = rooted(kernel, landmarks, rows.X)

@@ -1,4 +1,4 @@
-"""Linear scores of rows: what all models with weights and biases give."""
+"""Linear scores of rows, for all models with weights and biases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from likely._typing import Floats, Rows
 from likely.blocks import Block, over_rows
 
-__all__ = ["finite", "linear_scores"]
+__all__ = ["check_scores", "linear_scores"]
 
 
 def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
@@ -28,11 +28,11 @@ def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | Non
             scores = np.asarray(X @ coef.T + (intercept if centre is None else intercept - coef @ centre))
         else:
             scores = over_rows(partial(_products, coef, intercept, centre), X, len(coef))
-    return finite(scores, X)
+    return check_scores(scores, X)
 
 
-def finite(scores: Floats, X: Rows) -> Floats:
-    """Scores of rows, of which the first that is not finite is refused."""
+def check_scores(scores: Floats, X: Rows) -> Floats:
+    """Return scores of rows; raise for the first row whose scores are not finite."""
     doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(doubtful):
         at = int(doubtful[0])

@@ -15,7 +15,7 @@ from likely._typing import Floats, Integers, Rows
 from likely.blocks import over_rows
 from likely.densities.factors import inverse_factor, well_conditioned_factor
 from likely.exceptions import warn_of_degenerate_data
-from likely.models.linear_scores import finite, linear_scores
+from likely.models.linear_scores import check_scores, linear_scores
 from likely.statistics import LinearMap, Moments
 
 __all__ = ["LinearFit", "short_blocks", "solve_least_squares"]
@@ -69,7 +69,7 @@ class LinearFit:
 
     def distances(self, X: Rows) -> Floats:
         """(x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
-        return finite(over_rows(partial(_distances, self), X, 1), X)[:, 0]
+        return check_scores(over_rows(partial(_distances, self), X, 1), X)[:, 0]
 
 
 def short_blocks(width: int) -> int:

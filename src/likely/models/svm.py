@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from likely._formatting import format_count
 from likely._typing import Floats, Labels, Rows
 from likely._validation import check_option, check_two, is_number
-from likely._words import counted
-from likely.blocks import ArraySource, Block, Source, SourceLearner, block_rows, count_classes
-from likely.blocks import check_finite as finite
+from likely.blocks import Block, Source, SourceLearner, block_rows, check_finite, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
     InvalidParameterError,
-    SourceError,
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
-from likely.kernels import Kernel, LinearKernel, kernel_of, weighted_sums
+from likely.kernels import Kernel, kernel_of, weighted_sums
 from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmarks_of
 from likely.models.base import ScoreClassifier
-from likely.models.linear_scores import finite as finite_scores
-from likely.models.linear_scores import linear_scores
-from likely.models.svm_joint import joint_solver, train_joint
-from likely.models.svm_training import Machine, Task, train
-from likely.objectives.svm.coordinates import is_wide
-from likely.objectives.svm.options import DualSolver, PrimalSolver, svm_solver_of
-from likely.objectives.svm.schemes import class_scores, said_of, sides_of
+from likely.models.linear_scores import check_scores, linear_scores
+from likely.models.svm_training import plan_solvers, train
+from likely.objectives.svm.task import Machine, Task, class_scores, describe_sides, sides_of
 
 __all__ = ["SVM"]
 
 LEAST = 1e-100
 """Costs of a row must lie between this and its inverse."""
 
-DUAL_ROWS = 2048
-"""Up to so many rows a linear machine is solved in the dual, whose multipliers are exact."""
-
 _SHARED = ("n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
 
 
 class SVM(ScoreClassifier, SourceLearner):
-    """The surface with the widest margin between the classes, rows within the margin costing in proportion.
+    """Support vector machine with soft or hard margin, linear or kernel.
 
     It assumes nothing of how rows are distributed. Its score is positive on the side of the second class and ±1 on the
     margins; it has no probabilistic meaning until :class:`likely.CalibratedClassifier` gives it one. It depends on the
@@ -55,10 +45,10 @@ class SVM(ScoreClassifier, SourceLearner):
 
     Parameters
     ----------
-    C : float > 0, default 1
-        What a row costs for every unit it is within the margin. ``inf`` asks for a hard margin: no row may be within,
-        and where no surface does that :class:`likely.NotSeparableError` says so, with a proof. If neither is found, as
-        where rounding leaves it open, an error says that.
+    C : float > 0, optional
+        Cost of a row for every unit that it is within the margin, by default 1. ``inf`` asks for a hard margin: no row
+        may be within, and if no surface separates the classes :class:`likely.NotSeparableError` is raised, with a
+        proof. If rounding leaves it open, :class:`likely.DegenerateDataError` is raised.
     kernel : {"linear", "polynomial", "rbf", "precomputed"}, Kernel or function, default "linear"
         Dot products of rows, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, sums and products of kernels, or a
         function of two arrays of rows. With "precomputed" X is the kernel of all training rows.
@@ -73,7 +63,8 @@ class SVM(ScoreClassifier, SourceLearner):
         class the side +1; votes make poor evidence when calibrated); or all at once, with one margin, see Notes. Two
         classes are the same problem in all three.
     regularization : float > 0, optional
-        λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² and a mean of losses.
+        λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² plus a mean of losses. Give one of the
+        two.
     solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver, default "auto"
         "auto" takes the primal for a joint margin, for sources, and for linear kernels of more than 2048 rows unless
         they are sparse with 2000 columns or more; and the dual otherwise. Where a linear machine does not converge in
@@ -159,7 +150,7 @@ class SVM(ScoreClassifier, SourceLearner):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         kernel: Any = "linear",
         bias_scale: float | None = None,
         prior: Any = None,
@@ -216,7 +207,7 @@ class SVM(ScoreClassifier, SourceLearner):
         for model in models:
             model._check_options()
         base = clone(self)
-        base._fit_all(sorted(models, key=lambda model: float(model.C)), base._source(X, y, sample_weight))
+        base._fit_all(sorted(models, key=lambda model: model._cost), base._source(X, y, sample_weight))
         for model in models:
             vars(model).update({name: value for name, value in vars(base).items() if name in _SHARED})
         return models
@@ -227,62 +218,39 @@ class SVM(ScoreClassifier, SourceLearner):
 
     def _fit_all(self, models: list[Self], source: Source) -> None:
         """Fit models that differ by C alone, from the smallest on."""
-        assert source.classes is not None
-        check_two("SVM", source.classes)
-        kernel = kernel_of(self.kernel, "SVM")
-        hard = any(model.regularization is None and np.isinf(model.C) for model in models)
-        train_all = self._trainer(kernel, source, hard)
+        classes = source.require_classes("SVM")
+        check_two("SVM", classes)
+        kernel, rows = kernel_of(self.kernel, "SVM"), source.arrays
+        is_hard = any(model.regularization is None and np.isinf(model._cost) for model in models)
+        # Two classes have one margin in any case.
+        plan = plan_solvers(self.solver, kernel, source, is_hard, self.multiclass == "joint" and len(classes) > 2)
         counts = count_classes(source)
-        source.reduce(finite)
-        if isinstance(source, ArraySource):
-            kernel = fitted_kernel(kernel, source.X, source.weight, source.positions)
-        weights = source.weight if isinstance(source, ArraySource) else None
-        costs = [model._costs(counts.weights, source.classes, weights) for model in models]
-        sides = sides_of(self.multiclass, len(source.classes))
-        task = Task(source, kernel, self.bias_scale, sides, costs, self.tolerance, counts)
-        machines = train_all(task)
+        source.reduce(check_finite)
+        if rows is not None:
+            kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
+        weights = None if rows is None else rows.weight
+        costs = [model._costs(counts.weights, classes, weights) for model in models]
+        sides = sides_of(self.multiclass, len(classes))
+        machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tolerance, counts), plan)
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)
 
-    def _trainer(self, kernel: Kernel, source: Source, hard: bool) -> Callable[[Task], list[Machine]]:
-        """What trains, if it can learn from the source; two classes have one margin in any case."""
-        if self.multiclass == "joint" and source.classes is not None and len(source.classes) > 2:
-            return partial(train_joint, solver=joint_solver(svm_solver_of(self.solver), kernel, source))
-        return partial(train, solver=self._chosen(kernel, source, hard))
-
-    def _chosen(self, kernel: Kernel, source: Source, hard: bool) -> DualSolver | PrimalSolver | None:
-        """The solver asked for, or that for the size and kind of the problem, if it can learn from the source.
-
-        None: the dual first, then the primal if the dual did not converge.
-        """
-        solver, linear = svm_solver_of(self.solver), isinstance(kernel, LinearKernel)
-        if solver is None and linear and not hard:
-            X = source.X if isinstance(source, ArraySource) else None
-            return None if X is not None and (X.shape[0] <= DUAL_ROWS or is_wide(kernel, X)) else PrimalSolver()
-        solver = solver or DualSolver()
-        if isinstance(solver, PrimalSolver) and (hard or not linear):
-            raise InvalidParameterError(
-                "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "
-                "NystromFeatures before a linear SVM."
-            )
-        if isinstance(solver, DualSolver) and not isinstance(source, ArraySource):
-            raise SourceError(
-                "SVM needs all rows at once for its dual, which kernels and hard margins ask for, but the source gives "
-                "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
-            )
-        return solver
+    @property
+    def _cost(self) -> float:
+        """C, or its default."""
+        return 1.0 if self.C is None else float(self.C)
 
     def _costs(self, weights: Floats, classes: Labels, of_rows: Floats | None) -> Floats:
         """What a row of each class costs, for each unit of its weight."""
         total = float(weights.sum())
         with np.errstate(all="ignore"):
-            C = self.C if self.regularization is None else 1 / np.multiply(self.regularization, total)
+            C = self._cost if self.regularization is None else 1 / np.multiply(self.regularization, total)
             costs = np.full(len(classes), C, dtype=np.float64)
             if self.prior is not None:
                 costs *= training_priors("SVM", self.prior, classes) / (weights / total)
             least, most = (1.0, 1.0) if of_rows is None else (float(of_rows.min()), float(of_rows.max()))
             ends = float(costs.min()) * least, float(costs.max()) * most
-        if not (np.isinf(self.C) and self.regularization is None) and not LEAST < ends[0] <= ends[1] < 1 / LEAST:
+        if not (np.isinf(self._cost) and self.regularization is None) and not LEAST < ends[0] <= ends[1] < 1 / LEAST:
             raise InvalidParameterError(
                 f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {ends[0]:g} to "
                 f"{ends[1]:g} by C, or regularization and the number of rows, by prior, and by sample_weight."
@@ -290,8 +258,8 @@ class SVM(ScoreClassifier, SourceLearner):
         return costs
 
     def _keep(self, machine: Machine, kernel: Kernel, sides: Floats, source: Source) -> None:
-        assert source.classes is not None
-        self.classes_, self.kernel_, self._sides = source.classes, kernel, sides
+        rows = source.arrays
+        self.classes_, self.kernel_, self._sides = source.require_classes("SVM"), kernel, sides
         self.primal_objective_, self.dual_objective_ = float(machine.primal.sum()), float(machine.dual.sum())
         self.n_iter_, self.converged_ = int(machine.n_iter.max()), machine.converged
         with np.errstate(divide="ignore"):
@@ -304,10 +272,10 @@ class SVM(ScoreClassifier, SourceLearner):
             self.coef_ = machine.coef
             if machine.centre is not None:
                 self.intercept_ = machine.intercept - machine.coef @ machine.centre
-        if machine.support is not None and isinstance(source, ArraySource):
-            self.support_ = machine.support if source.positions is None else source.positions[machine.support]
+        if machine.support is not None and rows is not None:
+            self.support_ = machine.support if rows.positions is None else rows.positions[machine.support]
             if not kernel.is_precomputed:
-                self.support_vectors_ = landmarks_of(kernel, source.X[machine.support])
+                self.support_vectors_ = landmarks_of(kernel, rows.X[machine.support])
             if machine.dual_coef is not None:
                 self.dual_coef_ = machine.dual_coef
         if machine.converged and not machine.precise:
@@ -316,17 +284,17 @@ class SVM(ScoreClassifier, SourceLearner):
                 "fewer digits than the gap promises. Put Standardize before it, or lower the degree of the kernel."
             )
         if not machine.converged:
-            warn_of_no_convergence(_stopped(machine, sides, source.classes))
+            warn_of_no_convergence(_stopped(machine, sides, self.classes_))
 
     def _scores(self, X: Rows) -> Floats:
         if hasattr(self, "coef_"):
             scores = linear_scores(X, self.coef_, self._centred, self._centre)
         else:
-            finite(Block(X))
+            check_finite(Block(X))
             rows = self.support_ if self.kernel_.is_precomputed else self.support_vectors_
             with np.errstate(over="ignore", invalid="ignore"):
                 scores = weighted_sums(columns_of(self.kernel_, rows), X, self.dual_coef_.T) + self.intercept_
-            finite_scores(scores, X)
+            check_scores(scores, X)
         return class_scores(scores, self._sides)
 
     def _block_rows(self, X: Rows) -> int:
@@ -347,11 +315,16 @@ class SVM(ScoreClassifier, SourceLearner):
         return self.primal_objective_ - self.dual_objective_
 
     def _check_options(self) -> None:
-        kernel_of(self.kernel, "SVM")
-        svm_solver_of(self.solver)
         check_option("multiclass of SVM", self.multiclass, ("ovr", "ovo", "joint"))
-        _check_positive("C", self.C, "inf for a hard margin", np.inf)
+        if self.C is not None:
+            _check_positive("C", self.C, "inf for a hard margin", np.inf)
         if self.regularization is not None:
+            if self.C is not None:
+                raise InvalidParameterError(
+                    f"C={self.C!r} and regularization={self.regularization!r} of SVM stand for the same cost. Give one "
+                    "of them.",
+                    parameter="regularization",
+                )
             _check_positive("regularization", self.regularization, "None to use C")
         if self.bias_scale is not None:
             _check_positive("bias_scale", self.bias_scale, "None for a free bias")
@@ -373,17 +346,19 @@ class SVM(ScoreClassifier, SourceLearner):
 
 def _check_positive(name: str, value: Any, otherwise: str, most: float = np.finfo(np.float64).max) -> None:
     if not (is_number(value) and 0 < value <= most):
-        raise InvalidParameterError(f"{name} of SVM must be a number > 0, or {otherwise}, but is {value!r}.")
+        raise InvalidParameterError(
+            f"{name} of SVM must be a number > 0, or {otherwise}, but is {value!r}.", parameter=name
+        )
 
 
 def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:
-    """How far the problem that is furthest from its end got."""
+    """The message about the problem with the largest gap."""
     gaps = (machine.primal - machine.dual) / np.abs(machine.primal)
     worst = int(gaps.argmax())
-    said = said_of(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
+    problem = describe_sides(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
     return (
-        f"SVM stopped after {counted(int(machine.n_iter[worst]), 'step')} with the primal objective at "
-        f"{machine.primal[worst]:.6g} and the dual at {machine.dual[worst]:.6g} ({said}): a gap of "
+        f"SVM stopped after {format_count(int(machine.n_iter[worst]), 'step')} with the primal objective at "
+        f"{machine.primal[worst]:.6g} and the dual at {machine.dual[worst]:.6g} ({problem}): a gap of "
         f"{gaps[worst]:.1e} of the "
         "primal. What was found so far is kept. If columns are of very different scale put Standardize before it. Else "
         "lower C, raise max_iter or cache_mb of the solver, or raise tolerance if that is near enough."

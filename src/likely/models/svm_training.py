@@ -1,210 +1,249 @@
-"""Training of support vector machines: all problems of a model, for several costs, by either solver."""
+"""Training of support vector machines: which solvers run, and joint margins in the space of a kernel."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from likely._numerics import dense
-from likely._typing import Floats, Integers
-from likely.blocks import ArraySource, ClassCounts, Source
+from likely._typing import Floats
+from likely.blocks import ArraySource, Source
+from likely.exceptions import InvalidParameterError, SourceError
+from likely.features.expansions import expanded
+from likely.features.kernel_features import MOST_ROWS, rooted
 from likely.kernels import Kernel, LinearKernel
-from likely.objectives.svm.coordinates import is_wide
-from likely.objectives.svm.dual import DualSolution
-from likely.objectives.svm.machine import DualMachine
-from likely.objectives.svm.options import DualSolver, PrimalSolver, teller
-from likely.objectives.svm.primal import LinearSolution, solve_primal
-from likely.objectives.svm.schemes import said_of
-from likely.objectives.svm.support import supporting
+from likely.kernels.gram import all_at_once, landmarks_of
+from likely.objectives.svm.coordinate_descent import is_wide
+from likely.objectives.svm.dual import solve_in_dual
+from likely.objectives.svm.joint import JointProblem, solve_joint
+from likely.objectives.svm.primal import SUPPORT, PrimalSolution, solve_in_primal
+from likely.objectives.svm.task import DualSolver, Machine, PrimalSolver, Task, report_progress
 
-__all__ = ["Machine", "Task", "train"]
+__all__ = ["SolverPlan", "plan_solvers", "train"]
+
+DUAL_ROWS = 2048
+"""Up to so many rows a linear machine is solved in the dual, whose coefficients are exact."""
 
 FEW_SETS = 50
-"""Working sets of dense rows after which the primal is tried, where that can be."""
+"""Working sets of dense rows after which the primal is tried, where that is possible."""
 
-SUPPORT = 1e-6
-"""Least multiplier of a support vector found in the primal, in parts of the largest of its side."""
+CUTS = (1e-2, 1e-3, 1e-4, 1e-5, SUPPORT)
+"""Thresholds, relative to a row's bound, below which dual coefficients are dropped; the largest that keeps the gap is
+used. A smoothed loss leaves a small coefficient to every row."""
+
+ROOM = 0.5
+"""Share of the tolerance that the solver may use, for kernels; dropping small coefficients may use the rest."""
+
+RIDGE = 1e-12
+"""Added to the diagonal of the matrix of the rows kept, relative to its mean: rows may depend on each other."""
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is to be learned.
+@dataclass(frozen=True)
+class SolverPlan:
+    """Which solvers run: the dual, the primal, or the primal where the dual did not converge.
 
     Parameters
     ----------
-    source : Source
-    kernel : Kernel
-        Fitted.
-    bias_scale : float or None
-    sides : array of shape (n_problems, n_classes)
-    costs : list of arrays of shape (n_classes,)
-        What a row of each class costs, for every machine asked for; in the order in which they start from each other.
-    tolerance : float
-    counts : ClassCounts
-        Rows and weights of each class.
+    dual : DualSolver, optional
+    primal : PrimalSolver, optional
+    by_rows : bool
+        Whether the dual is solved by coordinate descent over sparse rows.
+    is_joint : bool
+        Whether there is one margin among all classes, which only the primal can solve.
     """
 
-    source: Source
-    kernel: Kernel
-    bias_scale: float | None
-    sides: Floats
-    costs: list[Floats]
-    tolerance: float
-    counts: ClassCounts
+    dual: DualSolver | None = None
+    primal: PrimalSolver | None = None
+    by_rows: bool = False
+    is_joint: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """What was learned.
-
-    Attributes
-    ----------
-    intercept, squares : arrays of shape (n_problems,)
-        Biases, and squared lengths of the weights.
-    primal, dual : arrays of shape (n_problems,)
-        Of shape (1,) for a joint margin, as is the next.
-    n_iter : array of int of shape (n_problems,)
-    converged : bool
-    support : array of int of shape (n_support,), or None
-        Rows in memory with a multiplier > 0.
-    dual_coef : array of shape (n_problems, n_support), or None
-    coef : array of shape (n_problems, d), or None
-        Of linear kernels.
-    centre : array of shape (d,), or None
-        What is to be taken off rows before ``coef`` and ``intercept``.
-    precise : bool
-        Whether scores have as many digits as the gap promises.
-    """
-
-    intercept: Floats
-    squares: Floats
-    primal: Floats
-    dual: Floats
-    n_iter: Integers
-    converged: bool
-    support: Integers | None = None
-    dual_coef: Floats | None = None
-    coef: Floats | None = None
-    centre: Floats | None = None
-    precise: bool = True
-
-
-def train(task: Task, solver: DualSolver | PrimalSolver | None) -> list[Machine]:
-    """A machine for each of the costs; without a solver by the dual, and where that ends early, by the primal."""
+def plan_solvers(asked: Any, kernel: Kernel, source: Source, is_hard: bool, is_joint: bool) -> SolverPlan:
+    """Choose solvers by what was asked for, or by the size and kind of the problem; raise if they cannot solve it."""
+    solver = _named_solver(asked)
+    if is_joint:
+        return SolverPlan(primal=_joint_solver(solver, kernel, source), is_joint=True)
+    is_linear, rows = isinstance(kernel, LinearKernel), source.arrays
+    by_rows = rows is not None and is_wide(kernel, rows.X) and not is_hard
+    if solver is None and is_linear and not is_hard:
+        if rows is not None and (by_rows or rows.X.shape[0] <= DUAL_ROWS):
+            return SolverPlan(DualSolver(max_iter=None if by_rows else FEW_SETS), PrimalSolver(), by_rows)
+        return SolverPlan(primal=PrimalSolver())
     if isinstance(solver, PrimalSolver):
-        return _in_primal(task, solver)
-    assert isinstance(task.source, ArraySource)
-    few = None if is_wide(task.kernel, task.source.X) else FEW_SETS
-    machines = _in_dual(task, task.source, solver or DualSolver(max_iter=few))
-    if solver is not None or all(machine.converged and machine.precise for machine in machines):
+        if is_hard or not is_linear:
+            raise InvalidParameterError(
+                "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "
+                "NystromFeatures before a linear SVM.",
+                parameter="solver",
+            )
+        return SolverPlan(primal=solver)
+    if rows is None:
+        raise SourceError(
+            "SVM needs all rows at once for its dual, which kernels and hard margins ask for, but the source gives "
+            "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
+        )
+    return SolverPlan(solver or DualSolver(), by_rows=by_rows)
+
+
+def _named_solver(value: Any) -> DualSolver | PrimalSolver | None:
+    """The solver that a name stands for, or the solver itself; None where the data decide."""
+    named: dict[str, DualSolver | PrimalSolver | None] = {
+        "auto": None,
+        "dual": DualSolver(),
+        "primal": PrimalSolver(),
+    }
+    if isinstance(value, str) and value in named:
+        return named[value]
+    if isinstance(value, (DualSolver, PrimalSolver)):
+        return value
+    raise InvalidParameterError(
+        f"solver of SVM must be 'auto', 'dual', 'primal', DualSolver(...) or PrimalSolver(...), but is {value!r}.",
+        parameter="solver",
+    )
+
+
+def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
+    """The solver of a joint margin; raise for the dual, and for kernels of rows that are not in memory or too many."""
+    if isinstance(asked, DualSolver):
+        raise InvalidParameterError(
+            "SVM with multiclass='joint' is solved in the primal, for kernels too, but solver asks for the dual. Use "
+            "solver='auto' or PrimalSolver(...), or multiclass='ovr' or 'ovo'.",
+            parameter="solver",
+        )
+    if not isinstance(kernel, LinearKernel):
+        all_at_once(
+            source,
+            "SVM with multiclass='joint' and a kernel that is not linear",
+            MOST_ROWS,
+            "Put NystromFeatures before a linear SVM, or give arrays to one with multiclass='ovr' or 'ovo'.",
+        )
+    return PrimalSolver() if asked is None else asked
+
+
+def train(task: Task, plan: SolverPlan) -> list[Machine]:
+    """A machine for each of the costs; of two attempts the better one."""
+    if plan.dual is None:
+        assert plan.primal is not None
+        return _train_joint(task, plan.primal) if plan.is_joint else solve_in_primal(task, plan.primal)
+    machines = solve_in_dual(task, plan.dual, plan.by_rows)
+    if plan.primal is None or all(machine.converged and machine.precise for machine in machines):
         return machines
-    others = _in_primal(task, PrimalSolver())
-    return [min(pair, key=_how_bad) for pair in zip(machines, others, strict=True)]
+    others = solve_in_primal(task, plan.primal)
+    return [min(pair, key=_badness) for pair in zip(machines, others, strict=True)]
 
 
-def _how_bad(machine: Machine) -> tuple[bool, bool, float]:
+def _badness(machine: Machine) -> tuple[bool, bool, float]:
     return not machine.converged, not machine.precise, float((machine.primal - machine.dual).sum())
 
 
-def _in_dual(task: Task, source: ArraySource, solver: DualSolver) -> list[Machine]:
-    assert source.codes is not None
-    assert source.classes is not None
-    linear = isinstance(task.kernel, LinearKernel)
-    # A free bias makes linear machines indifferent to where the rows are, but not their digits.
-    centre = dense(source.X).mean(axis=0) if linear and task.bias_scale is None and not issparse(source.X) else None
-    X: Any = source.X if centre is None else source.X - centre
-    if task.kernel.is_precomputed and source.positions is not None:
-        X = X[:, source.positions]
-    machine = DualMachine(
-        X, source.codes, source.weight, task.kernel, task.bias_scale, task.sides, source.classes, source.positions
-    )
-    found = machine.solve(task.costs, solver, task.tolerance)
-    return [_joined(machine, solutions, linear, centre) for solutions in found]
+# One margin among all classes.
 
 
-def _joined(machine: DualMachine, solutions: list[DualSolution], linear: bool, centre: Floats | None) -> Machine:
-    """The solutions of all problems, with the rows that support any of them."""
-    signed = np.zeros((len(solutions), machine.X.shape[0]))
-    for row, side, solution in zip(signed, machine.sides, solutions, strict=True):
-        members = machine.members(side)
-        row[members] = solution.alpha * side[machine.codes[members]]
-    support = np.flatnonzero(signed.any(axis=0))
-    dual_coef = signed[:, support]
-    intercept = np.array([solution.intercept for solution in solutions])
-    squares = np.array([solution.square for solution in solutions])
-    if machine.bias_scale is not None:
-        weights = machine.bias_scale * dual_coef.sum(axis=1)  # of the feature that is K in all rows
-        intercept, squares = machine.bias_scale * weights, squares - np.square(weights)
-    coef = np.asarray(dual_coef @ machine.X[support]) if linear else None
-    return Machine(
-        intercept,
-        np.maximum(squares, 0.0) if coef is None else np.square(coef).sum(axis=1),
-        np.array([solution.primal for solution in solutions]),
-        np.array([solution.dual for solution in solutions]),
-        np.array([solution.n_iter for solution in solutions]),
-        all(solution.converged for solution in solutions),
-        support,
-        dual_coef,
-        coef,
-        centre,
-        all(solution.precise for solution in solutions),
-    )
+def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
+    """A machine for each of the costs: of linear kernels from any source, of others from features that make them."""
+    if not all(np.isfinite(costs).all() for costs in task.costs):
+        raise InvalidParameterError(
+            "SVM with multiclass='joint' needs a finite C, but got inf. Set a large one, or ask for a hard margin with "
+            "multiclass='ovr' or 'ovo'."
+        )
+    if isinstance(task.kernel, LinearKernel):
+        return [_linear(task.source, found) for found in _solve_along_costs(task, task.source, task.tolerance, solver)]
+    rows, projection = _features(task.source.in_memory("SVM with multiclass='joint'"), task.kernel)
+    solutions = _solve_along_costs(task, rows, ROOM * task.tolerance, solver)
+    return [_kernelled(rows, found, task.tolerance, projection) for found in solutions]
 
 
-def _in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
-    found: list[list[LinearSolution]] = [[] for _ in task.costs]
-    assert task.source.classes is not None
-    for side in task.sides:
-        start: tuple[Floats, float] | None = None
-        tell = teller(solver.verbose, f"SVM, {said_of(side, task.source.classes)}")
-        for solutions, costs in zip(found, task.costs, strict=True):
-            options = task.bias_scale, task.tolerance, solver.max_iter, start, tell, task.counts
-            solutions.append(solve_primal(task.source, side, costs, *options))
-            start = solutions[-1].coef, solutions[-1].intercept
-    return [_planes(task, solutions, costs) for solutions, costs in zip(found, task.costs, strict=True)]
+def _solve_along_costs(task: Task, source: Source, tolerance: float, solver: PrimalSolver) -> list[PrimalSolution]:
+    """Solutions for each of the costs, each starting from the one before."""
+    on_pass = report_progress(solver.verbose, "SVM, all classes at once")
+    solutions: list[PrimalSolution] = []
+    for costs in task.costs:
+        start = (solutions[-1].coef, solutions[-1].intercept) if solutions else None
+        solutions.append(solve_joint(source, costs, task.bias_scale, tolerance, solver.max_iter, start, on_pass))
+    return solutions
 
 
-def _planes(task: Task, solutions: list[LinearSolution], costs: Floats) -> Machine:
-    coef, centre = np.array([solution.coef for solution in solutions]), solutions[0].centre
-    # Each problem has a centre of its own, that of the rows that take part in it.
-    moved = [float(solution.coef @ (centre - solution.centre)) for solution in solutions]
+def _features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
+    """Features whose dot products are the kernel, in place of the rows; and the map from its values to them."""
+    U, roots = rooted(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
+    return expanded(source, U * roots), U / roots
+
+
+def _linear(source: Source, found: PrimalSolution) -> Machine:
+    """Weights of columns; and dual coefficients, if rows are in memory."""
     machine = Machine(
-        np.array([solution.centred_intercept for solution in solutions]) + moved,
-        np.square(coef).sum(axis=1),
-        np.array([solution.primal for solution in solutions]),
-        np.array([solution.dual for solution in solutions]),
-        np.array([solution.n_iter for solution in solutions]),
-        all(solution.converged for solution in solutions),
-        coef=coef,
-        centre=centre,
+        found.centred_intercept,
+        np.square(found.coef).sum(axis=1),
+        np.array([found.primal]),
+        np.array([found.dual]),
+        np.array([found.n_iter]),
+        found.converged,
+        coef=found.coef,
+        centre=found.centre,
     )
-    source = task.source
-    if not isinstance(source, ArraySource):
+    rows = source.arrays
+    if rows is None:
         return machine
-    found = [_signed(task, source, *each, costs) for each in zip(task.sides, solutions, strict=True)]
-    signed, dual = np.array([each[0] for each in found]), np.array([each[1] for each in found])
-    support = np.flatnonzero(signed.any(axis=0))
-    near = machine.converged or bool((machine.primal - dual <= task.tolerance * machine.primal).all())
-    return replace(machine, support=support, dual_coef=signed[:, support], dual=dual, converged=near)
+    kept = _kept(rows, found, SUPPORT)
+    support = np.flatnonzero(kept.any(axis=1))
+    return replace(machine, support=support, dual_coef=np.ascontiguousarray(kept[support].T))
 
 
-def _signed(
-    task: Task, source: ArraySource, side: Floats, solution: LinearSolution, costs: Floats
-) -> tuple[Floats, float]:
-    """Multipliers times the side, and the value of the dual.
+def _kernelled(source: ArraySource, found: PrimalSolution, tolerance: float, projection: Floats) -> Machine:
+    """Weights of rows, in place of those of the features that the columns of the source are."""
+    few = _of_few_rows(source, found, tolerance)
+    weights, coef, primal = few or (found.coef @ projection.T, found.coef, found.primal)
+    support = np.flatnonzero(weights.any(axis=0))
+    return Machine(
+        found.centred_intercept - coef @ found.centre,
+        np.square(coef).sum(axis=1),
+        np.array([primal]),
+        np.array([found.dual]),
+        np.array([found.n_iter]),
+        bool(primal - found.dual <= tolerance * primal),
+        support,
+        np.ascontiguousarray(weights[:, support]),
+    )
 
-    They are of few rows if the gap allows it; else of all but those that are next to nothing beside the largest of
-    their side.
+
+def _of_few_rows(source: ArraySource, found: PrimalSolution, tolerance: float) -> tuple[Floats, Floats, float] | None:
+    """Scores made of few rows with a gap within the tolerance, or None if there are none.
+
+    Returns the weights (n_classes, n) of the rows, those of the features, and the objective. What the coefficients kept
+    leave of the features' weights is projected onto the rows kept. So the scores of these rows do not change, and the
+    norm of the weights does not grow: only the losses of rows left out, which are far from the margin, can grow.
     """
+    X, problem = dense(source.X), found.problem
+    assert isinstance(problem, JointProblem)
+    for cut in CUTS:
+        kept = _kept(source, found, cut)
+        support = np.flatnonzero(kept.any(axis=1))
+        few = X[support]
+        K = few @ few.T
+        K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / max(1, len(K))
+        with np.errstate(all="ignore"), suppress(LinAlgError):
+            kept[support] += cho_solve(cho_factor(K), few @ (found.coef - kept[support].T @ few).T)
+        coef = kept[support].T @ few
+        primal = problem.primal(np.column_stack([coef, found.centred_intercept]).reshape(-1))
+        if primal <= max(found.primal, found.dual / (1 - tolerance)):
+            return np.ascontiguousarray(kept.T), coef, primal
+    return None
+
+
+def _kept(source: ArraySource, found: PrimalSolution, cut: float) -> Floats:
+    """Dual coefficients (n, n_classes), with 0 for those below ``cut`` times the bound of their row."""
     block = source.all_rows()
-    assert block.codes is not None
-    z, few = side[block.codes], supporting(block, solution, side, costs, task.bias_scale, task.tolerance)
-    if few is not None:
-        return few[0] * z, few[1]
-    alpha = solution.multipliers(block, side, costs)
-    for sign in (-1, 1):
-        alpha[(z == sign) & (alpha <= SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
-    return np.asarray(alpha * z), solution.dual
+    codes, problem = block.require_codes(), found.problem
+    assert isinstance(problem, JointProblem)
+    bound, own = problem.setting.costs.take(codes), (np.arange(len(codes)), codes)
+    if block.weight is not None:
+        bound = bound * block.weight
+    kept = problem.dual_coefficients(block, found.point)
+    kept[own] = 0.0
+    kept[kept > -cut * bound[:, None]] = 0.0
+    kept[own] = -kept.sum(axis=1)
+    return kept

@@ -6,7 +6,7 @@ from likely.objectives.problem import ElasticNet, LinearProblem, penalty_of
 from likely.objectives.separation import Separator, find_separator
 from likely.objectives.solvers import GradientDescent, choose_solver
 from likely.objectives.svm.hard_margin import Overlap
-from likely.objectives.svm.options import DualSolver, PrimalSolver
+from likely.objectives.svm.task import DualSolver, PrimalSolver
 
 __all__ = [
     "DualSolver",

@@ -4,9 +4,9 @@ import numba
 from numba.extending import register_jitable
 
 from likely.objectives import perceptron
-from likely.objectives.svm import ascent
+from likely.objectives.svm import coordinate_descent, working_set
 
-__all__ = ["add_rows", "by_ones", "by_pairs", "by_rows", "gather", "mistakes", "present"]
+__all__ = ["add_rows", "ascend_by_ones", "ascend_by_pairs", "descend_rows", "gather", "mistakes", "present"]
 
 for helper in (perceptron.score, perceptron.margin, perceptron.learn, perceptron.hold):
     register_jitable(helper)
@@ -15,8 +15,8 @@ _compiled = numba.njit(nogil=True, cache=True)
 
 present = _compiled(perceptron.present)
 mistakes = _compiled(perceptron.mistakes)
-by_pairs = _compiled(ascent.by_pairs)
-by_ones = _compiled(ascent.by_ones)
-by_rows = _compiled(ascent.by_rows)
-gather = _compiled(ascent.gather)
-add_rows = _compiled(ascent.add_rows)
+ascend_by_pairs = _compiled(working_set.ascend_by_pairs)
+ascend_by_ones = _compiled(working_set.ascend_by_ones)
+gather = _compiled(working_set.gather)
+add_rows = _compiled(working_set.add_rows)
+descend_rows = _compiled(coordinate_descent.descend_rows)

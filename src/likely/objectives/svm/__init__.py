@@ -1,1 +1,1 @@
-"""Support vector machines: what they minimise, and how."""
+"""Support vector machines: the dual by working sets or coordinates, the primal by path following."""

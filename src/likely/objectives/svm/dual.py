@@ -1,206 +1,191 @@
-"""The dual of a support vector machine, by working sets."""
+"""All problems of a support vector machine in the dual, for several costs, with shared kernels and warm starts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
+from likely._formatting import format_count
+from likely._numerics import dense
 from likely._typing import Floats, Integers
-from likely.blocks import Block, for_each, one_blas_thread
-from likely.kernels import GramRows
-from likely.objectives.svm.faces import climb_face
-from likely.objectives.svm.working_set import Standing, fresh_and_old, primal_value
+from likely.blocks import ArraySource, Block, for_each
+from likely.exceptions import DegenerateDataError
+from likely.kernels import ConstantKernel, GramRows, LinearKernel
+from likely.objectives.svm.coordinate_descent import solve_dual_by_rows
+from likely.objectives.svm.hard_margin import SeparabilityCheck
+from likely.objectives.svm.task import DualSolver, Machine, Task, describe_sides, report_progress
+from likely.objectives.svm.working_set import DualSolution, solve_dual
 
-__all__ = ["DualSolution", "solution_of", "solve_dual"]
+__all__ = ["solve_in_dual"]
 
-WORKING_SET = 1024
-"""Multipliers changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
-where more are free at once the set must hold them all, or it goes round for long."""
-
-PRECISION, CHANGES = 0.1, 20
-"""A working set is left when its worst violation is that part of the worst of all, or after so many changes a row."""
-
-MOST_IDLE, LEAST_GAIN = 20, 1e-12
-"""Working sets in a row that raise the dual by no more than that part of it, after which rounding lets none gain."""
-
-LEAST_VIOLATION = 1e-14
-"""Below it, beside the largest score, a violation is rounding."""
+Start = tuple[Floats, Floats] | None
+Ascend = Callable[[Floats, Start], DualSolution]
+"""Solves a problem for the costs of its rows, from dual coefficients and scores to start from."""
 
 
-@dataclass(frozen=True, eq=False)
-class DualSolution:
-    """Where the ascent of the dual ended.
+def solve_in_dual(task: Task, solver: DualSolver, by_rows: bool) -> list[Machine]:
+    """A machine for each of the costs of the task, whose rows are in memory.
 
-    Attributes
-    ----------
-    alpha : array of shape (n,)
-        Multipliers.
-    f : array of shape (n,)
-        Scores of the rows, without the bias.
-    intercept : float
-    primal, dual : float
-        Values of both problems, between which the best value of both lies.
-    square : float
-        ‖w‖².
-    n_iter : int
-        Working sets solved.
-    converged : bool
-        Whether the two differ by no more than the tolerance, relative to the primal.
-    precise : bool
-        Whether scores have as many digits as that takes.
-    """
-
-    alpha: Floats
-    f: Floats
-    intercept: float
-    primal: float
-    dual: float
-    square: float
-    n_iter: int
-    converged: bool
-    precise: bool = True
-
-    def scaled_to(self, share: float) -> tuple[Floats, Floats]:
-        """Multipliers and scores to start from when every C is that many times as large.
-
-        D(sα) = s Σα − s²/2 ‖w‖² is highest at s = Σα / ‖w‖², and sα keeps its bounds up to s = share.
-        """
-        total = float(self.alpha.sum())
-        s = min(share, total / self.square) if self.square > 0 else 1.0
-        return s * self.alpha, s * self.f
-
-
-def solve_dual(
-    rows: GramRows,
-    z: Floats,
-    C: Floats,
-    has_bias: bool,
-    tolerance: float,
-    most_rounds: int,
-    start: tuple[Floats, Floats] | None = None,
-    tell: Callable[[int, float], None] | None = None,
-    look: Callable[[Floats, Floats], None] | None = None,
-) -> DualSolution:
-    """Maximise Σ α − ½ Σ α_i α_j z_i z_j k(x_i, x_j) over 0 ≤ α ≤ C, and Σ z α = 0 where there is a free bias.
+    A problem's costs are solved in their order, each from the solution before, with one kernel; problems in which all
+    rows take part share it too.
 
     Parameters
     ----------
-    rows : GramRows
-    z, C : arrays of shape (n,)
-        Sides, and bounds, which may be infinite.
-    start : multipliers and the scores they give, optional
-    tell : function of the number of working sets and the relative gap, optional
-        Called after each.
-    look : function of multipliers and scores, optional
-        Called after each too; it may raise.
+    by_rows : bool
+        Whether by coordinate descent over sparse rows, or else by working sets.
     """
-    n = rows.n
-    alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
-    chosen, K, rounds, idle = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0, 0
-    space = np.empty(rows.most_together**2)
-    standing = Standing.of(alpha, f, z, C, has_bias)
-    with one_blas_thread():
-        while not _is_done(standing, tolerance, f) and rounds < most_rounds and idle < MOST_IDLE:
-            is_free = (alpha > 0) & (alpha < C)
-            last, chosen = chosen, fresh_and_old(standing, chosen, _room(rows, int(is_free.sum())), is_free)
-            slots = rows.slots(chosen)
-            K = K if np.array_equal(last, chosen) else _square(rows, slots, chosen, space)
-            steps = _improve(K, chosen, alpha, f, z, C, has_bias, PRECISION * standing.violation)
-            _add(rows, slots, steps, f)
-            if not np.isfinite(f).all():
-                raise Block(rows.X).non_finite()
-            before, standing = standing, Standing.of(alpha, f, z, C, has_bias)
-            rounds, idle = rounds + 1, idle + 1 if standing.dual <= before.dual * (1 + LEAST_GAIN) else 0
-            if tell is not None:
-                tell(rounds, _relative_gap(standing))
-            if look is not None:
-                look(alpha, f)
-    return solution_of(alpha, f, z, C, has_bias, rounds, tolerance)
+    source = task.source.in_memory("The dual of SVM")
+    is_linear = isinstance(task.kernel, LinearKernel)
+    # A free bias makes linear machines indifferent to where the rows are, but not their digits.
+    centre = dense(source.X).mean(axis=0) if is_linear and task.bias_scale is None and not issparse(source.X) else None
+    X: Any = source.X if centre is None else source.X - centre
+    if task.kernel.is_precomputed and source.positions is not None:
+        X = X[:, source.positions]
+    problems = _Problems(task, solver, source, X)
+    by_problem = problems.solve_by_rows() if by_rows else problems.solve_by_sets()
+    return [_join(problems, list(solutions), centre) for solutions in zip(*by_problem, strict=True)]
 
 
-def solution_of(
-    alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tolerance: float
-) -> DualSolution:
-    """What multipliers, and the scores they give, are worth: with the best bias, and as long as is best."""
-    standing = Standing.of(alpha, f, z, C, has_bias)
-    bias, square = standing.bias, standing.square
-    if has_bias and np.isfinite(C).all():
-        best = _best_bias(z - f, z, C)
-        bias = best if primal_value(alpha, square, z * (f + best), C)[0] < standing.primal else bias
-    primal, s = primal_value(alpha, square, z * (f + bias), C)
-    dual = s * float(alpha.sum()) - s**2 * square / 2
-    near = _is_near(primal, dual, tolerance)
-    return DualSolution(s * alpha, s * f, s * bias, primal, dual, s**2 * square, rounds, near)
+@dataclass(frozen=True, eq=False)
+class _Problems:
+    """The problems of a task, on rows X in memory."""
+
+    task: Task
+    solver: DualSolver
+    source: ArraySource
+    X: Any
+
+    def solve_by_sets(self) -> list[list[DualSolution]]:
+        """Solutions of every problem for each of the costs, by working sets."""
+        shared = self._gram_rows(slice(None)) if (self.task.sides != 0).all() else None
+        return [self._along_costs(side, self._by_sets(side, shared)) for side in self.task.sides]
+
+    def solve_by_rows(self) -> list[list[DualSolution]]:
+        """The same by coordinate descent; by working sets where it does not converge, as for very different scales."""
+        found = for_each(lambda side: self._along_costs(side, self._by_rows(side)), [*self.task.sides])
+        return [self._finish(side, solutions) for side, solutions in zip(self.task.sides, found, strict=True)]
+
+    def members(self, side: Floats) -> Integers:
+        """Rows that take part in a problem."""
+        return np.flatnonzero(side[self.codes])
+
+    @property
+    def codes(self) -> Integers:
+        assert self.source.codes is not None
+        return self.source.codes
+
+    def _along_costs(self, side: Floats, ascend: Ascend) -> list[DualSolution]:
+        found: list[DualSolution] = []
+        costs = self.task.costs
+        for cost, before in zip(costs, [None, *costs], strict=False):
+            start = None if before is None else found[-1].scaled_to(_ratio(before, cost))
+            found.append(ascend(self._bounds(side, cost), start))
+        return found
+
+    def _finish(self, side: Floats, found: list[DualSolution]) -> list[DualSolution]:
+        if self.solver.max_iter is not None or all(solution.converged for solution in found):
+            return found
+        ascend = self._by_sets(side, None)
+        pairs = zip(found, self.task.costs, strict=True)
+        return [s if s.converged else ascend(self._bounds(side, cost), (s.alpha, s.f)) for s, cost in pairs]
+
+    def _bounds(self, side: Floats, cost: Floats) -> Floats:
+        """C of the rows of a problem."""
+        members, weight = self.members(side), self.source.weight
+        C = cost[self.codes[members]]
+        return C if weight is None else C * weight[members]
+
+    def _gram_rows(self, members: Integers | slice) -> GramRows:
+        kernel, bias_scale = self.task.kernel, self.task.bias_scale
+        kernel = kernel if bias_scale is None else kernel + ConstantKernel(bias_scale**2)
+        X: Any = self.X[members]
+        if kernel.is_precomputed:
+            X = X[:, members]
+        return GramRows(kernel, X, self.solver.cache_bytes())
+
+    def _by_rows(self, side: Floats) -> Ascend:
+        members, on_pass = self.members(side), self._progress(side)
+        X, z = self.X if len(members) == self.X.shape[0] else self.X[members], side[self.codes[members]]
+        task, most = self.task, self.solver.max_rounds()
+        return lambda C, start: solve_dual_by_rows(X, z, C, task.bias_scale, task.tolerance, most, start, on_pass)
+
+    def _by_sets(self, side: Floats, shared: GramRows | None) -> Ascend:
+        members, on_round, task = self.members(side), self._progress(side), self.task
+        rows, z = self._gram_rows(members) if shared is None else shared, side[self.codes[members]]
+        positions = members if self.source.positions is None else np.asarray(self.source.positions)[members]
+        problem = describe_sides(side, task.source.require_classes())
+
+        def ascend(C: Floats, start: Start) -> DualSolution:
+            is_hard, is_linear = not np.isfinite(C).all(), isinstance(task.kernel, LinearKernel)
+            check = SeparabilityCheck(rows, z, is_linear, positions, problem) if is_hard else None
+            has_bias, most = task.bias_scale is None, self.solver.max_rounds(is_hard)
+            solution = solve_dual(rows, z, C, has_bias, task.tolerance, most, start, on_round, check)
+            if not np.isfinite(solution.primal):
+                raise _undecided(most, problem) if is_hard else Block(rows.X).non_finite()
+            return replace(solution, precise=not _lost_digits(rows, solution, C, task.tolerance))
+
+        return ascend
+
+    def _progress(self, side: Floats) -> Callable[[int, float], None] | None:
+        return report_progress(self.solver.verbose, f"SVM, {describe_sides(side, self.task.source.require_classes())}")
 
 
-def _is_near(primal: float, dual: float, tolerance: float) -> bool:
-    return bool(np.isfinite(primal)) and abs(primal - dual) <= tolerance * abs(primal)
+def _join(problems: _Problems, solutions: list[DualSolution], centre: Floats | None) -> Machine:
+    """The solutions of all problems, with the rows that support any of them."""
+    task = problems.task
+    signed = np.zeros((len(solutions), problems.X.shape[0]))
+    for row, side, solution in zip(signed, task.sides, solutions, strict=True):
+        members = problems.members(side)
+        row[members] = solution.alpha * side[problems.codes[members]]
+    support = np.flatnonzero(signed.any(axis=0))
+    dual_coef = signed[:, support]
+    intercept = np.array([solution.intercept for solution in solutions])
+    squares = np.array([solution.square for solution in solutions])
+    if task.bias_scale is not None:
+        weights = task.bias_scale * dual_coef.sum(axis=1)  # of the feature that is K in all rows
+        intercept, squares = task.bias_scale * weights, squares - np.square(weights)
+    coef = np.asarray(dual_coef @ problems.X[support]) if isinstance(task.kernel, LinearKernel) else None
+    return Machine(
+        intercept,
+        np.maximum(squares, 0.0) if coef is None else np.square(coef).sum(axis=1),
+        np.array([solution.primal for solution in solutions]),
+        np.array([solution.dual for solution in solutions]),
+        np.array([solution.n_iter for solution in solutions]),
+        all(solution.converged for solution in solutions),
+        support,
+        dual_coef,
+        coef,
+        centre,
+        all(solution.precise for solution in solutions),
+    )
 
 
-def _room(rows: GramRows, n_free: int) -> int:
-    """Rows of a working set: half as many again as are free, within the limits."""
-    return int(min(max(WORKING_SET, 3 * n_free // 2), rows.most_together))
+def _undecided(n_sets: int, problem: str) -> DegenerateDataError:
+    return DegenerateDataError(
+        f"SVM with a hard margin found within {format_count(n_sets, 'working set')} neither a surface that keeps "
+        f"{problem} apart nor a proof that there is none: if there is one it is narrow beside rounding, or rows are "
+        "too many for the proof. Set a finite C, put Standardize before it, or raise max_iter of DualSolver."
+    )
 
 
-def _relative_gap(standing: Standing) -> float:
-    return (standing.primal - standing.dual) / standing.primal if np.isfinite(standing.primal) else np.inf
+def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: float) -> bool:
+    """Whether rounding of the scores may change the objective by more than the tolerance.
 
-
-def _is_done(standing: Standing, tolerance: float, f: Floats) -> bool:
-    if _is_near(standing.primal, standing.dual, tolerance):
-        return True
-    return standing.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
-
-
-def _square(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> Floats:
-    """The kernel's matrix of the rows chosen, in space that is used again: new megabytes would cost as much."""
-    from likely.objectives import _kernels as compiled  # Numba takes a while to import
-
-    m = len(chosen)
-    K = space[: m * m].reshape(m, m)
-    for_each(lambda part: compiled.gather(rows.kept, slots, chosen, K, *part), _parts(m, 256))
-    return K
-
-
-def _improve(
-    K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tolerance: float
-) -> Floats:
-    """Maximise over the multipliers chosen; gives the steps of z α."""
-    from likely.objectives import _kernels as compiled
-
-    z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
-    v, most = z_in - f[chosen], CHANGES * len(chosen)
-    ascend = compiled.by_pairs if has_bias else compiled.by_ones
-    if ascend(K, z_in, C_in, changed, v, tolerance, most) == most:
-        climb_face(K, z_in, C_in, changed, v, has_bias)
-    steps = (changed - alpha[chosen]) * z_in
-    alpha[chosen] = changed
-    return np.asarray(steps)
-
-
-def _add(rows: GramRows, slots: Integers, steps: Floats, f: Floats) -> None:
-    """Bring the scores of all rows up to date."""
-    from likely.objectives import _kernels as compiled
-
-    moved = np.flatnonzero(steps)
-    for_each(lambda part: compiled.add_rows(f, rows.kept, slots[moved], steps[moved], *part), _parts(rows.n, 4096))
-
-
-def _parts(n: int, size: int) -> list[tuple[int, int]]:
-    return [(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def _best_bias(v: Floats, z: Floats, C: Floats) -> float:
-    """The bias that makes Σ C max(0, 1 − z (f + b)) least: the middle of where its slope changes sign.
-
-    The slope at b is Σ C over the rows with z < 0 and v < b, less that over those with z > 0 and v > b.
+    It changes the losses of the support vectors, or the length of the weights where there are no losses.
     """
-    order = np.argsort(v, kind="stable")
-    slope = np.cumsum(C[order]) - C[z > 0].sum()  # just above each v
-    slack = 1e-12 * float(C.sum())
-    first = int(np.searchsorted(slope, -slack))
-    last = int(np.searchsorted(slope, slack, side="right"))
-    ends = v[order]
-    return float((ends[min(first, len(v) - 1)] + ends[min(last, len(v) - 1)]) / 2)
+    support = np.flatnonzero(solution.alpha)
+    few = support[: min(256, rows.capacity)]
+    largest = float(rows.kept[rows.slots(few), few].max(initial=0.0))
+    rounding = np.finfo(np.float64).eps * largest * float(np.linalg.norm(solution.alpha))
+    has_losses = solution.primal > solution.square / 2 * (1 + 1e-9)
+    stake = float(C[support].sum()) if has_losses else solution.square
+    return bool(rounding * stake > max(tolerance, 1e-7) * solution.primal)
+
+
+def _ratio(before: Floats, now: Floats) -> float:
+    """How many times as large every cost has become."""
+    return float((now / before).min()) if np.isfinite(before).all() else 1.0

@@ -1,4 +1,4 @@
-"""Whether a surface keeps classes apart, and the proof that none does: a point that is a mixture of either's rows."""
+"""Whether a surface separates the classes, and the proof that none does: a point in the convex hulls of both sides."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
+from likely._numerics import dense
 from likely._typing import Floats, Integers
+from likely.exceptions import NotSeparableError
+from likely.kernels import GramRows
 
-__all__ = ["Features", "Overlap", "overlap_of"]
+__all__ = ["Features", "Overlap", "SeparabilityCheck", "overlap_of"]
 
-MOST_VALUES = 2**22
-"""Values of features that are looked at in seconds."""
+NEAR = 1e-2
+"""Distance of two mixtures, relative to the length of the longest row, below which a proof is sought."""
+
+MAX_VALUES = 2**22
+"""Values of features for which the test takes seconds."""
 
 ROUNDING = 1e-12
 """Parts of a size, and weights in a mixture, that are taken for none."""
@@ -74,12 +80,12 @@ class Features:
 
     @property
     def is_small(self) -> bool:
-        """Whether they are looked at soon."""
-        return self.values.size <= MOST_VALUES
+        """Whether the test is quick."""
+        return self.values.size <= MAX_VALUES
 
 
 def overlap_of(features: Features, z: Floats) -> Overlap | None:
-    """The certificate; none if a plane keeps the sides apart, however near they are, or rounding leaves it open.
+    """The certificate; None if a plane separates the sides, however near they are, or rounding leaves it open.
 
     Notes
     -----
@@ -91,7 +97,7 @@ def overlap_of(features: Features, z: Floats) -> Overlap | None:
     wanted = np.append(np.zeros(features.values.shape[1]), [1.0, 1.0])
     try:
         alpha, _ = nnls(columns, wanted)
-    except RuntimeError:  # it goes round where features depend on each other but for rounding
+    except RuntimeError:  # it cycles where features are collinear up to rounding
         return None
     normal = (columns @ alpha - wanted)[:-2]
     return None if _is_apart(features, normal, z) else _mixtures(alpha, features, z)
@@ -104,7 +110,7 @@ def _is_apart(features: Features, normal: Floats, z: Floats) -> bool:
 
 
 def _mixtures(alpha: Floats, features: Features, z: Floats) -> Overlap | None:
-    """Mixtures that are equal but for rounding; none if they are not."""
+    """Mixtures that are equal but for rounding; None if they are not."""
     alpha = np.where(alpha > ROUNDING, alpha, 0.0)
     totals = np.where(z > 0, alpha[z > 0].sum(), alpha[z < 0].sum())
     if not totals.all():
@@ -112,3 +118,66 @@ def _mixtures(alpha: Floats, features: Features, z: Floats) -> Overlap | None:
     weights, rows = alpha / totals, np.flatnonzero(alpha)
     distance = float(np.abs((weights * z) @ features.values).max(initial=0.0))
     return Overlap(rows, weights[rows], distance) if distance <= 10 * features.rounding else None
+
+
+class SeparabilityCheck:
+    """Checks, while a hard margin is sought, whether there is one; if not it raises with the proof.
+
+    Where classes overlap the weighted means of the two sides, with the dual coefficients as weights, approach each
+    other. Once they are near, the support vectors are tested for separability, at working sets 1, 2, 4 and so on: if
+    these are not separable, all rows are not.
+
+    Parameters
+    ----------
+    rows : GramRows
+    z : array of shape (n,)
+        Sides of the rows.
+    is_linear : bool
+    positions : array of int of shape (n,)
+        Of the rows among those of the user, for the message.
+    problem : str
+        Description of the problem, for the message.
+    """
+
+    def __init__(self, rows: GramRows, z: Floats, is_linear: bool, positions: Integers, problem: str) -> None:
+        self.rows, self.z, self.is_linear, self.positions, self.problem = rows, z, is_linear, positions, problem
+        self.calls, self.next = 0, 1
+
+    def __call__(self, alpha: Floats, f: Floats) -> None:
+        self.calls += 1
+        support = np.flatnonzero(alpha)
+        if self.calls < self.next or not 1 < len(support) <= self.rows.most_together:
+            return
+        length = np.sqrt(float(self.rows.kept[self.rows.slots(support), support].max()))
+        distance = np.sqrt(max(float((alpha * self.z) @ f), 0.0)) / (float(alpha.sum()) / 2)
+        if distance > NEAR * length or len(np.unique(self.z[support])) < 2:
+            return
+        self.next = 2 * self.calls
+        features = self._features(support)
+        overlap = overlap_of(features, self.z[support]) if features.is_small else None
+        if overlap is not None:
+            raise self._error(support, overlap)
+
+    def _features(self, support: Integers) -> Features:
+        if self.is_linear and self.rows.X.shape[1] <= len(support):
+            return Features.of_rows(dense(self.rows.X[support]))
+        return Features.of_matrix(self.rows.kept[self.rows.slots(support)[:, None], support])
+
+    def _error(self, support: Integers, overlap: Overlap) -> NotSeparableError:
+        rows = self.positions[support[overlap.rows]]
+        ups = self.z[support[overlap.rows]] > 0
+        return NotSeparableError(
+            f"SVM with a hard margin (C=inf) needs classes that a surface keeps apart, but no surface of this kernel "
+            f"does so for {self.problem}: a mixture of {_name_rows(rows[ups])} and one of "
+            f"{_name_rows(rows[~ups])} are the same point but for {max(overlap.distance, 1e-16):.0e} of the spread "
+            "of the rows (the error's certificate has the rows and their weights). Set a finite C, or use another "
+            "kernel.",
+            Overlap(rows, overlap.weights, overlap.distance),
+        )
+
+
+def _name_rows(rows: Integers) -> str:
+    few = ", ".join(map(str, rows[:3].tolist()))
+    if len(rows) == 1:
+        return f"row {few}"
+    return f"rows {few}" if len(rows) <= 3 else f"rows {few} and {len(rows) - 3} more"

@@ -1,76 +1,49 @@
-"""The linear support vector machine of all classes at once, with one margin among them, in the primal."""
+"""The linear support vector machine of all classes at once, with one margin among them, in the primal.
+
+Conventions: parameters θ have a row (w_k, b_k) for each of K classes, scores are f_k = (x − centre)'w_k + b_k, and the
+rows are concatenated where parameters are flat. A row of class y has t_k = 1 + f_k − f_y for the other classes, t_y =
+0, and the cost C; its loss is C max_k t_k. That is C max over probabilities p of Σ p_k t_k, smoothed C max [Σ p_k t_k +
+2 μ (Σ √p_k − 1)], whose derivative by t is C p: the row's dual coefficients.
+
+References
+----------
+Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
-from likely._typing import Floats
-from likely.blocks import ArraySource, Block, ClassCounts, Source, class_counts, one_blas_thread
+from likely._typing import Floats, Integers
+from likely.blocks import ArraySource, Block, Source, class_counts, one_blas_thread
 from likely.exceptions import DegenerateDataError
-from likely.objectives.linear_rows import subsample
-from likely.objectives.svm.joint_problem import JointProblem
-from likely.objectives.svm.joint_sums import pulls
-from likely.objectives.svm.path import follow
-from likely.objectives.svm.points import Point
-from likely.objectives.svm.primal import WARM, sampled_start, setting_of
+from likely.objectives.linear_rows import LinearRows, subsample
+from likely.objectives.svm.path_following import (
+    MarginProblem,
+    MarginSetting,
+    MarginSums,
+    Point,
+    SmoothedLosses,
+    follow_path,
+    weighty,
+)
+from likely.objectives.svm.primal import WARM, PrimalSolution, margin_setting, start_on_sample
 
-__all__ = ["JointSolution", "solve_joint"]
+__all__ = ["JointProblem", "solve_joint"]
 
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
 """Most parameters of all classes together for Hessians to be formed; the second, where rows are no more than those."""
 
+SPREAD_VALUES = 2**22
+"""Values, of rows times parameters of all classes, that are held at once while a Hessian is formed."""
 
-@dataclass(frozen=True, eq=False)
-class JointSolution:
-    """Scores of all classes, and bounds from both sides of the least value of the objective.
-
-    Attributes
-    ----------
-    coef : array of shape (n_classes, d)
-    intercept : array of shape (n_classes,)
-    primal : float
-        The objective at these.
-    dual : float
-        The dual objective at multipliers that keep its constraints: no scores have a lower value of the objective.
-    n_iter : int
-        Points looked at, each by two passes over all rows.
-    converged : bool
-        Whether the gap is within the tolerance, relative to ``primal``.
-    problem : JointProblem
-    point : Point
-    centred_intercept : array of shape (n_classes,)
-        Biases of rows less the centre; of rows far from zero they have digits that ``intercept`` has lost.
-    """
-
-    coef: Floats
-    intercept: Floats
-    primal: float
-    dual: float
-    n_iter: int
-    converged: bool
-    problem: JointProblem
-    point: Point
-    centred_intercept: Floats
-
-    @property
-    def gap(self) -> float:
-        """How far above the least value the objective is, at most."""
-        return self.primal - self.dual
-
-    @property
-    def centre(self) -> Floats:
-        """About which the rows were seen."""
-        return self.problem.origin
-
-    def multipliers(self, block: Block) -> Floats:
-        """−η of the rows of a block, (n, n_classes): the dual point that ``dual`` is the value of.
-
-        They sum to 0 over the classes of a row, and only that of the row's own class is positive.
-        """
-        return -pulls(block, self.point.theta, self.point.mu, self.point.repair, self.problem.setting)
+MAX_ROUNDS = 20
+"""Newton steps for λ, whose error they square."""
 
 
 def solve_joint(
@@ -78,10 +51,10 @@ def solve_joint(
     costs: Floats,
     bias_scale: float | None,
     tolerance: float,
-    most_passes: int,
+    max_passes: int,
     start: tuple[Floats, Floats] | None = None,
-    tell: Callable[[int, float], None] | None = None,
-) -> JointSolution:
+    on_pass: Callable[[int, float], None] | None = None,
+) -> PrimalSolution:
     """Minimise ½ Σ ‖w_k‖² + Σ C max_k (1 − [k = y] + f_k − f_y), with f_k = w_k'x + b_k and C = costs[y] · weight.
 
     Parameters
@@ -94,12 +67,12 @@ def solve_joint(
         K: rows are extended by the constant K, whose weights are penalised like others, so ½ Σ b_k² / K² is added.
         Without it biases are free, and sum to 0.
     tolerance : float
-        Of the gap between the primal and the dual objective, relative to the primal.
-    most_passes : int
-        Points to look at, each by two passes over all rows.
+        Of the duality gap, relative to the primal objective.
+    max_passes : int
+        Points to evaluate, each by two passes over all rows.
     start : (coef, intercept), optional
-        Where to begin; by default from the solution of a sample, if rows are many.
-    tell : function of the passes so far and the relative gap, optional
+        A warm start; by default the solution on a subsample, if rows are many.
+    on_pass : function of the passes so far and the relative gap, optional
         Called after each.
 
     Notes
@@ -109,9 +82,9 @@ def solve_joint(
 
         max Σ C (1 − p_y) − ½ Σ_k ‖Σ η_k x‖²   over p ≥ 0 that sum to 1 for each row, with Σ η_k = 0 for each class,
 
-    w_k = −Σ η_k x. With ``bias_scale`` the last condition goes, and −½ K² Σ_k (Σ η_k)² comes. Smoothing gives p at
-    every point on the way, see :mod:`likely.objectives.svm.joint_sums`; they are made to keep the conditions, so that
-    the dual bound holds at each. See :func:`likely.objectives.svm.path.follow`.
+    w_k = −Σ η_k x. With ``bias_scale`` the last condition is dropped, and −½ K² Σ_k (Σ η_k)² is added. Smoothing gives
+    p at every point on the way, which a repair makes feasible, so that the dual bound holds at each. See
+    :func:`likely.objectives.svm.path_following.follow_path`.
 
     For two classes w_1 = −w_0 = w / 2 with w and b those of the binary problem, whose costs are twice as high and whose
     objective is then twice as large: ½ ‖w_0‖² + ½ ‖w_1‖² = ¼ ‖w‖².
@@ -136,12 +109,13 @@ def solve_joint(
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts)
         problem = _problem(source, sample, costs, bias_scale, int(counts.rows.sum()))
-        theta, mu = _start(problem, sample, counts, start)
-        point, passes = follow(problem, theta, mu, tolerance, most_passes, tell)
-    theta = point.theta.reshape(problem.shape)
-    coef, biases = theta[:, :-1].copy(), theta[:, -1] - (theta[:, -1].mean() if bias_scale is None else 0.0)
-    found = point.primal, point.dual, passes, bool(point.relative_gap <= tolerance)
-    return JointSolution(coef, biases - coef @ problem.origin, *found, problem, point, biases)
+        if start is None:
+            theta, mu = start_on_sample(problem, sample, counts)
+        else:
+            theta, mu = problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])), WARM
+        point, passes = follow_path(problem, theta, mu, tolerance, max_passes, on_pass)
+    point = replace(point, theta=problem.centre_biases(point.theta.reshape(problem.shape)))
+    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tolerance))
 
 
 def _problem(
@@ -150,18 +124,321 @@ def _problem(
     """The problem, with Hessians formed if parameters are few."""
     size = len(costs) * (source.n_features + 1)
     forms = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
-    setting = setting_of(source, sample, np.ones(len(costs)), costs, forms)
+    setting = margin_setting(source, sample, np.ones(len(costs)), costs, forms)
     return JointProblem(source, setting, bias_scale, setting.centre)
 
 
-def _start(
-    problem: JointProblem, sample: ArraySource | None, counts: ClassCounts, start: tuple[Floats, Floats] | None
-) -> tuple[Floats, float]:
-    """Parameters and μ to begin with: those given, or those found by a sample."""
-    if start is None:
-        return sampled_start(problem, sample, counts, problem.shape[0] * problem.shape[1])
-    coef, intercept = start
-    biases = intercept + coef @ problem.origin
-    if problem.bias_scale is None:
-        biases = biases - biases.mean()
-    return np.column_stack([coef, biases]).reshape(-1), WARM
+@dataclass(frozen=True, eq=False)
+class JointRepair:
+    """What makes dual coefficients feasible.
+
+    A row of class y has p_k + 2 g_k (shift_k − mean of the shifts, weighted by g) in place of p_k, which is p to the
+    first order at biases moved by μ · shift, and its coefficients are multiplied by shares[y].
+
+    Parameters
+    ----------
+    shift : array of shape (n_classes,)
+        That differ by at most ½, so that no probability is negative.
+    shares : array of shape (n_classes,), of 0 to 1
+    """
+
+    shift: Floats
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JointSums(MarginSums):
+    """Sums at a point; ``alphas`` are Σ C (1 − p_y) of the rows of each class y.
+
+    Parameters
+    ----------
+    flows : array of shape (n_classes, n_classes)
+        Σ C (p − 1 at y) of the rows of each class y, a row each.
+    bias_hessian : array of shape (n_classes, n_classes)
+        Hessian of ``value`` by the biases, times μ.
+    """
+
+    flows: Floats
+    bias_hessian: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JointLosses(SmoothedLosses):
+    """Smoothed joint losses of the rows of a block."""
+
+    rows: LinearRows
+    codes: Integers
+    C: Floats
+    t: Floats
+    mu: float
+    forms: bool
+
+    @classmethod
+    def of(cls, block: Block, theta: Floats, mu: float, setting: MarginSetting) -> JointLosses:
+        rows, codes, C = setting.rows_of(block)
+        t = rows.scores(theta.reshape(len(setting.costs), -1))
+        own = np.arange(len(t)), codes
+        t += 1 - t[own][:, None]
+        t[own] = 0.0
+        return cls(rows, codes, C, t, mu, setting.forms)
+
+    @cached_property
+    def smoothing(self) -> SmoothedMax:
+        return smoothed_max(self.t / self.mu)
+
+    @property
+    def hinge(self) -> float:
+        """The plain losses."""
+        return float(self.C @ self.t.max(axis=1))
+
+    def row_weights(self) -> Floats:
+        return np.asarray(self.C * self.smoothing.bend)
+
+    def sums(self) -> JointSums:
+        C, mu, at, K = self.C, self.mu, self.smoothing, self.t.shape[1]
+        top = self.t.max(axis=1)
+        eta = C[:, None] * self._less_one(at.p)
+        by_mu = C[:, None] * at.derivative((top[:, None] - self.t) / mu**2)
+        first = self.rows.sums(np.hstack([eta, by_mu]).T)
+        flows = np.zeros((K, K))
+        np.add.at(flows, self.codes, eta)
+        return JointSums(
+            value=float(C @ (top + mu * at.height)),
+            hinge=float(C @ top),
+            alphas=-flows.diagonal(),
+            gradient=first[:K].reshape(-1),
+            gradient_by_mu=first[K:].reshape(-1),
+            reach=float(C @ (np.sqrt(at.p) * at.rest).sum(axis=1)) / 2,
+            hessian=self._hessian(C / mu) if self.forms else self._hessian_diagonal(C / mu),
+            flows=flows,
+            bias_hessian=at.hessian_sum(C),
+        )
+
+    def dual_coefficients(self, repair: JointRepair) -> Floats:
+        """η = C (p − 1 at y) of feasible p, of shape (n, n_classes)."""
+        at = self.smoothing
+        p = at.p + at.derivative(np.broadcast_to(repair.shift, at.p.shape))
+        return np.asarray((self.C * repair.shares.take(self.codes))[:, None] * self._less_one(np.maximum(p, 0.0)))
+
+    def _less_one(self, p: Floats) -> Floats:
+        """P less 1 at the class of each row, as minus the sum of the others, which does not cancel."""
+        own = np.arange(len(p)), self.codes
+        p = p.copy()
+        p[own] = 0.0
+        p[own] = -p.sum(axis=1)
+        return p
+
+    def hessian_product(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
+        rows, weight, at = self.rows, self.C / self.mu, self.smoothing
+        if kept is not None:
+            rows, weight, at = rows.take(kept), weight[kept], at.take(kept)
+        return partial(_multiply, rows, weight, at), rows.n_values + at.p.size
+
+    def _hessian_diagonal(self, weight: Floats) -> Floats:
+        D = 2 * weight[:, None] * self.smoothing.g * self.smoothing.rest
+        return self.rows.gram_diagonal(np.ascontiguousarray(D.T)).reshape(-1)
+
+    def _hessian(self, weight: Floats) -> Floats:
+        """Σ 2 weight (diag g − g g' / Σ g) ⊗ x x': one product for all pairs of classes, and one for the diagonal."""
+        kept = weighty(weight * self.smoothing.bend)
+        K, q = self.t.shape[1], self.rows.X.shape[1] + 1
+        hessian, blocks = np.zeros((K * q, K * q)), np.zeros((K, q, q))
+        together = max(1, SPREAD_VALUES // (K * q))
+        for low in range(0, len(kept), together):
+            run = kept[low : low + together]
+            _add_squares(hessian, blocks, self.rows.take(run).extended(), weight[run], self.smoothing.take(run))
+        for k, block in enumerate(blocks):
+            hessian[k * q : (k + 1) * q, k * q : (k + 1) * q] = block
+        return hessian
+
+
+def _multiply(rows: LinearRows, weight: Floats, at: SmoothedMax, direction: Floats) -> Floats:
+    change = at.derivative(rows.scores(direction.reshape(at.p.shape[1], -1)))
+    return np.asarray(rows.sums((weight[:, None] * change).T)).reshape(-1)
+
+
+def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at: SmoothedMax) -> None:
+    g = at.g
+    scale = np.sqrt(2 * weight / g.sum(axis=1))
+    pairs = ((g * scale[:, None])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+    hessian -= pairs.T @ pairs
+    own = np.sqrt(2 * weight[:, None] * g * at.rest)
+    for block, root in zip(blocks, own.T, strict=True):
+        scaled = x * root[:, None]
+        block += scaled.T @ scaled
+
+
+def _hinge(block: Block, theta: Floats, setting: MarginSetting) -> float:
+    """The plain losses of a block."""
+    return JointLosses.of(block, theta, 1.0, setting).hinge
+
+
+@dataclass(frozen=True, eq=False)
+class _DualSums:
+    """Σ C (1 − p_y), and Σ η (x − centre, 1) of shape (n_classes, d + 1), of feasible coefficients."""
+
+    total: float
+    eta: Floats
+
+    def __add__(self, other: _DualSums) -> _DualSums:
+        return _DualSums(self.total + other.total, self.eta + other.eta)
+
+
+def _dual_sums(block: Block, theta: Floats, mu: float, repair: JointRepair, setting: MarginSetting) -> _DualSums:
+    with np.errstate(all="ignore"):
+        at = JointLosses.of(block, theta, mu, setting)
+        eta = at.dual_coefficients(repair)
+        return _DualSums(-float(eta[np.arange(len(eta)), at.codes].sum()), at.rows.sums(eta.T))
+
+
+class JointProblem(MarginProblem):
+    """Minimise ½ Σ ‖w_k‖² + Σ C max_k t_k, plus ½ Σ (b_k − w_k'origin)² / K² if biases are regularised."""
+
+    losses = JointLosses
+    # Steps are less precise than for two sides, which saves more products than the few more steps take.
+    precision, max_products = 0.03, 1500
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.setting.costs), len(self.origin) + 1
+
+    def centre_biases(self, lines: Floats) -> Floats:
+        """Flat parameters whose biases, if free, sum to 0: a common shift changes no loss."""
+        lines = lines.copy()
+        if self.bias_scale is None:
+            lines[:, -1] -= lines[:, -1].mean()
+        return lines.reshape(-1)
+
+    def primal(self, theta: Floats) -> float:
+        """The objective."""
+        return float(theta @ self.penalty_gradient(theta)) / 2 + self.source.reduce(_hinge, theta, self.setting)
+
+    def dual_coefficients(self, block: Block, point: Point) -> Floats:
+        """−η of the rows of a block, (n, n_classes): the feasible point at which the dual has the value of the point.
+
+        They sum to 0 over the classes of a row, and only that of the row's own class is positive.
+        """
+        with np.errstate(all="ignore"):
+            return -JointLosses.of(block, point.theta, point.mu, self.setting).dual_coefficients(point.repair)
+
+    def dual_bound(self, sums: JointSums, theta: Floats, mu: float) -> tuple[float, JointRepair]:
+        """The dual objective at the best multiple, up to 1, of feasible coefficients: one more pass over the rows."""
+        if not np.isfinite(sums.value):
+            return -np.inf, JointRepair(np.zeros(self.shape[0]), np.zeros(self.shape[0]))
+        repair = self.repair(sums, theta)
+        found = self.source.reduce(_dual_sums, theta, mu, repair, self.setting)
+        eta_rows, eta, total = found.eta[:, :-1], found.eta[:, -1], found.total
+        square = float(np.square(eta_rows).sum())
+        if self.bias_scale is not None:
+            square = float(
+                np.square(eta_rows + np.outer(eta, self.origin)).sum() + np.square(self.bias_scale * eta).sum()
+            )
+        share = min(1.0, total / square) if square > 0 else 1.0
+        return share * total - share**2 * square / 2, replace(repair, shares=share * repair.shares)
+
+    def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
+        """Balance dual coefficients: free biases demand Σ η_k = 0 of each class; with others −b_k / K² is aimed at.
+
+        Coefficients are shifted as moved biases would do it. If that is too much, those of regularised biases go as far
+        as they may; for free ones the coefficients of each class are multiplied by its stationary probability where
+        ``flows`` are the rates of moving from class to class: all that moves in moves out again.
+        """
+        K, still = self.shape[0], np.zeros(self.shape[0])
+        wanted = still if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
+        rates = sums.bias_hessian + np.trace(sums.bias_hessian) / K**2
+        try:  # classes that hardly any row moves to make it ill-conditioned, but residuals are small for small shifts
+            shift = np.linalg.solve(rates, wanted - sums.flows.sum(axis=0))
+        except np.linalg.LinAlgError:
+            shift = np.full(K, np.inf)
+        width = np.ptp(shift) if np.isfinite(shift).all() else np.inf
+        if width <= 0.5:
+            return JointRepair(shift, np.ones(K))
+        if self.bias_scale is None:
+            return JointRepair(still, _stationary(sums.flows))
+        return JointRepair(shift / (2 * width) if np.isfinite(width) else still, np.ones(K))
+
+
+def _stationary(flows: Floats) -> Floats:
+    """Shares a ≥ 0, at most 1, with Σ_y a_y flows[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
+
+    Classes are eliminated one after another, and put back in turn. All sums are of numbers that are not negative, so
+    nothing cancels (Grassmann, Taksar and Heyman, Operations Research 33, 1985).
+    """
+    K, rates = len(flows), flows.copy()
+    np.fill_diagonal(rates, 0.0)
+    for k in range(K - 1, 0, -1):
+        out = rates[k, :k].sum()
+        if not out > 0:
+            return np.zeros(K)
+        rates[:k, k] /= out
+        rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+    shares = np.ones(K)
+    for k in range(1, K):
+        shares[k] = shares[:k] @ rates[:k, k]
+    return np.asarray(shares / shares.max())
+
+
+class SmoothedMax(NamedTuple):
+    """Smoothed maxima of the rows of u: the best p, ``rest`` = 1 − g / Σ g, and the height above the plain maximum.
+
+    max u is the maximum over probabilities p of Σ p_k u_k; smoothed, of Σ p_k u_k + 2 (Σ √p_k − 1). The best p are
+    (λ − u_k)⁻², λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with g = p^1.5. Tails fall as those of
+    the smoothed hinge do, as |u|⁻² and their derivatives as |u|⁻³, so that Newton steps see rows before these come to
+    the margin; those of log Σ exp fall exponentially, and steps overshoot.
+    """
+
+    p: Floats
+    rest: Floats
+    height: Floats
+
+    @property
+    def g(self) -> Floats:
+        return np.asarray(self.p * np.sqrt(self.p))
+
+    @property
+    def bend(self) -> Floats:
+        """Σ g (1 − g / Σ g) of each row: how much it matters to the Hessian."""
+        return np.asarray((self.g * self.rest).sum(axis=1))
+
+    def derivative(self, change: Floats) -> Floats:
+        """The change of p with u."""
+        g = self.g
+        mean = np.einsum("nk,nk->n", g, change) / g.sum(axis=1)
+        return np.asarray(2 * g * (change - mean[:, None]))
+
+    def hessian_sum(self, C: Floats) -> Floats:
+        """Σ C 2 (diag g − g g' / Σ g)."""
+        g = self.g
+        pairs = -(g * (2 * C / g.sum(axis=1))[:, None]).T @ g
+        pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.rest))
+        return np.asarray(pairs)
+
+    def take(self, kept: Integers) -> SmoothedMax:
+        return SmoothedMax(self.p[kept], self.rest[kept], self.height[kept])
+
+
+def smoothed_max(u: Floats) -> SmoothedMax:
+    """The smoothed maximum of each row of u, computed such that no digits cancel.
+
+    δ = λ − max u lies between 1 and √K. (Σ (δ + a)⁻²)^−½ is concave and grows with δ, so that Newton's steps from 1
+    come nearer from below.
+    """
+    below = u.max(axis=1, keepdims=True) - u
+    delta = np.ones((len(u), 1))
+    for _ in range(MAX_ROUNDS):
+        inverse = 1 / (delta + below)
+        squares = np.square(inverse)
+        total, third = squares.sum(axis=1, keepdims=True), (squares * inverse).sum(axis=1, keepdims=True)
+        step = (np.sqrt(total) - 1) * total / third
+        delta += step
+        if not (step > 1e-15 * delta).any():
+            break
+    root = 1 / (delta + below)
+    first = np.arange(len(u)), u.argmax(axis=1)
+    others = root.copy()
+    others[first] = 0.0
+    p, g = np.square(root), root * root * root
+    rest = 1 - g / g.sum(axis=1, keepdims=True)
+    rest[first] = (others * others * others).sum(axis=1) / g.sum(axis=1)
+    over = delta[:, 0] - 1
+    return SmoothedMax(p, rest, over * over / delta[:, 0] + others.sum(axis=1))

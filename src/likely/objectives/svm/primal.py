@@ -1,82 +1,105 @@
-"""The linear support vector machine in the primal, by passes over the rows of a source."""
+"""Linear support vector machines of two sides in the primal, by passes over the rows of a source."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.optimize import linprog
 
 from likely._numerics import dense
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Block, ClassCounts, Source, class_counts, one_blas_thread
-from likely.objectives.linear_rows import MAX_SAMPLE_VALUES, column_moments, is_far, subsample
-from likely.objectives.svm.path import follow
-from likely.objectives.svm.points import Point
-from likely.objectives.svm.rows import Setting
-from likely.objectives.svm.smoothed import Repair, multipliers
-from likely.objectives.svm.systems import MarginProblem
+from likely.objectives.linear_rows import (
+    MAX_SAMPLE_VALUES,
+    LinearRows,
+    column_moments,
+    is_far,
+    subsample,
+)
+from likely.objectives.svm.coordinate_descent import balanced
+from likely.objectives.svm.path_following import MarginProblem, MarginSetting, Point, follow_path
+from likely.objectives.svm.smoothed_hinge import HingeProblem
+from likely.objectives.svm.task import Machine, PrimalSolver, Task, describe_sides, report_progress
 
-__all__ = ["LinearSolution", "sampled_start", "setting_of", "solve_primal"]
+__all__ = ["SUPPORT", "PrimalSolution", "margin_setting", "solve_in_primal", "solve_primal", "start_on_sample"]
 
 FIRST, WARM = 1.0, 0.1
-"""μ to begin with, from nowhere and from a start: the margin is 1."""
+"""μ to begin with, from θ = 0 and from a warm start: the margin is 1."""
 
 FEW_PARAMETERS = 2000
 """Most columns for Hessians to be formed."""
 
 SAMPLE_TOLERANCE, SAMPLE_PASSES = 1e-3, 100
-"""Relative gap that a start is sought to on a sample, and passes over it."""
+"""Relative gap, and most passes, of the warm start on a subsample."""
+
+SUPPORT = 1e-6
+"""Smallest dual coefficient of a support vector found in the primal, relative to the largest of its side."""
+
+TRIED, MAX_VALUES = (3, 12, 48), 2**19
+"""Rows for each column that are taken to be at the margin, in turn; and values of them for a linear program."""
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSolution:
-    """A plane, and bounds from both sides of the least value of the objective.
+class PrimalSolution:
+    """Planes, and bounds from both sides of the minimum of the objective.
 
-    Attributes
+    Parameters
     ----------
-    coef : array of shape (d,)
-    intercept : float
-    primal : float
-        The objective at the plane.
-    dual : float
-        The dual objective at multipliers that keep its constraints: no plane has a lower value of the objective.
+    problem : MarginProblem
+    point : Point
     n_iter : int
-        Passes over all rows.
+        Points evaluated.
     converged : bool
         Whether the gap is within the tolerance, relative to ``primal``.
-    smoothing : float
-        The last μ.
-    repair : Repair
-        With ``smoothing``, what gives the multipliers.
-    centre : array of shape (d,)
-        About which the rows were seen.
-    centred_intercept : float
-        The bias of rows less the centre; of rows far from zero it has digits that ``intercept`` has lost.
     """
 
-    coef: Floats
-    intercept: float
-    primal: float
-    dual: float
+    problem: MarginProblem
+    point: Point
     n_iter: int
     converged: bool
-    smoothing: float
-    repair: Repair = field(default_factory=Repair)
-    centre: Floats = field(default_factory=lambda: np.empty(0))
-    centred_intercept: float = 0.0
+
+    @property
+    def _lines(self) -> Floats:
+        return self.point.theta if self.problem.shape[0] == 1 else self.point.theta.reshape(self.problem.shape)
+
+    @property
+    def coef(self) -> Floats:
+        """Weights, of shape (d,), or (n_classes, d) for a joint margin."""
+        return self._lines[..., :-1]
+
+    @property
+    def centred_intercept(self) -> Any:
+        """Biases of rows less the centre; of rows far from zero they have digits that ``intercept`` has lost."""
+        return self._lines[..., -1]
+
+    @property
+    def intercept(self) -> Any:
+        """The bias, or the biases of a joint margin."""
+        return self.centred_intercept - self.coef @ self.centre
+
+    @property
+    def centre(self) -> Floats:
+        """About which the rows were seen."""
+        return self.problem.origin
+
+    @property
+    def primal(self) -> float:
+        """The objective."""
+        return self.point.primal
+
+    @property
+    def dual(self) -> float:
+        """The dual objective at a feasible point: a lower bound of the objective of any plane."""
+        return self.point.dual
 
     @property
     def gap(self) -> float:
-        """How far above the least value the objective is, at most."""
+        """The duality gap."""
         return self.primal - self.dual
-
-    def multipliers(self, block: Block, signs: Floats, costs: Floats) -> Floats:
-        """α of the rows of a block: the dual point that ``dual`` is the value of."""
-        place = self.coef, self.centred_intercept, self.smoothing
-        return multipliers(block, *place, signs, costs, self.repair, self.centre)
 
 
 def solve_primal(
@@ -85,11 +108,11 @@ def solve_primal(
     costs: Floats,
     bias_scale: float | None,
     tolerance: float,
-    most_passes: int,
-    start: tuple[Floats, float] | None = None,
-    tell: Callable[[int, float], None] | None = None,
+    max_passes: int,
+    start: tuple[Floats, Any] | None = None,
+    on_pass: Callable[[int, float], None] | None = None,
     counts: ClassCounts | None = None,
-) -> LinearSolution:
+) -> PrimalSolution:
     """Minimise ½ ‖w‖² + Σ C max(0, 1 − z (w'x + b)), with z = signs[code] and C = costs[code] · weight of the row.
 
     Parameters
@@ -103,29 +126,30 @@ def solve_primal(
         K: rows are extended by the constant K, whose weight v is penalised like others, so ½ b² / K² is added and
         b = K v. Without it the bias is free.
     tolerance : float
-        Of the gap between the primal and the dual objective, relative to the primal.
-    most_passes : int
+        Of the duality gap, relative to the primal objective.
+    max_passes : int
         Over all rows.
     start : (coef, intercept), optional
-        Where to begin; by default from the solution of a sample, if rows are many.
-    tell : function of the passes so far and the relative gap, optional
+        A warm start; by default the solution on a subsample, if rows are many.
+    on_pass : function of the passes so far and the relative gap, optional
         Called after each.
     counts : ClassCounts, optional
         Rows and weights of each class, if they are known.
 
     Notes
     -----
-    The losses are smoothed to C (t + √(t² + 4 μ²)) / 2, t = 1 − z (w'x + b). Where that objective is least, multipliers
-    α = C σ(t / μ), its slopes, keep the constraints of the dual, and the gap is Σ C max(0, t) − α t: it falls about
-    as μ where few rows are at the margin, and as μ² where many are. Elsewhere the multipliers of rows at the margin are
-    shifted to balance, so that the dual bound holds at every step. See :func:`likely.objectives.svm.path.follow`.
+    The losses are smoothed to C (t + √(t² + 4 μ²)) / 2, t = 1 − z (w'x + b). At the minimum of that objective the dual
+    coefficients α = C σ(t / μ), its derivatives, are feasible, and the gap is Σ C max(0, t) − α t: it falls about as μ
+    where few rows are at the margin, and as μ² where many are. Elsewhere the coefficients of rows at the margin are
+    shifted to balance, so that the dual bound holds at every step. See
+    :func:`likely.objectives.svm.path_following.follow_path`.
 
     Examples
     --------
     >>> import numpy as np
     >>> source = ArraySource(np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1]), classes=np.array([0, 1]))
     >>> found = solve_primal(source, np.array([-1.0, 1.0]), np.array([10.0, 10.0]), None, 1e-8, 100)
-    >>> found.coef.round(6), round(found.intercept, 6), round(found.primal, 6), found.converged
+    >>> found.coef.round(6), round(float(found.intercept), 6), round(found.primal, 6), found.converged
     (array([1.]), -2.0, 0.5, True)
     """
     signs, costs = np.where(costs > 0, signs, 0.0), np.asarray(costs, dtype=np.float64)
@@ -133,49 +157,49 @@ def solve_primal(
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts, signs != 0)
-        setting = setting_of(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
-        problem = MarginProblem(source, setting, bias_scale, setting.centre)
+        setting = margin_setting(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
+        problem = HingeProblem(source, setting, bias_scale, setting.centre)
+        # Rows of one sign only and a free bias: the bias alone keeps all rows off the margin.
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
-            return _one_sided(problem, np.sign(sides[1] - sides[0]))
-        theta, mu = _start(problem, sample, counts, start)
-        compact, basis = _compacted(problem, int(counts.rows.sum()))
-        point, passes = follow(compact, _within(theta, basis), mu, tolerance, most_passes, tell)
-    return _solution(problem, point, passes, tolerance, basis)
+            sign = np.sign(sides[1] - sides[0])
+            return PrimalSolution(problem, problem.at(np.append(np.zeros(source.n_features), sign), FIRST), 0, True)
+        if start is None:
+            theta, mu = start_on_sample(problem, sample, counts)
+        else:
+            theta, mu = np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
+        compact, basis = _compress(problem, int(counts.rows.sum()))
+        theta = theta if basis is None else np.append(basis.T @ theta[:-1], theta[-1])
+        point, passes = follow_path(compact, theta, mu, tolerance, max_passes, on_pass)
+    if basis is not None:
+        point = replace(point, theta=np.append(basis @ point.theta[:-1], point.theta[-1]))
+    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tolerance))
 
 
-def setting_of(source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms: bool) -> Setting:
-    """Rows seen about their mean, or that of the sample of them."""
+def margin_setting(
+    source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms: bool
+) -> MarginSetting:
+    """Centre rows about their mean, or that of a subsample."""
     columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs != 0)
     far = is_far(source, columns.mean, np.sqrt(columns.variances()))
-    return Setting(signs, costs, columns.mean, far, forms)
+    return MarginSetting(signs, costs, columns.mean, far, forms)
 
 
-def _start(
-    problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts, start: tuple[Floats, float] | None
-) -> tuple[Floats, float]:
-    """Parameters and μ to begin with: those given, or those found by a sample."""
-    if start is None:
-        return sampled_start(problem, sample, counts, len(problem.origin) + 1)
-    return np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
-
-
-def sampled_start(
-    problem: Any, sample: ArraySource | None, counts: ClassCounts, n_parameters: int
-) -> tuple[Floats, float]:
-    """Parameters and μ: those that solve the problem of the sample, its costs standing for all rows, or zeros."""
-    theta = np.zeros(n_parameters)
+def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts) -> tuple[Floats, float]:
+    """θ and μ that solve the problem of a subsample, with costs that stand for all rows; or zeros without one."""
+    theta = np.zeros(problem.shape[0] * problem.shape[1])
     if sample is None:
         return theta, FIRST
     few = sample.reduce(class_counts, len(counts.weights))
     more = np.divide(counts.weights, few.weights, out=np.zeros(len(few.weights)), where=few.weights > 0)
     setting = replace(problem.setting, costs=problem.setting.costs * more)
-    some = replace(problem, source=sample, setting=setting)
-    point, _ = follow(some, theta, FIRST, SAMPLE_TOLERANCE, SAMPLE_PASSES)
+    point, _ = follow_path(
+        replace(problem, source=sample, setting=setting), theta, FIRST, SAMPLE_TOLERANCE, SAMPLE_PASSES
+    )
     return point.theta, point.mu
 
 
-def _compacted(problem: MarginProblem, n_rows: int) -> tuple[MarginProblem, Floats | None]:
-    """Few wide rows in an orthonormal basis of their own span, where the best weights are; and that basis."""
+def _compress(problem: HingeProblem, n_rows: int) -> tuple[HingeProblem, Floats | None]:
+    """Few wide rows in an orthonormal basis of their span, where the best weights are; and that basis."""
     setting, d = problem.setting, len(problem.origin)
     if setting.forms or n_rows >= FEW_PARAMETERS or n_rows * d > MAX_SAMPLE_VALUES:
         return problem, None
@@ -187,31 +211,156 @@ def _compacted(problem: MarginProblem, n_rows: int) -> tuple[MarginProblem, Floa
     source = ArraySource(np.ascontiguousarray(triangle.T[:-1]), codes, weight, problem.source.classes)
     origin = triangle.T[-1].copy()
     setting = replace(setting, centre=np.zeros(len(origin)), is_far=False, forms=True)
-    return MarginProblem(source, setting, problem.bias_scale, origin), basis
+    return HingeProblem(source, setting, problem.bias_scale, origin), basis
 
 
 def _listed(block: Block) -> list[Block]:
     return [block]
 
 
-def _within(theta: Floats, basis: Floats | None) -> Floats:
-    return theta if basis is None else np.append(basis.T @ theta[:-1], theta[-1])
+# All problems of a machine.
 
 
-def _solution(
-    problem: MarginProblem, point: Point, passes: int, tolerance: float, basis: Floats | None
-) -> LinearSolution:
-    w, b = point.theta[:-1], float(point.theta[-1])
-    w = w if basis is None else basis @ w
-    near = bool(point.relative_gap <= tolerance)
-    place = point.repair, problem.origin, b
-    intercept = b - float(w @ problem.origin)
-    return LinearSolution(w, intercept, point.primal, point.dual, passes, near, point.mu, *place)
+def solve_in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
+    """A machine for each of the costs, each problem starting from the solution for the costs before."""
+    found: list[list[PrimalSolution]] = [[] for _ in task.costs]
+    for side in task.sides:
+        start: tuple[Floats, Any] | None = None
+        on_pass = report_progress(solver.verbose, f"SVM, {describe_sides(side, task.source.require_classes())}")
+        for solutions, costs in zip(found, task.costs, strict=True):
+            options = task.bias_scale, task.tolerance, solver.max_iter, start, on_pass, task.counts
+            solutions.append(solve_primal(task.source, side, costs, *options))
+            start = solutions[-1].coef, solutions[-1].intercept
+    return [_join(task, solutions) for solutions in found]
 
 
-def _one_sided(problem: MarginProblem, sign: float) -> LinearSolution:
-    """Rows of one sign only, or none, and a free bias: it alone keeps all of them off the margin, at no cost."""
-    nothing = np.zeros(len(problem.origin))
-    return LinearSolution(
-        nothing, float(sign), 0.0, 0.0, 0, True, FIRST, Repair(0.0, (0.0, 0.0)), problem.origin, float(sign)
+def _join(task: Task, solutions: list[PrimalSolution]) -> Machine:
+    """The planes of all problems about one centre; with the rows that support them, if rows are in memory."""
+    coef, centre = np.array([solution.coef for solution in solutions]), solutions[0].centre
+    # Each problem has its own centre, that of the rows that take part in it.
+    moved = [float(solution.coef @ (centre - solution.centre)) for solution in solutions]
+    machine = Machine(
+        np.array([solution.centred_intercept for solution in solutions]) + moved,
+        np.square(coef).sum(axis=1),
+        np.array([solution.primal for solution in solutions]),
+        np.array([solution.dual for solution in solutions]),
+        np.array([solution.n_iter for solution in solutions]),
+        all(solution.converged for solution in solutions),
+        coef=coef,
+        centre=centre,
     )
+    source = task.source.arrays
+    if source is None:
+        return machine
+    found = [_signed_coefficients(task, source.all_rows(), *each) for each in zip(task.sides, solutions, strict=True)]
+    signed, dual = np.array([each[0] for each in found]), np.array([each[1] for each in found])
+    support = np.flatnonzero(signed.any(axis=0))
+    near = machine.converged or bool((machine.primal - dual <= task.tolerance * machine.primal).all())
+    return replace(machine, support=support, dual_coef=signed[:, support], dual=dual, converged=near)
+
+
+def _signed_coefficients(task: Task, block: Block, side: Floats, solution: PrimalSolution) -> tuple[Floats, float]:
+    """Dual coefficients times the side, and the dual objective.
+
+    They are those of few rows if the gap allows it; otherwise of all rows but those with next to nothing beside the
+    largest coefficient of their side.
+    """
+    z, few = side[block.require_codes()], _sparse_coefficients(block, solution, task.bias_scale, task.tolerance)
+    if few is not None:
+        return few[0] * z, few[1]
+    problem: Any = solution.problem
+    alpha = problem.dual_coefficients(block, solution.point)
+    for sign in (-1, 1):
+        alpha[(z == sign) & (alpha <= SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
+    return np.asarray(alpha * z), solution.dual
+
+
+# Dual coefficients that are 0 or C for all but few rows.
+
+
+def _sparse_coefficients(
+    block: Block, solution: PrimalSolution, bias_scale: float | None, tolerance: float
+) -> tuple[Floats, float] | None:
+    """Dual coefficients of few rows, and the dual objective; None if the gap would exceed the tolerance.
+
+    Notes
+    -----
+    The smoothed loss gives some coefficient to every row. At the best plane rows beyond the margin have 0 and rows
+    within it have C; those at the margin are as many as there are parameters, or few more, and theirs follow from
+    Σ α z x = w and, with a free bias, Σ α z = 0. Of all solutions within bounds a linear program finds the one with
+    the largest Σ α, so that the dual is highest.
+    """
+    codes, setting = block.require_codes(), solution.problem.setting
+    z, C = setting.signs.take(codes), setting.costs.take(codes) * (1.0 if block.weight is None else block.weight)
+    rows = _Rows(block.X, z, C * np.abs(z), solution.centre, bias_scale)
+    excess = np.where(z == 0, -np.inf, 1 - z * rows.linear.scores(solution.point.theta))
+    for most in TRIED:
+        free = _nearest(np.abs(excess), most * (len(solution.coef) + 1))
+        if len(free) * len(solution.coef) > MAX_VALUES:
+            return None
+        alpha = rows.complete(solution, excess, free)
+        if alpha is None:
+            continue
+        dual = rows.dual(alpha)
+        if solution.primal - dual <= tolerance * solution.primal:
+            return alpha, dual
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows with their signs and costs, of a problem whose dual coefficients are sought."""
+
+    X: Any
+    z: Floats
+    C: Floats
+    centre: Floats
+    bias_scale: float | None
+
+    @property
+    def linear(self) -> LinearRows:
+        return LinearRows.of(self.X, self.centre, True)
+
+    def complete(self, solution: PrimalSolution, excess: Floats, free: Integers) -> Floats | None:
+        """Coefficients of 0 or C, and those of the free rows that make Σ α z x the weights; None if there are none."""
+        alpha = np.where(excess > 0, self.C, 0.0)
+        alpha[free] = 0.0
+        total = 0.0 if self.bias_scale is None else solution.intercept / self.bias_scale**2
+        sums = self.linear.sums((alpha * self.z)[None])[0]
+        wanted = np.append(solution.coef - total * self.centre, total) - sums
+        found = _largest_coefficients(dense(self.X[free]) - self.centre, self.z[free], self.C[free], wanted)
+        if found is None:
+            return None
+        alpha[free] = found
+        return alpha if self.bias_scale is not None else balanced(alpha, self.z)
+
+    def dual(self, alpha: Floats) -> float:
+        """The dual objective."""
+        sums = self.linear.sums((alpha * self.z)[None])[0]
+        w, v = sums[:-1] + sums[-1] * self.centre, 0.0 if self.bias_scale is None else self.bias_scale * sums[-1]
+        return float(alpha.sum()) - (float(w @ w) + v**2) / 2
+
+
+def _nearest(distances: Floats, most: int) -> Integers:
+    """Rows nearest to the margin, with those as near as the last of them."""
+    most = min(most, len(distances))
+    return np.flatnonzero(distances <= np.partition(distances, most - 1)[most - 1])
+
+
+def _largest_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
+    """α within bounds with the largest sum and Σ α z (x, 1) as wanted, by a linear program; None if infeasible."""
+    size = np.append(np.sqrt(np.square(rows).mean(axis=0)), 1.0)
+    size[size == 0] = 1.0
+    largest = C.max()
+    A = (z * C / largest) * (np.column_stack([rows, np.ones(len(z))]) / size).T
+    precise: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(-C / largest, A_eq=A, b_eq=wanted / size / largest, bounds=(0, 1), options=precise)
+    if found.x is None:
+        return None
+    # Spread what the program's tolerance leaves of Σ α z over the rows between their bounds.
+    alpha = np.clip(found.x, 0, 1) * C
+    missing = float(wanted[-1]) - float(alpha @ z)
+    free = (alpha > 0) & (alpha < C)
+    room = np.where(free, np.where(z * missing > 0, C - alpha, alpha), 0.0)
+    share = 1.0 if room.sum() <= abs(missing) else abs(missing) / float(room.sum())
+    return np.asarray(alpha + np.sign(missing) * z * room * share)

@@ -58,7 +58,7 @@ KINDS = [
     KernelledKind(
         SVM,
         {
-            "C": number(above=0, finite=False),
+            "C": none_or(number(above=0, finite=False)),
             "kernel": kernel,
             "bias_scale": none_or(number(above=0)),
             "prior": priors(alone=True),

@@ -1,0 +1,211 @@
+"""The dual of a linear machine of many sparse rows and columns, by coordinate descent: no Gram matrix is formed.
+
+References
+----------
+Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM, ICML 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from likely._typing import Floats, Integers, Rows
+from likely.blocks import Block
+from likely.kernels import Kernel, LinearKernel
+from likely.objectives.svm.working_set import DualSolution, dual_solution
+
+__all__ = ["balanced", "descend_rows", "is_wide", "solve_dual_by_rows"]
+
+MANY_ROWS, MANY_COLUMNS = 2048, 2000
+"""From so many sparse rows and columns on: of fewer rows the whole matrix is soon made, and of fewer columns Newton's
+method in the primal has small Hessians."""
+
+FIRST_CHECK, LATER = 5, 2
+"""Passes before the gap is computed for the first time, and the factor between later checks."""
+
+
+def is_wide(kernel: Kernel, X: Rows) -> bool:
+    """Whether coordinate descent suits: a linear kernel, and many sparse rows of many columns."""
+    large = X.shape[0] > MANY_ROWS and X.shape[1] >= MANY_COLUMNS
+    return isinstance(kernel, LinearKernel) and issparse(X) and large
+
+
+def solve_dual_by_rows(
+    X: Any,
+    z: Floats,
+    C: Floats,
+    bias_scale: float | None,
+    tolerance: float,
+    max_passes: int,
+    start: tuple[Floats, Floats] | None = None,
+    on_pass: Callable[[int, float], None] | None = None,
+) -> DualSolution:
+    """Maximise Σ α − ½ ‖Σ α z x‖² over 0 ≤ α ≤ C, and Σ z α = 0 where there is a free bias.
+
+    Parameters
+    ----------
+    X : CSR array of shape (n, d)
+    z, C : arrays of shape (n,)
+        Sides, and bounds, which are finite.
+    bias_scale : float, optional
+        None for a free bias.
+    max_passes : int
+        Over the rows.
+    start : coefficients and the scores they give, optional
+    on_pass : function of the passes and the relative gap, optional
+        Called whenever the gap is computed.
+
+    Notes
+    -----
+    With w = Σ α z x at hand, the best coefficient of a row, the others fixed, takes a product with that row alone. Rows
+    at a bound that are further beyond it than any row was in the last pass are left out until the gap is computed
+    (shrinking). A free bias is found by the method of multipliers (augmented Lagrangian): −ρ/2 (Σ z α)² is added to the
+    dual, and after every pass b grows by ρ Σ z α, so in the end Σ z α = 0. For a bound on the way the heavier side is
+    scaled down.
+    """
+    ascent = _Ascent(X, z, C, bias_scale, np.zeros(len(z)) if start is None else start[0].copy())
+    best, next_check, passes = ascent.solution(0, tolerance), FIRST_CHECK, 0
+    while not best.converged and passes < max_passes:
+        ascent.run_pass()
+        passes += 1
+        if passes < next_check and passes < max_passes:
+            continue
+        best, next_check = min(best, ascent.solution(passes, tolerance), key=_gap), LATER * passes
+        ascent.activate_all()
+        if on_pass is not None:
+            on_pass(passes, _gap(best))
+    return replace(best, n_iter=passes)
+
+
+def _gap(solution: DualSolution) -> float:
+    return (solution.primal - solution.dual) / solution.primal
+
+
+@dataclass(eq=False)
+class _Ascent:
+    """The state of coordinate descent.
+
+    Attributes
+    ----------
+    w : array of shape (d,)
+        Σ α z x.
+    rho : float
+        Added to the kernel: K² of a penalised bias.
+    offset, balance : float
+        The bias is offset + ρ balance, where balance = Σ z α.
+    active : array of int of shape (n,)
+        The rows, the first ``n_active`` of which are active.
+    limits : tuple of float
+        Derivatives beyond which rows at α = 0 and at α = C are left out.
+    """
+
+    X: Any
+    z: Floats
+    C: Floats
+    bias_scale: float | None
+    alpha: Floats
+    offset: float = 0.0
+    n_active: int = 0
+    limits: tuple[float, float] = (np.inf, -np.inf)
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def __post_init__(self) -> None:
+        with np.errstate(over="ignore"):
+            squares = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        self.rho = float(squares.mean()) or 1.0 if self.bias_scale is None else self.bias_scale**2
+        self.curvatures = squares + self.rho
+        if not np.isfinite(self.curvatures).all():
+            raise Block(self.X).non_finite()
+        self.w, self.balance = self._weights(self.alpha), float(self.z @ self.alpha)
+        self.active: Integers = np.arange(len(self.z))
+        self.activate_all()
+
+    def activate_all(self) -> None:
+        self.n_active, self.limits = len(self.z), (np.inf, -np.inf)
+
+    def run_pass(self) -> None:
+        """One pass over the rows, in random order."""
+        from likely.objectives import _kernels as compiled  # Numba takes a while to import
+
+        self.random.shuffle(self.active[: self.n_active])
+        X, bias = self.X, (self.offset, self.rho, self.balance)
+        rows = X.indptr, X.indices, X.data, self.z, self.C, self.curvatures
+        moved = compiled.descend_rows(*rows, self.alpha, self.w, bias, self.active, self.n_active, self.limits)
+        self.n_active, self.balance, highest, lowest = moved
+        self.limits = highest if highest > 0 else np.inf, lowest if lowest < 0 else -np.inf
+        if self.bias_scale is None:
+            self.offset += self.rho * self.balance
+
+    def solution(self, passes: int, tolerance: float) -> DualSolution:
+        """Feasible coefficients, with both objectives."""
+        alpha = self.alpha.copy() if self.bias_scale is not None else balanced(self.alpha, self.z)
+        w = self._weights(alpha)
+        f = self.X @ w
+        if self.bias_scale is not None:
+            self.w = w  # without accumulated rounding
+            f += self.rho * float(self.z @ alpha)
+        return dual_solution(alpha, f, self.z, self.C, self.bias_scale is None, passes, tolerance)
+
+    def _weights(self, alpha: Floats) -> Floats:
+        return np.asarray(self.X.T @ (self.z * alpha))
+
+
+def balanced(alpha: Floats, z: Floats) -> Floats:
+    """Coefficients with Σ z α = 0: those of the heavier side are scaled down, unless the difference is rounding."""
+    less, more = float(alpha[z < 0].sum()), float(alpha[z > 0].sum())
+    heavy = max(less, more)
+    share = min(less, more) / heavy if heavy > 0 else 1.0
+    if share > 1 - 1e-11:
+        return alpha
+    return np.asarray(alpha * np.where((z > 0) == (more > less), share, 1.0))
+
+
+def descend_rows(
+    indptr: Integers,
+    indices: Integers,
+    data: Floats,
+    z: Floats,
+    C: Floats,
+    curvatures: Floats,
+    alpha: Floats,
+    w: Floats,
+    bias: tuple[float, float, float],
+    active: Integers,
+    n_active: int,
+    limits: tuple[float, float],
+) -> tuple[int, float, float, float]:
+    """Give the first ``n_active`` sparse rows their best coefficients, one after the other; α and w change in place.
+
+    ``bias`` is (offset, ρ, Σ z α), and ``limits`` the derivatives beyond which rows at α = 0 and at α = C become
+    inactive. Returns the number of active rows, Σ z α, and the highest and the lowest projected derivative.
+    """
+    offset, rho, balance = bias
+    k, highest, lowest = 0, -np.inf, np.inf
+    while k < n_active:
+        i = active[k]
+        score = offset + rho * balance
+        for t in range(indptr[i], indptr[i + 1]):
+            score += w[indices[t]] * data[t]
+        before, slope = alpha[i], z[i] * score - 1
+        # Shrinking: rows far beyond their bound become inactive.
+        if (before <= 0 and slope > limits[0]) or (before >= C[i] and slope < limits[1]):
+            n_active -= 1
+            active[k], active[n_active] = active[n_active], i
+            continue
+        # Exact maximum along the coordinate, clipped to the box.
+        k += 1
+        if (before <= 0 and slope > 0) or (before >= C[i] and slope < 0):
+            slope = 0.0
+        highest, lowest = max(highest, slope), min(lowest, slope)
+        alpha[i] = min(max(before - slope / curvatures[i], 0.0), C[i])
+        step = (alpha[i] - before) * z[i]
+        if step != 0:
+            balance += step
+            for t in range(indptr[i], indptr[i + 1]):
+                w[indices[t]] += step * data[t]
+    return n_active, balance, highest, lowest
