@@ -549,7 +549,7 @@ def test_kernels_that_overflow_among_many_rows_are_told_as_such(where):
 
 @pytest.mark.parametrize(
     ("C", "regularization", "weight"),
-    [(1e90, None, 1e300), (1.0, None, 1e200), (1.0, 1e-320, 1e-10), (1e-101, None, 1)],
+    [(1e90, None, 1e300), (1.0, None, 1e200), (None, 1e-320, 1e-10), (1e-101, None, 1)],
 )
 def test_costs_beyond_all_measure_are_refused(C, regularization, weight):
     X, y = two_classes()
