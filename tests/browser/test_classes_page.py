@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import likely
 from likely import Application
 from likely.cli.app import app as command_line
-from likely.report.coding import decoded
+from likely.report.explorer import decode_numbers
 
 READ = """() => ({
   texts: Object.fromEntries([...document.querySelectorAll("[id]")].filter(e => !e.children.length && e.id !== "spoken")
@@ -62,19 +62,19 @@ class Case:
 
     @cached_property
     def codes(self):
-        return np.array(decoded(self.explorer["codes"]))
+        return np.array(decode_numbers(self.explorer["codes"]))
 
     @cached_property
     def scores(self):
         return [
-            -one["resolution"] * np.array(decoded(one["scores"])).reshape(-1, self.n)
+            -one["resolution"] * np.array(decode_numbers(one["scores"])).reshape(-1, self.n)
             for one in self.explorer["systems"]
         ]
 
     @cached_property
     def weights(self):
         coded = self.explorer["weights"]
-        return np.ones(len(self.codes)) if coded is None else np.array(decoded(coded), dtype=float)
+        return np.ones(len(self.codes)) if coded is None else np.array(decode_numbers(coded), dtype=float)
 
     @property
     def whole(self):

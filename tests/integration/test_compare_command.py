@@ -531,7 +531,8 @@ def test_boards_of_several_applications_keep_names_and_headings(n, run, told, tw
     (row,), cost = facts["leaderboard"], facts["leaderboard"][0]["costs"]["prior 0.5"]
     names = [f"prior 0.{at}, miss {at}0, false alarm 3" for at in range(1, n + 1)]
     row |= {"name": "Gaussian: standardised, PCA 3, tied diagonal", "costs": dict.fromkeys(names, cost)}
-    facts |= {"applications": dict.fromkeys(names), "leaderboard": [{**row, "place": at} for at in range(1, 12)]}
+    board = [{**row, "place": at, "leads_family": at == 1} for at in range(1, 12)]
+    facts |= {"applications": dict.fromkeys(names), "leaderboard": board}
     monkeypatch.setenv("COLUMNS", "80")
     capsys.readouterr()
 

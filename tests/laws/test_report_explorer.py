@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likely import Application, IsotonicCalibrator, Trials, compare_scores
-from likely.report.coding import decoded, encoded
-from likely.report.explorer import Controls
+from likely.report.explorer import Controls, decode_numbers, encode_numbers
 
 MILLION = 1_000_000
 
@@ -25,7 +24,7 @@ class Held:
         self.priors, self.costs, self.rejects = (explorer[key] for key in ("priors", "costs", "reject_costs"))
         self.resolution = explorer["resolution"]
         self.units = {
-            kind: np.cumsum([part["first"], *decoded(part["steps"])]).tolist()
+            kind: np.cumsum([part["first"], *decode_numbers(part["steps"])]).tolist()
             for kind, part in explorer["thresholds"].items()
         }
         self.nontargets, self.targets = explorer["totals"]
@@ -36,7 +35,7 @@ class Held:
 
     def _counts(self, text, kind):
         rises = np.zeros((len(self.units[kind]), 2))
-        triples = np.array(decoded(text), dtype=int).reshape(-1, 3)
+        triples = np.array(decode_numbers(text), dtype=int).reshape(-1, 3)
         rises[np.cumsum(triples[:, 0])] = triples[:, 1:]
         return np.cumsum(rises, axis=0)
 
@@ -204,9 +203,9 @@ def test_the_positions_of_the_applications_at_hand_are_there(case):
 
 @given(st.lists(st.integers(0, 2**60)))
 def test_what_is_encoded_is_decoded(numbers):
-    text = encoded(numbers)
+    text = encode_numbers(numbers)
 
-    assert decoded(text) == numbers
+    assert decode_numbers(text) == numbers
     assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -297,7 +296,10 @@ def test_a_sample_has_rows_of_rare_classes_and_its_scores_are_thousandths():
     scores = rng.normal(2.0 * (y[:, None] == np.arange(3)), 1.0)
     scores[0] = [-500.0, 0.0, -100.0]
     facts = compare_scores(y, {"mine": scores}).report().facts["explorer"]
-    codes, depth = np.array(decoded(facts["codes"])), np.array(decoded(facts["systems"][0]["scores"])).reshape(-1, 3)
+    codes, depth = (
+        np.array(decode_numbers(facts["codes"])),
+        np.array(decode_numbers(facts["systems"][0]["scores"])).reshape(-1, 3),
+    )
 
     assert len(codes) == facts["rows"] <= 2000 < facts["of"] == 6000
     shares, rarest = np.bincount(y) / 6 + 1000 / 3, np.bincount(y)[2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import Application
-from likely.report.findings import Looked, findings
+from likely.report.findings import Diagnostics, list_findings
 
 EQUAL = Application([0.5, 0.5])
 
@@ -62,7 +62,7 @@ def rng():
 def plain(rng):
     """Rows, facts and scores about which there is nothing to say."""
     codes = np.arange(1000) % 2
-    return facts_of(codes, [EQUAL]), Looked(codes, None, [EQUAL], scores_of(codes, rng), folds_of(1000, rng))
+    return facts_of(codes, [EQUAL]), Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), folds_of(1000, rng))
 
 
 def folds_of(n, rng, n_folds=5):
@@ -70,14 +70,14 @@ def folds_of(n, rng, n_folds=5):
 
 
 def found(code, facts, looked):
-    made = findings(facts, looked)
+    made = list_findings(facts, looked)
     json.dumps(made, allow_nan=False)
     return next((each for each in made if each["code"] == code), None)
 
 
 def changed(looked, **changes):
     names = ("codes", "weight", "applications", "best", "tests", "numbers", "groups", "training")
-    return Looked(**({name: getattr(looked, name) for name in names} | changes))
+    return Diagnostics(**({name: getattr(looked, name) for name in names} | changes))
 
 
 def at(facts, **costs):
@@ -87,20 +87,20 @@ def at(facts, **costs):
 
 
 def test_there_is_nothing_to_say_of_an_unremarkable_comparison(plain):
-    assert findings(*plain) == []
+    assert list_findings(*plain) == []
 
 
 def test_there_is_nothing_to_say_of_unremarkable_scores(plain):
     facts, looked = plain
 
-    assert findings(facts | {"kind": "scores"}, looked) == []
+    assert list_findings(facts | {"kind": "scores"}, looked) == []
 
 
 def test_warnings_come_before_notes(plain):
     facts, looked = plain
     facts["failures"] = {"third": "No rows."}
 
-    made = findings(at(facts, actual=0.6), looked)
+    made = list_findings(at(facts, actual=0.6), looked)
 
     assert [each["code"] for each in made] == ["miscalibrated", "failed"]
     assert [each["level"] for each in made] == ["warning", "note"]
@@ -143,7 +143,7 @@ def test_without_intervals_a_loss_of_few_rows_may_be_chance(rng):
     for name in ("minimum interval", "actual interval"):
         del facts["leaderboard"][0]["costs"]["application 0"][name]
 
-    made = found("miscalibrated", facts, Looked(codes, None, [application], scores_of(codes, rng)))
+    made = found("miscalibrated", facts, Diagnostics(codes, None, [application], scores_of(codes, rng)))
 
     assert made["level"] == "note"
 
@@ -193,7 +193,7 @@ def test_a_good_system_that_is_badly_calibrated_is_not_worthless(plain):
 
 def test_a_prior_of_twice_the_odds_is_told_and_costs_explained(rng):
     codes, application = np.arange(1000) % 2, Application.binary(0.3)
-    looked = Looked(codes, None, [application], scores_of(codes, rng))
+    looked = Diagnostics(codes, None, [application], scores_of(codes, rng))
 
     made = found("prior-mismatch", facts_of(codes, [application]), looked)
 
@@ -206,8 +206,8 @@ def test_priors_of_less_than_twice_the_odds_or_of_weighted_rows_are_not(rng):
     codes, application = np.arange(1000) % 2, Application.binary(0.4)
     weight = np.where(codes == 1, 1.0, 9.0)
 
-    near = Looked(codes, None, [application], scores_of(codes, rng))
-    weighted = Looked(codes, weight, [Application.binary(0.1)], scores_of(codes, rng))
+    near = Diagnostics(codes, None, [application], scores_of(codes, rng))
+    weighted = Diagnostics(codes, weight, [Application.binary(0.1)], scores_of(codes, rng))
 
     assert found("prior-mismatch", facts_of(codes, [application]), near) is None
     assert found("prior-mismatch", facts_of(codes, weighted.applications), weighted) is None
@@ -216,7 +216,7 @@ def test_priors_of_less_than_twice_the_odds_or_of_weighted_rows_are_not(rng):
 def test_a_class_of_prior_zero_or_one_is_no_infinity(rng):
     codes, application = np.arange(300) % 3, Application([0.5, 0.5, 0.0])
 
-    looked = Looked(codes, None, [application], scores_of(codes, rng))
+    looked = Diagnostics(codes, None, [application], scores_of(codes, rng))
 
     assert "0 %" in found("prior-mismatch", facts_of(codes, [application]), looked)["said"]
 
@@ -224,7 +224,7 @@ def test_a_class_of_prior_zero_or_one_is_no_infinity(rng):
 @pytest.mark.parametrize(("rows", "level"), [(5, "warning"), (20, "note"), (30, None)])
 def test_a_class_of_few_rows_is_told_with_what_that_brings(rng, rows, level):
     codes = np.repeat([0, 1], [500, rows])
-    looked = Looked(codes, None, [EQUAL], scores_of(codes, rng))
+    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng))
 
     made = found("tiny-class", facts_of(codes, [EQUAL]), looked)
 
@@ -236,7 +236,7 @@ def test_rows_of_few_groups_count_as_few(rng):
     codes = np.arange(1000) % 2
     groups = np.arange(1000) // 2 % 8
 
-    looked = Looked(codes, None, [EQUAL], scores_of(codes, rng), groups=groups)
+    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), groups=groups)
 
     assert "8 groups" in found("tiny-class", facts_of(codes, [EQUAL]), looked)["said"]
 
@@ -246,7 +246,7 @@ def test_labels_in_sentences_are_short(rng):
     facts = facts_of(codes, [EQUAL])
     facts["classes"][1]["label"] = "x" * 10_000
 
-    assert len(found("tiny-class", facts, Looked(codes, None, [EQUAL], scores_of(codes, rng)))["said"]) < 400
+    assert len(found("tiny-class", facts, Diagnostics(codes, None, [EQUAL], scores_of(codes, rng)))["said"]) < 400
 
 
 # Learning.
@@ -273,7 +273,7 @@ def test_few_mistakes_are_no_sign_of_overfitting(rng):
     codes = np.arange(40) % 2
     facts = at(facts_of(codes, [EQUAL]), minimum=0.1)
 
-    looked = Looked(codes, None, [EQUAL], scores_of(codes, rng), training=[0.0])
+    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), training=[0.0])
 
     assert found("overfitting", facts, looked) is None
 
@@ -295,7 +295,7 @@ def test_a_fold_that_differs_is_told(rng, n_classes):
     best, tests = scores_of(codes, rng), folds_of(1000, rng)
     best[tests[3]] = scores_of(codes[tests[3]], rng, 0.3)
 
-    made = found("unstable-fold", facts_of(codes, [application]), Looked(codes, None, [application], best, tests))
+    made = found("unstable-fold", facts_of(codes, [application]), Diagnostics(codes, None, [application], best, tests))
 
     assert made["said"].startswith("Fold 4 of 5")
 
@@ -307,7 +307,7 @@ def test_folds_that_are_alike_are_seldom_told_apart(rng, n, n_classes):
     codes, application = np.arange(n) % n_classes, Application.equal(n_classes)
     facts = facts_of(codes, [application])
     alarms = [
-        found("unstable-fold", facts, Looked(codes, None, [application], scores_of(codes, rng), folds_of(n, rng)))
+        found("unstable-fold", facts, Diagnostics(codes, None, [application], scores_of(codes, rng), folds_of(n, rng)))
         for _ in range(60)
     ]
 
@@ -320,7 +320,7 @@ def test_groups_that_differ_do_not_make_a_fold_unstable(rng):
     for _ in range(30):
         best = 4 * (2.0 * codes - 1) * np.where(rng.random(40) < 0.3, -1, 1)[groups]
         tests = [np.flatnonzero(np.isin(groups, part)) for part in folds_of(40, rng)]
-        looked = Looked(codes, None, [EQUAL], best, tests, groups=groups)
+        looked = Diagnostics(codes, None, [EQUAL], best, tests, groups=groups)
         alarms += found("unstable-fold", facts_of(codes, [EQUAL]), looked) is not None
 
     assert alarms <= 1

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from likely.report.markdown import markdown
+from likely.report.markdown import render_markdown
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -63,6 +63,7 @@ def facts_of(labels, name="mine", **more):
     around = {"minimum interval": [0.1, 0.3], "actual interval": [0.1, None]}
     costs = {"minimum": 0.2, "actual": 0.25, "uncalibrated": None}
     row = {"family": "own", "settings": {}, "min_cllr": 0.2, "cllr interval": None}
+    counts = [[float(10 * i + j) for j in range(k)] + [0.0] for i in range(k)]
     return {
         "format": 1,
         "title": f"Systems of {name}",
@@ -97,7 +98,8 @@ def facts_of(labels, name="mine", **more):
             {
                 "application": name,
                 "system": name,
-                "counts": [[float(10 * i + j) for j in range(k)] + [0.0] for i in range(k)],
+                "counts": counts,
+                "mistakes": describe_mistakes(counts, labels),
             }
         ],
         "grids": [
@@ -121,7 +123,7 @@ def facts_of(labels, name="mine", **more):
 
 
 def test_all_parts_are_told_in_order():
-    text = markdown(facts_of(["no", "yes"]))
+    text = render_markdown(facts_of(["no", "yes"]))
 
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         "# Systems of mine",
@@ -165,7 +167,7 @@ def test_all_parts_are_told_in_order():
     ],
 )
 def test_a_line_says_its_numbers(line):
-    assert line in markdown(facts_of(["no", "yes"])).splitlines()
+    assert line in render_markdown(facts_of(["no", "yes"])).splitlines()
 
 
 def test_a_line_of_a_grid_without_other_settings_has_no_name():
@@ -175,13 +177,13 @@ def test_a_line_of_a_grid_without_other_settings_has_no_name():
         "values": ["a", "b"],
         "lines": [{"name": "", "minimum": [1], "actual": [2]}],
     }
-    text = markdown(facts_of(["no", "yes"], grids=[grid | {"values": ["a"]}]))
+    text = render_markdown(facts_of(["no", "yes"], grids=[grid | {"values": ["a"]}]))
 
     assert "| λ | minimum | calibrated |" in text
 
 
 def test_ten_classes_have_their_priors_and_their_table():
-    text = markdown(facts_of([str(k) for k in range(10)]))
+    text = render_markdown(facts_of([str(k) for k in range(10)]))
 
     assert "| mine | " + "0.1 | " * 10 + " |" in text
     assert "| 9 | " + " | ".join(str(90 + j) for j in range(10)) + " |" in text
@@ -190,7 +192,7 @@ def test_ten_classes_have_their_priors_and_their_table():
 
 
 def test_of_many_classes_the_most_frequent_mistakes_are_told():
-    text = markdown(facts_of([f"class {k}" for k in range(20)]))
+    text = render_markdown(facts_of([f"class {k}" for k in range(20)]))
 
     assert "the most frequent mistakes" in text
     assert text.index("| class 19 | class 18 | 208 |") < text.index("| class 19 | class 17 | 207 |")
@@ -200,7 +202,7 @@ def test_of_many_classes_the_most_frequent_mistakes_are_told():
 def test_rejected_rows_have_a_column_and_weights_are_told_where_there_are_any():
     confusion = [{"application": "a", "system": "s", "counts": [[5, 1, 2], [0.25, 6, 0]]}]
     classes = [{"label": "no", "rows": 8, "weight": 8.0}, {"label": "yes", "rows": 7, "weight": 6.25}]
-    text = markdown(facts_of(["no", "yes"], confusion=confusion, classes=classes))
+    text = render_markdown(facts_of(["no", "yes"], confusion=confusion, classes=classes))
 
     assert "| truth | no | yes | rejected |" in text
     assert "| yes | 0.25 | 6 | 0 |" in text
@@ -213,14 +215,16 @@ def test_parts_that_are_not_there_are_left_out():
     brief = {key: facts[key] for key in kept} | {"evaluation": None, "columns": None, "findings": []}
     brief["about"] = facts["about"] | {"file": None, "versions": {}}
 
-    titles = [line for line in markdown(brief).splitlines() if line.startswith("#")]
+    titles = [line for line in render_markdown(brief).splitlines() if line.startswith("#")]
 
     assert titles == ["# Systems of mine", "## Applications", "## Leaderboard", "## Classes"]
 
 
 def test_a_table_without_rows_is_left_out_and_what_is_said_of_it_stays():
     columns = {"rows": 5, "of": 9, "n_columns": 2, "histograms": [], "explained_variance": [], "directions": None}
-    text = markdown(facts_of(["no", "yes"], columns=columns, evaluation={"verdict": "It stands.", "systems": []}))
+    text = render_markdown(
+        facts_of(["no", "yes"], columns=columns, evaluation={"verdict": "It stands.", "systems": []})
+    )
 
     assert "On 5 of 9 rows." in text
     assert "## Columns" not in text
@@ -230,8 +234,8 @@ def test_a_table_without_rows_is_left_out_and_what_is_said_of_it_stays():
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_names_stay_text(kind):
     name = HOSTILE[kind]
-    rendered = Rendered(markdown(facts_of([name, f"{name} too"], name)))
-    plain = Rendered(markdown(facts_of(["no", "yes"])))
+    rendered = Rendered(render_markdown(facts_of([name, f"{name} too"], name)))
+    plain = Rendered(render_markdown(facts_of(["no", "yes"])))
     text = name.replace("\n", "\\n")
     shown = f'"{text}"' if text.strip() != text else text
 
@@ -243,21 +247,21 @@ def test_hostile_names_stay_text(kind):
 
 @pytest.mark.parametrize("kind", UNSEEN)
 def test_signs_that_cannot_be_seen_are_spelt_out(kind):
-    text = markdown(facts_of([UNSEEN[kind], "yes"], UNSEEN[kind]))
+    text = render_markdown(facts_of([UNSEEN[kind], "yes"], UNSEEN[kind]))
 
     assert text.replace("\n", "").isprintable()
     assert repr(UNSEEN[kind])[1:-1] in Rendered(text).texts
 
 
 def test_long_names_are_told_by_their_beginning_and_end():
-    text = markdown(facts_of(["x" * 5000 + "1", "x" * 5000 + "2"], "y" * 10_000))
+    text = render_markdown(facts_of(["x" * 5000 + "1", "x" * 5000 + "2"], "y" * 10_000))
 
     assert len(text) < 20_000
     assert f"| {'x' * 30}…{'x' * 28}2 |" in text
 
 
 def test_bare_addresses_make_no_links():
-    text = markdown(facts_of(["no", "yes"], "http://example.com www.example.com a@example.com"))
+    text = render_markdown(facts_of(["no", "yes"], "http://example.com www.example.com a@example.com"))
 
     assert "http://" not in text
     assert "www.e" not in text

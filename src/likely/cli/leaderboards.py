@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from string import ascii_uppercase
 from typing import Any
 
-from likely._formatting import format_count as counted
-from likely._formatting import shorten as shortened
+from likely._formatting import format_cost, format_count, format_number, shorten
 from likely.cli.app import as_options
 from likely.cli.notes import brief_notes
-from likely.cli.rendering import console, number, table
+from likely.cli.rendering import console, table
 
 __all__ = ["show_comparison"]
 
-SHOWN, ABREAST = 10, 2
+SHOWN, ABREAST, EVALUATED = 10, 2, 5
+"""Systems of the leaderboard that are shown; applications in one table; systems on the evaluation rows."""
+
+_MEASURES = {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}
 
 
 def show_comparison(facts: dict[str, Any]) -> None:
-    """The leaderboard, what failed, what was noted, and what to do next."""
+    """Show the leaderboard, failures, notes, and the next commands."""
     out = console()
-    board, rows = facts["leaderboard"], counted(facts["rows"], "row")
-    out.print(f"\n{counted(len(board), 'system')} on {rows}, {facts['protocol']}, by {_said(facts['by'])}.\n")
+    board, rows = facts["leaderboard"], format_count(facts["rows"], "row")
+    out.print(f"\n{format_count(len(board), 'system')} on {rows}, {facts['protocol']}, by {_MEASURES[facts['by']]}.\n")
     _show_board(board[:SHOWN], facts)
-    names = {row["name"] for row in board[:SHOWN]}
-    others = [row for row in _best_of_families(board) if row["name"] not in names]
+    others = [row for row in board[SHOWN:] if row["leads_family"]]
     if others:
         _show_board(others, facts, "The best of the other families")
     out.print(_legend(facts, board[0]))
     for name, reason in facts["failures"].items():
-        out.print(f"Failed: {name}: {shortened(as_options(reason), 300)}")
+        out.print(f"Failed: {name}: {shorten(as_options(reason), 300)}")
     _show_notes(facts)
     if facts.get("evaluation"):
         _show_evaluation(facts["evaluation"], facts)
@@ -38,7 +38,7 @@ def show_comparison(facts: dict[str, Any]) -> None:
 
 
 def _show_board(rows: list[dict[str, Any]], facts: dict[str, Any], title: str = "") -> None:
-    """One table, or several where more applications are asked for than there is room for."""
+    """Show one table, or several where there are too many applications for one."""
     names = list(facts["applications"])
     if len(names) == 1:
         cells = [[*_costs(row["costs"][names[0]], with_interval=True)] for row in rows]
@@ -53,7 +53,7 @@ def _show_board(rows: list[dict[str, Any]], facts: dict[str, Any], title: str = 
 
 def _board(rows: list[dict[str, Any]], columns: list[str], costs: list[list[str]], title: str) -> Any:
     cells = [
-        [str(row["place"]), row["name"], *cost, number(row["cllr"]), number(row["p_value"])]
+        [str(row["place"]), row["name"], *cost, format_number(row["cllr"]), format_number(row["p_value"])]
         for row, cost in zip(rows, costs, strict=True)
     ]
     return table(["", "system", *columns, "Cllr", "p"], cells, title=title, texts=2)
@@ -64,26 +64,18 @@ def _letter(at: int) -> str:
 
 
 def _costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
-    """Minimum and actual cost, the latter with its interval where there is room and one is known."""
+    """Format minimum and actual cost, the latter with its interval if there is room."""
     around = _interval(cost) if with_interval else None
-    actual = number(cost["actual"])
-    return [number(cost["minimum"]), actual if around is None else f"{actual} [{', '.join(map(number, around))}]"]
+    actual = format_number(cost["actual"])
+    return [
+        format_number(cost["minimum"]),
+        actual if around is None else f"{actual} [{', '.join(map(format_number, around))}]",
+    ]
 
 
 def _interval(cost: dict[str, Any]) -> list[float] | None:
     around = cost.get("actual interval")
     return around if around and None not in around else None
-
-
-def _best_of_families(board: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    best: dict[str, dict[str, Any]] = {}
-    for row in board:
-        best.setdefault(row["family"], row)
-    return list(best.values())
-
-
-def _said(by: str) -> str:
-    return {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}[by]
 
 
 def _legend(facts: dict[str, Any], best: dict[str, Any]) -> str:
@@ -111,23 +103,15 @@ def _show_notes(facts: dict[str, Any]) -> None:
 
 
 def _show_evaluation(evaluation: dict[str, Any], facts: dict[str, Any]) -> None:
-    columns, systems = ["", "system", "minimum", "actual", "Cllr"], evaluation["systems"]
-    costs = [_mean(each[facts["by"]]) for each in systems]
-    places = [1 + sum(other < cost - 1e-12 for other in costs) for cost in costs]  # those that cost the same share one
+    columns = ["", "system", "minimum", "actual", "Cllr"]
     rows = [
-        [str(place), each["name"], *(number(_mean(each[which])) for which in ("minimum", "actual", "cllr"))]
-        for at, (place, each) in enumerate(zip(places, systems, strict=True))
-        if at < 5 or each["name"] == evaluation["chosen"]
+        [str(each["place"]), each["name"], *map(format_cost, (*each["means"].values(), each["cllr"]))]
+        for at, each in enumerate(evaluation["systems"])
+        if at < EVALUATED or each["name"] == evaluation["chosen"]
     ]
     title = "On the evaluation rows" + (", means of the applications" if len(facts["applications"]) > 1 else "")
     console().print(table(columns, rows, title=title, texts=2))
     console().print(f"Was the choice right? {evaluation['verdict']}")
-
-
-def _mean(costs: Any) -> float:
-    """Of the applications; of a single number, itself; one that is not known is infinite."""
-    known = [math.inf if cost is None else cost for cost in (costs if isinstance(costs, list) else [costs])]
-    return float(sum(known) / len(known))
 
 
 def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:

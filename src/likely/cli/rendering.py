@@ -1,4 +1,4 @@
-"""What the verbs show: tables for people, one JSON document for programs, rows as CSV."""
+"""Output of the commands: tables for people, one JSON document for programs, rows as CSV."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likely._formatting import format_label
-from likely._words import number as plain
-from likely._words import printable
+from likely._formatting import escape_controls, format_label, format_number
+from likely._formatting import format_number as number
+from likely._formatting import format_percent as percent
+from likely.report.facts import describe_mistakes
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
 __all__ = [
+    "confusion_table",
     "console",
     "deliver",
     "number",
@@ -31,81 +33,66 @@ __all__ = [
 ]
 
 _LEAST = 20
-"""A column of text keeps so many letters abreast, however many numbers follow."""
+"""Least width of a column of text."""
 
 
 def console(err: bool = False) -> Console:
-    """Where to print: without colours where it is no terminal, and without reading markup into labels."""
+    """A console without colours if it is no terminal, and without markup in labels."""
     from rich.console import Console
 
     return Console(file=sys.stderr if err else sys.stdout, markup=False, emoji=False, highlight=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", texts: int = 1) -> Group:
-    """A table whose first columns are text and whose others are numbers, under a title if there is one."""
+    """Make a table whose first ``texts`` columns are text and whose others are numbers, with an optional title."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    cells = [[printable(cell) for cell in row] for row in rows]
+    cells = [[escape_controls(cell) for cell in row] for row in rows]
     for at, name in enumerate(columns):
         text = at < texts
         least = min(_LEAST, max((len(row[at]) for row in cells), default=0)) if text else None
         justify: Any = "left" if text else "right"
-        made.add_column(printable(name), justify=justify, no_wrap=not text, overflow="fold", min_width=least)
+        made.add_column(escape_controls(name), justify=justify, no_wrap=not text, overflow="fold", min_width=least)
     for row in cells:
         made.add_row(*row)
     return Group(Text(title, style="bold"), made) if title else Group(made)
 
 
 def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
-    """Decisions counted by truth; of many classes, the most frequent mistakes."""
+    """A table of decisions by truth; of more than ten classes, the most frequent mistakes."""
     names = [format_label(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
         lines = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
         return table(["truth", *names, *(["rejected"] if rejected else [])], lines, title=f"Decisions at {application}")
-    mistakes = [
-        (counts[truth][decided], names[truth], names[decided])
-        for truth in range(len(names))
-        for decided in range(len(names))
-        if decided != truth and counts[truth][decided]
-    ]
-    lines = [[truth, decided, str(count)] for count, truth, decided in sorted(mistakes, reverse=True)[:10]]
+    lines = [[each["truth"], each["decided"], str(each["rows"])] for each in describe_mistakes(counts, names)[:10]]
     return table(["truth", "decided", "rows"], lines, title=f"Most frequent mistakes at {application}", texts=2)
 
 
 def status(message: str) -> Any:
-    """A sign of life on stderr while something takes its time; nothing where nobody looks."""
+    """Show a spinner on stderr while something is computed; nothing if it is no terminal."""
     return console(err=True).status(message)
 
 
-def number(value: float | None) -> str:
-    """A number, or nothing where there is none."""
-    return "" if value is None else plain(value)
-
-
-def percent(value: float) -> str:
-    """A share in percent."""
-    return f"{100 * value:.1f} %"
-
-
 def within(value: Mapping[str, Any]) -> str:
-    """A number with its interval, if it has one."""
+    """Format a number with its interval, if it has one."""
+    estimate = format_number(value["estimate"])
     if value.get("low") is None:
-        return number(value["estimate"])
-    return f"{number(value['estimate'])} [{number(value['low'])}, {number(value['high'])}]"
+        return estimate
+    return f"{estimate} [{format_number(value['low'])}, {format_number(value['high'])}]"
 
 
 def print_json(facts: Any) -> None:
-    """One JSON document on stdout; infinite numbers are the texts "inf" and "-inf", missing ones null."""
+    """Print one JSON document; infinite numbers become the texts "inf" and "-inf", missing ones null."""
     print(json.dumps(_plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """The same in what JSON knows."""
+    """Convert a value to what JSON has."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -118,9 +105,9 @@ def _plain(value: Any) -> Any:
 
 
 def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, Any], as_json: bool) -> bool:
-    """Columns to a file, or to stdout if none is named; facts as JSON if asked for, and whether they are still to show.
+    """Write columns to a file, or to stdout without one; print facts as JSON if asked. Return whether to show facts.
 
-    Without a file, the JSON document holds the columns too, and whatever is still to show belongs on stderr.
+    Without a file, the JSON document holds the columns too, and facts must be shown on stderr.
     """
     if output is not None:
         write_file(output, columns)
@@ -132,7 +119,7 @@ def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, An
 
 
 def write_file(path: Path, columns: Mapping[str, Any]) -> None:
-    """Columns as a file of the kind its suffix says, whole or not at all."""
+    """Write columns to a file of the format of its suffix, completely or not at all."""
     from likely.cli.app import writing
     from likely.tables import write_columns
 
@@ -141,7 +128,7 @@ def write_file(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def print_csv(columns: Mapping[str, Any]) -> None:
-    """Columns as CSV on stdout, in which floats read back as the same numbers."""
+    """Print columns as CSV; floats read back as the same numbers."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))

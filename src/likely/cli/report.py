@@ -90,6 +90,7 @@ def _read_leaderboard(folder: Path) -> dict[str, Any]:
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
     """Read facts that a comparison left in its folder."""
     from likely.exceptions import RunError
+    from likely.report.facts import complete_facts
 
     path = folder / name
     if not folder.exists():
@@ -102,7 +103,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
-    return facts
+    return complete_facts(facts)
 
 
 def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What came of a comparison, or of anybody's scores: facts, as a plain dictionary, and one offline page of them."""
+"""The report of a comparison, or of anybody's scores: facts as plain data, and one offline page of them."""
 
-from likely.report.report import Report
+from likely.report.facts import Report
 
 __all__ = ["Report"]

@@ -1,32 +1,27 @@
-"""Rows that were judged although the model that scored them had learned from exact copies of them."""
+"""Exact copies of judged rows among the rows that their models have learned from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from likely._typing import Booleans, Floats, Integers
+from likely._typing import Integers
 
-__all__ = ["duplicates_across"]
+__all__ = ["count_copies"]
 
 CHUNK = 2**16
-"""Values hashed or compared at a time: they stay in cache."""
-
-ODD, HALF = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
-"""What bits are multiplied and shifted by to mix them, as MurmurHash3 does."""
-
-Bits = NDArray[np.uint64]
+"""Values hashed at a time: they stay in cache."""
 
 
-def duplicates_across(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tuple[int, int]:
-    """How many judged rows have an exact copy in another fold, and of how many such a copy has another label.
+def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tuple[int, int]:
+    """Count the judged rows that have an exact copy in another fold, and those of which such a copy has another label.
 
-    Rows of other folds are what the model that scored a row has learned from, so copies there make its task too easy.
-    Copies have equal values in all columns; −0 equals 0, and missing values are alike.
+    The model that scored a row has learned from the rows of other folds, so copies there make its task too easy. Copies
+    have equal values in all columns; −0 equals 0, and missing values are equal.
 
     Parameters
     ----------
@@ -45,7 +40,7 @@ def duplicates_across(numbers: Any, codes: Integers, tests: Sequence[Integers]) 
     --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [2.0, 5.0], [1.0, -0.0], [3.0, 5.0]])
-    >>> duplicates_across(X, np.array([0, 1, 1, 1]), [np.array([0, 1]), np.array([2, 3])])
+    >>> count_copies(X, np.array([0, 1, 1, 1]), [np.array([0, 1]), np.array([2, 3])])
     (2, 2)
     """
     if not numbers.shape[1] or not len(codes):
@@ -53,18 +48,18 @@ def duplicates_across(numbers: Any, codes: Integers, tests: Sequence[Integers]) 
     folds = np.full(len(codes), -1)
     for fold, test in enumerate(tests):
         folds[test] = fold
-    rows, sets = _copies(_canonical(numbers), folds)
-    in_all, in_fold = _alike(sets), _alike(sets, folds[rows])
-    of_label, of_both = _alike(sets, codes[rows]), _alike(sets, folds[rows], codes[rows])
+    rows, sets = _find_copies(_canonical(numbers), folds)
+    in_all, in_fold = _count_alike(sets), _count_alike(sets, folds[rows])
+    of_label, of_both = _count_alike(sets, codes[rows]), _count_alike(sets, folds[rows], codes[rows])
     is_apart = (folds[rows] >= 0) & (in_all > in_fold)
     is_contradicted = is_apart & (in_all - in_fold > of_label - of_both)
     return int(is_apart.sum()), int(is_contradicted.sum())
 
 
 def _canonical(numbers: Any) -> Any:
-    """Rows by position; sparse ones with no column stored twice."""
-    if not hasattr(numbers, "tocsr"):
-        return numbers
+    """Rows that can be taken by position; sparse ones with each column stored once."""
+    if not issparse(numbers):
+        return np.asarray(numbers)
     rows = numbers.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -72,32 +67,58 @@ def _canonical(numbers: Any) -> Any:
     return rows
 
 
-def _copies(X: Any, folds: Integers) -> tuple[Integers, Integers]:
-    """Rows that have copies in other folds, and the first row of each one's set of copies."""
-    hashes = _hashes(X)
-    order = np.argsort(hashes, kind="stable")
-    begins = np.append(True, np.diff(hashes[order]) != 0)
-    run = np.cumsum(begins) - 1
-    starts = np.flatnonzero(begins)
-    torn = np.minimum.reduceat(folds[order], starts) < np.maximum.reduceat(folds[order], starts)
-    kept = torn[run]
-    return _verified(X, order[kept], order[starts][run][kept])
+def _find_copies(X: Any, folds: Integers) -> tuple[Integers, Integers]:
+    """Rows whose set of equal rows spans several folds, and the number of each one's set."""
+    _, first, sets = np.unique(_hash_rows(X), return_index=True, return_inverse=True)
+    least, greatest = np.full(len(first), len(folds)), np.full(len(first), -1)
+    np.minimum.at(least, sets, folds)
+    np.maximum.at(greatest, sets, folds)
+    rows = np.flatnonzero((least < greatest)[sets])
+    # Different rows of one hash are all but impossible; only then are the rows themselves grouped.
+    if any(_row_keys(X[rows[part]]) != _row_keys(X[first[sets[rows[part]]]]) for part in _chunks(X, len(rows))):
+        numbers: dict[bytes, int] = {}
+        return rows, np.array([numbers.setdefault(key, len(numbers)) for key in _row_keys(X[rows])])
+    return rows, sets[rows]
 
 
-def _verified(X: Any, rows: Integers, first: Integers) -> tuple[Integers, Integers]:
-    """Rows of equal hash that are copies of the first, and in further rounds what is left of each set by itself."""
-    found: list[tuple[Integers, Integers]] = [(rows[:0], rows[:0])]
-    while len(rows):
-        same = _are_equal(X, rows, first)
-        found.append((rows[same], first[same]))
-        rows, sets = rows[~same], first[~same]
-        names, at, run = np.unique(sets, return_index=True, return_inverse=True)
-        first = rows[at][run] if len(names) else sets
-    return np.concatenate([part for part, _ in found]), np.concatenate([part for _, part in found])
+def _hash_rows(X: Any) -> Integers:
+    """A 64-bit hash of each row."""
+    hashes = np.empty(X.shape[0], dtype=np.int64)
+    for part in _chunks(X, X.shape[0]):
+        hashes[part] = list(map(hash, _row_keys(X[part])))
+    return hashes
 
 
-def _alike(*labels: Integers) -> Integers:
-    """How many rows share all labels of each."""
+def _chunks(X: Any, n: int) -> Iterator[slice]:
+    """Slices of n rows, of about CHUNK values each."""
+    width = max(1.0, X.nnz / X.shape[0]) if issparse(X) else X.shape[1]
+    step = max(1, int(CHUNK // width))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _row_keys(rows: Any) -> list[bytes]:
+    """The bytes of each row, the same for equal rows."""
+    if not issparse(rows):
+        values = np.ascontiguousarray(_with_one_zero(rows))
+        return list(values.view(f"V{values.itemsize * values.shape[1]}").ravel().tolist())
+    rows = rows.copy()
+    rows.eliminate_zeros()
+    values, columns = _with_one_zero(rows.data).tobytes(), rows.indices.tobytes()
+    v, c = rows.data.itemsize, rows.indices.itemsize
+    return [columns[c * a : c * b] + values[v * a : v * b] for a, b in pairwise(rows.indptr.tolist())]
+
+
+def _with_one_zero(values: Any) -> Any:
+    """A copy in which −0 is 0 and all missing values have the same bits."""
+    values = np.array(values)
+    if values.dtype.kind == "f":
+        values += 0.0
+        values[np.isnan(values)] = np.nan
+    return values
+
+
+def _count_alike(*labels: Integers) -> Integers:
+    """How many rows share all labels of each row."""
     if not len(labels[0]):
         return labels[0]
     key = labels[0]
@@ -105,75 +126,3 @@ def _alike(*labels: Integers) -> Integers:
         key = np.unique(key, return_inverse=True)[1] * (int(more.max()) + 2) + more + 1
     _, at, counts = np.unique(key, return_inverse=True, return_counts=True)
     return np.asarray(counts[at])
-
-
-def _hashes(X: Any) -> Bits:
-    """A number for each row, the same for copies and else as good as never."""
-    n, d = X.shape
-    factors = np.random.default_rng(0).integers(0, 2**63, d, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    hashes = np.empty(n, dtype=np.uint64)
-    of = _of_stored if issparse(X) else _of_values
-    for start, stop in _chunks(X):
-        hashes[start:stop] = of(X[start:stop], factors)
-    return hashes
-
-
-def _chunks(X: Any) -> Iterator[tuple[int, int]]:
-    n, d = X.shape
-    width = max(1.0, len(X.data) / n) if hasattr(X, "indptr") else d
-    step = max(1, int(CHUNK // width))
-    return ((start, min(start + step, n)) for start in range(0, n, step))
-
-
-def _of_values(rows: Any, factors: Bits) -> Bits:
-    mixed = _mixed(_bits(rows))
-    mixed *= factors
-    return np.asarray(mixed.sum(axis=1, dtype=np.uint64))
-
-
-def _of_stored(rows: Any, factors: Bits) -> Bits:
-    """Zeros count for nothing, stored or not; sums that wrap around give right differences."""
-    mixed = np.where(rows.data == 0, np.uint64(0), _mixed(_bits(rows.data)) * factors[rows.indices])
-    sums = np.append(np.uint64(0), np.cumsum(mixed, dtype=np.uint64))
-    return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
-
-
-def _bits(values: Any) -> Bits:
-    """The bits of numbers, of which zeros, and missing values, have one kind each."""
-    plain: Floats = np.array(values, dtype=np.float64)
-    plain += 0.0
-    plain[np.isnan(plain)] = np.nan
-    return plain.view(np.uint64)
-
-
-def _mixed(bits: Bits) -> Bits:
-    """Bits each of which depends on all, in place: whole numbers differ in few, and only in high ones."""
-    bits ^= bits >> HALF
-    bits *= ODD
-    bits ^= bits >> HALF
-    return bits
-
-
-def _are_equal(X: Any, rows: Integers, others: Integers) -> Booleans:
-    """Whether rows equal others, a few at a time."""
-    same = np.empty(len(rows), dtype=bool)
-    step = max(1, CHUNK // X.shape[1]) if not issparse(X) else 2**14
-    of = _same_stored if issparse(X) else _same_values
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        same[part] = of(X[rows[part]], X[others[part]])
-    return same
-
-
-def _same_values(a: Any, b: Any) -> Booleans:
-    return np.asarray(((a == b) | ((a != a) & (b != b))).all(axis=1))
-
-
-def _same_stored(a: Any, b: Any) -> Booleans:
-    """Sparse rows, as matrices of bits, in which missing values are equal."""
-    parts = []
-    for rows in (a.copy(), b.copy()):
-        rows.eliminate_zeros()
-        rows.data = _bits(rows.data).view(np.int64)
-        parts.append(rows)
-    return np.asarray(np.diff((parts[0] != parts[1]).tocsr().indptr) == 0)

@@ -1,7 +1,7 @@
-"""What the decision explorer holds: exact counts at every threshold its sliders can reach, or a sample of more classes.
+"""Data of the decision explorer: exact counts at every threshold its sliders can reach, or a sample of more classes.
 
-Two classes are decided by a threshold on the llr, or by two where rejecting has a price. Sliders have few positions, so
-few thresholds can come up, and the counts at these are all that is needed: any number of rows becomes a short text.
+Two classes are decided by a threshold on the llr, or by two with a reject cost. The sliders have few positions, so the
+counts at few thresholds suffice: any number of rows becomes a short text.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from likely.calibration.pav import Pooled
 from likely.calibration.steps import Steps
 from likely.decisions import Application, llr_threshold
 from likely.evaluation import Trials
-from likely.report.coding import encoded
 from likely.report.facts import target_facts
 
-__all__ = ["Controls", "Sample", "sample_rows"]
+__all__ = ["Controls", "ExplorerSample", "decode_numbers", "encode_numbers", "sample_rows", "unit_of"]
 
 _UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 10)))
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])
-"""Positions of the sliders, besides those of the applications at hand."""
+"""Positions of the sliders, besides those of the given applications."""
 
 RESOLUTION, ROUNDING = 1e-9, 5e-13
 """Thresholds nearer to each other than the first are one; llrs nearer to a threshold than the second lie on it."""
@@ -85,7 +84,8 @@ class Controls:
             "costs": list(self.costs),
             "reject_costs": list(self.reject_costs),
             "thresholds": {
-                kind: {"first": int(part[0]), "steps": encoded(np.diff(part).tolist())} for kind, part in units.items()
+                kind: {"first": int(part[0]), "steps": encode_numbers(np.diff(part).tolist())}
+                for kind, part in units.items()
             },
             "resolution": RESOLUTION,
         }
@@ -114,7 +114,7 @@ class Controls:
 
 
 def _distinct(values: Floats) -> Floats:
-    """Ascending, and without those that only rounding tells apart."""
+    """Sort values and drop those that differ by rounding alone."""
     ordered = np.sort(values)
     kept = np.append(True, np.diff(ordered) > RESOLUTION * np.maximum(1e-3, np.abs(ordered[1:])))
     return np.asarray(ordered[kept])
@@ -125,7 +125,7 @@ def _changes(targets: Floats, nontargets: Floats, unit: float) -> str:
     rises = np.diff(below, axis=0, prepend=np.zeros((1, 2), dtype=np.int64))
     at = np.flatnonzero(rises.any(axis=1))
     gaps = np.diff(at, prepend=0)
-    return encoded(np.column_stack([gaps, rises[at]]).ravel().tolist())
+    return encode_numbers(np.column_stack([gaps, rises[at]]).ravel().tolist())
 
 
 def unit_of(weight: Floats | None) -> float:
@@ -136,7 +136,7 @@ def unit_of(weight: Floats | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ExplorerSample:
     """Some rows of more than two classes, on which the explorer decides.
 
     Attributes
@@ -160,26 +160,27 @@ class Sample:
         unit = unit_of(self.weight)
         weights = None if self.weight is None else np.rint(self.weight / unit).astype(np.int64).tolist()
         return {
-            "codes": encoded(self.codes.tolist()),
-            "weights": None if weights is None else encoded(weights),
+            "codes": encode_numbers(self.codes.tolist()),
+            "weights": None if weights is None else encode_numbers(weights),
             "rows": len(self.rows),
             "of": int(self.counts.sum()),
             "class_rows": self.counts.tolist(),
-            "systems": [part | _shortened(part["scores"][self.rows]) for part in scores],
+            "systems": [part | _encode_scores(part["scores"][self.rows]) for part in scores],
         }
 
 
-def _shortened(scores: Floats) -> dict[str, Any]:
+def _encode_scores(scores: Floats) -> dict[str, Any]:
     """How far below the highest of their row log-likelihoods lie, in units that are small beside most of them."""
     with np.errstate(invalid="ignore"):
         depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=DEEPEST)
     depth = np.minimum(depth, DEEPEST)
     usual = float(np.median(depth[depth > 0])) if depth.any() else 1.0
     resolution = min(1e-3, float(f"{usual / 1e4:.0e}"))
-    return {"scores": encoded(np.rint(depth / resolution).astype(np.int64).ravel().tolist()), "resolution": resolution}
+    steps = np.rint(depth / resolution).astype(np.int64).ravel()
+    return {"scores": encode_numbers(steps.tolist()), "resolution": resolution}
 
 
-def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_systems: int) -> Sample:
+def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_systems: int) -> ExplorerSample:
     """Rows of each class, half of them by its share and half of them alike, so that no class is known by few rows.
 
     So many that all scores of all systems stay few. The same rows come up each time, with their weights.
@@ -191,4 +192,42 @@ def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_system
         shares = np.minimum(counts, np.maximum(1, counts * most // (2 * len(codes)) + most // (2 * n_classes)))
         drawn = [rng.choice(np.flatnonzero(codes == k), shares[k], replace=False) for k in range(n_classes)]
         rows = np.sort(np.concatenate(drawn))
-    return Sample(rows, codes[rows], None if weight is None else weight[rows], counts)
+    return ExplorerSample(rows, codes[rows], None if weight is None else weight[rows], counts)
+
+
+# Whole numbers as short text: base 32, five bits to a letter, as the script of the page reads them.
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+"""The first 32 end a number; each of the others is followed by the next five bits."""
+
+
+def encode_numbers(numbers: Iterable[int]) -> str:
+    """Encode integers >= 0; those below 32 take one letter.
+
+    Examples
+    --------
+    >>> encode_numbers([0, 31, 32, 1000])
+    'AfgBof'
+    >>> decode_numbers("AfgBof")
+    [0, 31, 32, 1000]
+    """
+    letters = []
+    for number in numbers:
+        while number > 31:
+            letters.append(_LETTERS[32 + (number & 31)])
+            number >>= 5
+        letters.append(_LETTERS[number])
+    return "".join(letters)
+
+
+def decode_numbers(text: str) -> list[int]:
+    """Decode the text of :func:`encode_numbers`."""
+    numbers, number, shift = [], 0, 0
+    for letter in text:
+        value = _LETTERS.index(letter)
+        number |= (value & 31) << shift
+        shift += 5
+        if value < 32:
+            numbers.append(number)
+            number, shift = 0, 0
+    return numbers

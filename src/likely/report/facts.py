@@ -1,4 +1,4 @@
-"""Facts that several renderers show, computed once: places, leaders of families, mistakes, applications.
+"""A report and its facts; those that several renderers show are computed here, once.
 
 Facts are plain dictionaries, lists, texts and numbers, as JSON has them: an infinite number is None. The command line,
 the page, Markdown and ``repr`` only render them.
@@ -6,13 +6,21 @@ the page, Markdown and ``repr`` only render them.
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
+from likely._files import write_whole
 from likely.decisions import Application
+from likely.exceptions import InvalidParameterError
+from likely.report.markdown import render_markdown
 
 __all__ = [
+    "Report",
     "application_facts",
     "complete_facts",
     "describe_mistakes",
@@ -33,6 +41,56 @@ TIE = 1e-12
 """Systems whose costs differ by less share a place."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The report of a comparison, or of scores, made by :meth:`likely.Comparison.report`.
+
+    Attributes
+    ----------
+    facts : dict
+        All that the page shows, as plain data.
+
+    Examples
+    --------
+    >>> from likely import Application, compare_scores
+    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
+    >>> report = compare_scores(y, {"mine": llr}, Application.binary(0.5)).report()
+    >>> report.facts["leaderboard"][0]["name"]
+    'mine'
+    >>> report.html().startswith("<!doctype html>")
+    True
+    """
+
+    facts: dict[str, Any]
+
+    def html(self) -> str:
+        """Render one page that needs no network and no other file."""
+        from likely.report.page import render_page
+
+        return render_page(self.facts)
+
+    def markdown(self) -> str:
+        """Render the facts as Markdown, without plots."""
+        return render_markdown(self.facts)
+
+    def json(self) -> str:
+        """Render the facts as JSON."""
+        return json.dumps(self.facts, ensure_ascii=False, allow_nan=False)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a page (.html), Markdown (.md) or the facts (.json), by the suffix; completely or not at all."""
+        makers = {".html": self.html, ".htm": self.html, ".md": self.markdown, ".json": self.json}
+        target = Path(path)
+        if target.suffix.lower() not in makers:
+            raise InvalidParameterError(f"A report's file must end with .html, .md or .json, but is {str(path)!r}.")
+        write_whole(target, makers[target.suffix.lower()]())
+
+    def _repr_html_(self) -> str:
+        from likely.report.page import render_fragment
+
+        return render_fragment(self.facts)
 
 
 def finite_or_none(value: Any) -> float | None:

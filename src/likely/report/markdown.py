@@ -1,4 +1,4 @@
-"""The facts of a report as one page of Markdown."""
+"""The facts of a report rendered as one page of Markdown."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 
 from likely._formatting import escape_controls, format_amount, format_cost, format_number
 
-__all__ = ["markdown"]
+__all__ = ["render_markdown"]
 
 LONG, LONGEST = 60, 2000
-"""Letters of a name, and of a sentence, that are shown: its beginning and its end."""
+"""Most characters of a name and of a sentence; its beginning and its end are shown."""
 
 MOST_CLASSES, MOST_MISTAKES = 12, 10
-"""Of more classes than this, the most frequent mistakes are shown, and not the whole table."""
+"""Most classes that get a whole table of decisions; of more, the most frequent mistakes are shown."""
 
 KINDS = {"minimum": "minimum", "actual": "calibrated", "uncalibrated": "as given"}
-"""Costs of a system, and what they are called."""
+"""Costs of a system and their headings."""
 
 SHARES = (0.5, 0.9, 0.99)
 """Shares of the variance that principal components are counted for."""
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~&$@!]|:(?=//)|(?<=[wW]{3})\.)")
-"""Signs that Markdown, HTML in it, formulas or links made of bare addresses begin with."""
+"""Characters that begin Markdown, HTML, formulas or links."""
 
 _BEGINNINGS = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
-"""Signs that make a list, a line or a heading of what they stand before."""
+"""Characters that turn a line into a list, a rule or a heading."""
 
 
-def markdown(facts: dict[str, Any]) -> str:
-    r"""The facts as Markdown: the verdict, findings, every number of the tables, but no curves.
+def render_markdown(facts: dict[str, Any]) -> str:
+    r"""Render facts as Markdown: the verdict, findings and all tables, but no curves.
 
-    Names and labels stay the text they are, whatever they hold: signs that Markdown or HTML would read are escaped, and
-    those that cannot be seen are spelt out. A cost that is infinite is shown as ∞.
+    Characters of names and labels that Markdown or HTML would interpret are escaped, and invisible ones are spelled
+    out. An infinite cost is shown as ∞.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def markdown(facts: dict[str, Any]) -> str:
     Examples
     --------
     >>> facts = {"title": "<b>mine</b>", "about": {"rows": 6, "protocol": "scores as given", "by": "minimum"}}
-    >>> print(markdown(facts | {"verdict": ["One system was judged."], "leaderboard": []}))
+    >>> print(render_markdown(facts | {"verdict": ["One system was judged."], "leaderboard": []}))
     # \<b\>mine\</b\>
     <BLANKLINE>
     6 rows, scores as given, by minimum.
@@ -66,8 +66,8 @@ def markdown(facts: dict[str, Any]) -> str:
         *(_grid(grid) for grid in facts.get("grids") or []),
         _classes(facts.get("classes") or []),
         _columns(facts.get("columns")),
-        _list("Failures", [f"{_name(name)}: {_said(why)}" for name, why in (facts.get("failures") or {}).items()]),
-        _list("Notes", map(_said, facts.get("notes") or [])),
+        _list("Failures", [f"{_name(name)}: {_sentence(why)}" for name, why in (facts.get("failures") or {}).items()]),
+        _list("Notes", map(_sentence, facts.get("notes") or [])),
         _versions(facts["about"].get("versions") or {}),
     ]
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
@@ -78,14 +78,17 @@ def _beginning(facts: dict[str, Any]) -> list[str]:
     of = f" of {_name(about['file'])}" if about.get("file") else ""
     target = f" The target is {_name(facts['target'])}." if facts.get("target") is not None else ""
     rows = f"{about['rows']:,} row{'' if about['rows'] == 1 else 's'}"
-    lines = [f"# {_name(facts['title'])}", "", f"{rows}{of}, {_said(about['protocol'])}, by {about['by']}.{target}"]
-    return lines + [line for sentence in facts.get("verdict") or [] for line in ("", _said(sentence))]
+    lines = [f"# {_name(facts['title'])}", "", f"{rows}{of}, {_sentence(about['protocol'])}, by {about['by']}.{target}"]
+    return lines + [line for sentence in facts.get("verdict") or [] for line in ("", _sentence(sentence))]
 
 
 def _findings(findings: Sequence[dict[str, Any]]) -> list[str]:
     return _list(
         "Findings",
-        [f"**{_name(f['level'])}: {_name(f['code'])}.** {_said(f['said'])} *{_said(f['remedy'])}*" for f in findings],
+        [
+            f"**{_name(f['level'])}: {_name(f['code'])}.** {_sentence(f['said'])} *{_sentence(f['remedy'])}*"
+            for f in findings
+        ],
     )
 
 
@@ -114,10 +117,10 @@ def _applications(facts: dict[str, Any]) -> list[str]:
 
 
 def _leaderboard(facts: dict[str, Any]) -> list[str]:
-    """Costs at each application with intervals: at best, calibrated, and by the scores as they are."""
+    """Costs at each application with intervals: minimum, calibrated, and of the scores as given."""
     board = facts["leaderboard"]
     names = list(board[0]["costs"]) if board else []
-    costs = [f"{said} at {_name(name)}" for name in names for said in KINDS.values()]
+    costs = [f"{heading} at {_name(name)}" for name in names for heading in KINDS.values()]
     header = ["", "system", *costs, "Cllr", "least Cllr", "p"]
     rows = [
         [
@@ -144,7 +147,7 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
         for s in evaluation["systems"]
     ]
     title = "On the evaluation rows"
-    return [f"## {title}", "", _said(evaluation["verdict"]), *_table(title, header, rows)[1:]]
+    return [f"## {title}", "", _sentence(evaluation["verdict"]), *_table(title, header, rows)[1:]]
 
 
 def _confusions(facts: dict[str, Any]) -> list[str]:
@@ -152,8 +155,9 @@ def _confusions(facts: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for confusion in facts.get("confusion") or []:
         title = f"Decisions of {_name(confusion['system'])} at {_name(confusion['application'])}"
-        table = _confusion if len(labels) <= MOST_CLASSES else _mistakes
-        lines += [*([""] if lines else []), *table(title, labels, confusion["counts"])]
+        small = len(labels) <= MOST_CLASSES
+        table = _confusion(title, labels, confusion["counts"]) if small else _mistakes(title, confusion["mistakes"])
+        lines += [*([""] if lines else []), *table]
     return lines
 
 
@@ -165,11 +169,8 @@ def _confusion(title: str, labels: list[str], counts: list[list[float]]) -> list
     return _table(title, header, rows)
 
 
-def _mistakes(title: str, labels: list[str], counts: list[list[float]]) -> list[str]:
-    decisions = [*labels, "rejected"]
-    cells = [(count, i, j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j and count]
-    frequent = sorted(cells, key=lambda cell: -cell[0])[:MOST_MISTAKES]
-    rows = [[labels[i], decisions[j], format_amount(count)] for count, i, j in frequent]
+def _mistakes(title: str, mistakes: list[dict[str, Any]]) -> list[str]:
+    rows = [[_name(m["truth"]), _name(m["decided"]), format_amount(m["rows"])] for m in mistakes[:MOST_MISTAKES]]
     return _table(f"{title}: the most frequent mistakes", ["truth", "decided", "rows"], rows)
 
 
@@ -257,12 +258,12 @@ def _name(value: Any) -> str:
     return _escaped(str(value), LONG)
 
 
-def _said(value: Any) -> str:
+def _sentence(value: Any) -> str:
     return _escaped(str(value), LONGEST)
 
 
 def _escaped(text: str, most: int) -> str:
-    r"""Text that Markdown and HTML take for nothing else, on one line, with all its signs visible.
+    r"""Escape a text so that Markdown and HTML show it literally, on one line, with all characters visible.
 
     Examples
     --------

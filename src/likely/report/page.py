@@ -1,11 +1,10 @@
-"""Facts as one offline page, and as a smaller piece of one for notebooks."""
+"""Facts rendered as one offline page, and as a fragment for notebooks."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import math
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,11 +15,11 @@ from markupsafe import Markup
 from likely._formatting import format_cost, format_label
 from likely.report import column_pictures, pictures
 
-__all__ = ["fragment", "page"]
+__all__ = ["render_fragment", "render_page"]
 
 SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
-MOST_ROWS, MOST_COSTS, MOST_TABLED, MOST_MISTAKES = 200, 24, 40, 30
-"""Rows of a leaderboard; classes whose costs can be set, and whose decisions are a table; mistakes of more classes."""
+MOST_ROWS, MOST_COSTS, MOST_TABLED = 200, 24, 40
+"""Most rows of the leaderboard; most classes whose costs can be set; most classes whose decisions are a table."""
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -36,8 +35,8 @@ _SECTIONS = {
 }
 
 
-def page(facts: dict[str, Any]) -> str:
-    """The whole report as HTML that needs nothing else: no network, no other file."""
+def render_page(facts: dict[str, Any]) -> str:
+    """Render the whole report as HTML that needs no network and no other file."""
     style, script = _text("style.css") + _text("plots.css"), _script()
     return _environment().get_template("page.html").render(
         facts=facts,
@@ -45,8 +44,7 @@ def page(facts: dict[str, Any]) -> str:
         column_plots=column_pictures,
         sections=_sections(facts),
         nontarget=_nontarget(facts),
-        places=_places(facts),
-        confusion=lambda counts: _confusion(counts, facts),
+        confusion=lambda table: _render_confusion(table, facts),
         most_rows=MOST_ROWS,
         most_costs=MOST_COSTS,
         most_tabled=MOST_TABLED,
@@ -58,8 +56,8 @@ def page(facts: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def fragment(facts: dict[str, Any]) -> str:
-    """The gist as a piece of HTML without a script."""
+def render_fragment(facts: dict[str, Any]) -> str:
+    """Render the verdict and the leaderboard as a piece of HTML without a script."""
     template = _environment().get_template("fragment.html")
     return template.render(facts=facts, plots=pictures, style=Markup(_text("fragment.css")))
 
@@ -90,13 +88,13 @@ def _text(name: str) -> str:
 
 @cache
 def _script() -> str:
-    """One script of several files, in a scope of its own."""
+    """Several files as one script in a scope."""
     parts = "\n".join(_text(name) for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
 def _digest(text: str) -> str:
-    """What the page's policy knows its own style and script by: nothing else of that kind is let run."""
+    """The hash by which the content policy of the page allows its own style and script, and nothing else."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -111,21 +109,13 @@ def _sections(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [(key, name) for key, name in _SECTIONS.items() if there.get(key, True)]
 
 
-def _places(facts: dict[str, Any]) -> list[int]:
-    """Places of systems on the evaluation rows: those that cost the same share one."""
-    by, found = facts["about"]["by"], (facts["evaluation"] or {}).get("systems", [])
-    costs = [each["cllr"] if by == "cllr" else sum(each[by]) / len(each[by]) for each in found]
-    known = [math.inf if cost is None else cost for cost in costs]
-    return [1 + sum(other < cost - 1e-12 for other in known) for cost in known]
-
-
 def _nontarget(facts: dict[str, Any]) -> str | None:
     """The other of two classes."""
     return next((each["label"] for each in facts["classes"] if each["label"] != facts["target"]), None)
 
 
 def _embedded(facts: dict[str, Any]) -> Markup:
-    """What the script needs, as JSON that cannot end its element."""
+    """The data of the script, as JSON that cannot end its element."""
     needed = {key: facts[key] for key in ("kind", "classes", "target", "applications", "explorer")}
     needed["series"] = [{key: one[key] for key in ("name", "class", "tables") if key in one} for one in facts["series"]]
     text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -135,44 +125,41 @@ def _embedded(facts: dict[str, Any]) -> Markup:
 
 
 def _around(interval: Any) -> Markup | str:
-    """An interval after a number, where it is known."""
+    """Render an interval after a number, if it is known."""
     if isinstance(interval, Undefined) or interval is None or None in interval:
         return ""
     return Markup(' <span class="muted">[{}, {}]</span>').format(format_cost(interval[0]), format_cost(interval[1]))
 
 
-def _confusion(counts: list[list[float]], facts: dict[str, Any]) -> Markup:
-    """A table of counts, shaded by their share of the row; of many classes, the most frequent mistakes."""
+def _render_confusion(table: dict[str, Any], facts: dict[str, Any]) -> Markup:
+    """Render counts shaded by their share of the row; of many classes, the most frequent mistakes."""
+    counts = table["counts"]
     labels = [each["label"] for each in facts["classes"]]
     if len(labels) > MOST_TABLED:
-        return _mistakes(counts, labels)
+        return _render_mistakes(table["mistakes"])
     rejects = any(row[-1] for row in counts)
     heads = [*labels, *(["rejected"] if rejects else [])]
-    rows = [
-        _confusion_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))
-    ]
+    rows = [_render_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))]
     header = Markup("").join(
         Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(format_label(head, 200), format_label(head, 12))
         for head in heads
     )
     body = Markup("").join(rows)
-    table = '<table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table>'
-    return Markup(f'<div class="scroll">{table}</div>').format(header, body)
+    template = '<table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table>'
+    return Markup(f'<div class="scroll">{template}</div>').format(header, body)
 
 
-def _mistakes(counts: list[list[float]], labels: list[str]) -> Markup:
-    decisions = [*labels, "rejected"]
-    found = [(count, i, k) for i, row in enumerate(counts) for k, count in enumerate(row) if count and i != k]
+def _render_mistakes(mistakes: list[dict[str, Any]]) -> Markup:
     items = [
         Markup("<li><bdi>{}</bdi> decided to be <bdi>{}</bdi>: {}</li>").format(
-            format_label(labels[i]), format_label(decisions[k]), f"{count:,.6g}"
+            format_label(each["truth"]), format_label(each["decided"]), f"{each['rows']:,.6g}"
         )
-        for count, i, k in sorted(found, key=lambda each: -each[0])[:MOST_MISTAKES]
+        for each in mistakes
     ]
     return Markup("<p>The most frequent mistakes:</p><ol>{}</ol>").format(Markup("").join(items))
 
 
-def _confusion_row(label: str, at: int, counts: list[float]) -> Markup:
+def _render_row(label: str, at: int, counts: list[float]) -> Markup:
     total = sum(counts) or 1.0
     cells = [
         Markup('<td class="{}{}">{}</td>').format(

@@ -17,8 +17,7 @@ from likely.report.columns import column_facts
 from likely.report.curves import against_the_rest, grid_facts, series_facts
 from likely.report.explorer import Controls, sample_rows, unit_of
 from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
-from likely.report.findings import Looked, findings
-from likely.report.verdict import verdict
+from likely.report.findings import Diagnostics, list_findings, write_verdict
 from likely.selection.judging import Judge
 from likely.selection.rows import Folds
 from likely.selection.scoring import record_warnings
@@ -43,15 +42,15 @@ def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) 
     facts |= subject.of_two() if subject.judge.is_binary else subject.of_more()
     facts["confusion"] = subject.confusion()
     facts["columns"] = subject.columns()
-    facts["findings"] = findings(facts, subject.looked())
-    facts["verdict"] = verdict(facts)
+    facts["findings"] = list_findings(facts, subject.diagnostics())
+    facts["verdict"] = write_verdict(facts)
     return Report(facts)
 
 
 def brief_report(comparison: Comparison) -> Report:
     """What needs no further computing, for a notebook."""
     facts = _frame(comparison, None, {}) | {"findings": []}
-    return Report(facts | {"verdict": verdict(facts)})
+    return Report(facts | {"verdict": write_verdict(facts)})
 
 
 def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
@@ -180,11 +179,11 @@ class _Subject:
             return [str(name) for name in encoder.get_feature_names_out()]
         return [f"column {i + 1}" for i in range(self.rows.numbers.shape[1])]
 
-    def looked(self) -> Looked:
-        """What findings are looked for in."""
+    def diagnostics(self) -> Diagnostics:
+        """The data that findings are computed from."""
         protocol = self.comparison.workings.protocol
         best = self.comparison.best
-        return Looked(
+        return Diagnostics(
             self.codes,
             self.rows.weight,
             self.judge.applications,
