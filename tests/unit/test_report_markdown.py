@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
+from likely.report.facts import describe_mistakes
 from likely.report.markdown import render_markdown
 
 HOSTILE = {

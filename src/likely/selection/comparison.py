@@ -181,14 +181,14 @@ class Comparison:
         Report
             With ``write(path)``, for a page (.html), Markdown (.md) or facts (.json).
         """
-        from likely.selection.reporting import report_of
+        from likely.selection.reporting import make_report
 
-        return report_of(self, title, about or {})
+        return make_report(self, title, about or {})
 
     def _repr_html_(self) -> str:
-        from likely.selection.reporting import brief_report
+        from likely.selection.reporting import make_brief_report
 
-        return brief_report(self)._repr_html_()
+        return make_brief_report(self)._repr_html_()
 
     def __repr__(self) -> str:
         first, rows = next(iter(self.applications)), self.leaderboard()[:10]

@@ -44,11 +44,11 @@ class SystemCosts:
     ----------
     minimum : list of float
         Normalised cost at each application with the best threshold (two classes), or after the best affine calibration
-        on the same rows (more), if that costs less than the scores as they are: it is made for evidence, not for costs.
+        on the same rows (more), if that costs less than the scores as given, as it minimises cross-entropy, not costs.
     actual : list of float
         Normalised cost of the decisions that the calibrated scores lead to; no row is calibrated by a map that saw it.
     uncalibrated : list of float
-        That of the scores as they are.
+        Normalised cost of the scores as given.
     cllr : float
         Of the calibrated scores: cross-entropy at equal priors, 1 where the scores say nothing.
     min_cllr : float
@@ -267,7 +267,7 @@ class Verdict:
         Its place among all systems there; systems that cost the same share one.
     p_value : float
         Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of
-        others, since the best there is the best of so many (Bonferroni); at most 1, and 1 if it is the best.
+        others, since the best there is the best of several (Bonferroni); at most 1, and 1 if it is the best.
     by : str
     """
 

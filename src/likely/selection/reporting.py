@@ -1,4 +1,4 @@
-"""From a comparison to the facts of its report."""
+"""The facts of a report, made from a comparison."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from likely.selection.comparison import Comparison
     from likely.selection.judging import System
 
-__all__ = ["brief_report", "report_of"]
+__all__ = ["make_brief_report", "make_report"]
 
 DRAWN, SAMPLED, CLASSES_DRAWN = 6, 3, 12
-"""Systems of two classes whose curves are drawn; samples of more classes; and classes that are set against the rest."""
+"""Most systems of two classes with curves, samples of more classes, and classes drawn against the rest."""
 
 TRAINING_ROWS = 20_000
-"""Rows on which the best system is looked at once more after it has learned from them."""
+"""Most training rows on which the best system is judged once more, to find overfitting."""
 
 
-def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
-    """All facts, with curves, explorer, data and findings."""
-    facts = _frame(comparison, title, about)
+def make_report(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
+    """Make a report with curves, explorer, data and findings."""
+    facts = _basic_facts(comparison, title, about)
     subject = _Subject(comparison)
-    facts |= subject.of_two() if subject.judge.is_binary else subject.of_more()
+    facts |= subject.binary_facts() if subject.judge.is_binary else subject.multiclass_facts()
     facts["confusion"] = subject.confusion()
     facts["columns"] = subject.columns()
     facts["findings"] = list_findings(facts, subject.diagnostics())
@@ -47,14 +47,14 @@ def report_of(comparison: Comparison, title: str | None, about: dict[str, Any]) 
     return Report(facts)
 
 
-def brief_report(comparison: Comparison) -> Report:
-    """What needs no further computing, for a notebook."""
-    facts = _frame(comparison, None, {}) | {"findings": []}
+def make_brief_report(comparison: Comparison) -> Report:
+    """Make a report of what is known already, for a notebook."""
+    facts = _basic_facts(comparison, None, {}) | {"findings": []}
     return Report(facts | {"verdict": write_verdict(facts)})
 
 
-def _frame(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
-    """Facts that a comparison already has."""
+def _basic_facts(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
+    """Facts that need no further computation."""
     rows, board = comparison.workings.protocol.judged, comparison.leaderboard()
     record, file, target = comparison.record, about.get("file"), _target_position(comparison)
     what = f"{len(board)} systems" if len(board) > 1 else board[0]["name"]
@@ -97,18 +97,18 @@ def _target_position(comparison: Comparison) -> int | None:
 
 
 class _Subject:
-    """The systems that are drawn, and the rows they are drawn of."""
+    """The systems and rows that a report shows, and the facts about them."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison, self.judge = comparison, comparison.workings.judge
         self.rows = comparison.workings.protocol.judged
         self.codes = encode_labels(self.rows.y)[1]
-        self.drawn = _drawn(comparison.systems, DRAWN)
+        self.drawn = _choose_drawn(comparison.systems, DRAWN)
         self.places = {system.name: place for place, system in enumerate(comparison.systems, 1)}
         self.given_first = _outside(comparison)
 
-    def of_two(self) -> dict[str, Any]:
-        """Curves and counts of some systems."""
+    def binary_facts(self) -> dict[str, Any]:
+        """Curves and explorer counts of some systems."""
         target = _target_position(self.comparison)
         assert target is not None
         controls = Controls.around(towards_target(app, target) for app in self.comparison.applications.values())
@@ -125,7 +125,7 @@ class _Subject:
         explorer |= {"variant": "given" if self.given_first else "calibrated", **controls.to_dict()}
         return {"series_of": "system", "series": for_each(facts_of, self.drawn), "explorer": explorer}
 
-    def of_more(self) -> dict[str, Any]:
+    def multiclass_facts(self) -> dict[str, Any]:
         """Curves of the best system, each class against the rest, and a sample of rows for some systems."""
         best, priors = self.comparison.best, self.judge.applications[0].priors
         common = np.argsort(-np.bincount(self.codes), kind="stable")[:CLASSES_DRAWN]
@@ -169,7 +169,7 @@ class _Subject:
         return tables
 
     def columns(self) -> dict[str, Any] | None:
-        """The data themselves, where there are any."""
+        """Facts about the columns, if there are any."""
         labels = [str(label) for label in self.judge.classes.tolist()]
         return column_facts(self.rows.numbers, self._column_names(), self.codes, labels, self.rows.weight)
 
@@ -195,9 +195,9 @@ class _Subject:
         )
 
     def _training_costs(self) -> list[float] | None:
-        """What the best system costs on rows that it has learned from, at best."""
+        """Minimum costs of the best system on rows it was trained on; None if it cannot be scored."""
         rows = self.comparison.workings.rows
-        if not _is_ours(self.comparison):
+        if not _is_savable(self.comparison):
             return None
         if len(rows.y) > TRAINING_ROWS:
             kept = np.sort(np.random.default_rng(0).choice(len(rows.y), TRAINING_ROWS, replace=False))
@@ -206,19 +206,19 @@ class _Subject:
             try:
                 model = self.comparison.model()
                 scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
-            except Exception:  # noqa: BLE001  anybody's model may refuse in any way, and only a note depends on it
+            except Exception:  # noqa: BLE001  a third-party model may raise anything, and only a note depends on it
                 return None
         there = Judge.of(rows, self.judge.classes, self.judge.applications)
         return there.measure(scores, scores).minimum
 
 
 def _outside(comparison: Comparison) -> bool:
-    """Whether all scores are others', which are judged as they were given."""
+    """Whether all scores come from outside systems, which are judged as given."""
     return all(part.estimator is None for system in comparison.systems for part in system.parts)
 
 
-def _is_ours(comparison: Comparison) -> bool:
-    """Whether the best system is made of the library's parts alone: to fit those of others again may take long."""
+def _is_savable(comparison: Comparison) -> bool:
+    """Whether the best system consists of this library's parts; fitting third-party ones again may take long."""
     if any(part.estimator is None for part in comparison.best.parts):
         return False
     try:
@@ -232,8 +232,8 @@ def _scores(system: System, which: str) -> Floats:
     return system.scores if which == "given" else system.calibrated
 
 
-def _drawn(systems: list[System], most: int) -> list[System]:
-    """The best of each family, and more of the best while there is room, in order."""
+def _choose_drawn(systems: list[System], most: int) -> list[System]:
+    """Choose the best of each family, then further best systems up to ``most``, in order."""
     leaders = first_of_each(systems, lambda system: system.family_key)[:most]
     others = [system for system in systems if system not in leaders][: most - len(leaders)]
     return [system for system in systems if system in leaders or system in others]

@@ -1,16 +1,17 @@
-"""The run store: a folder that holds what a run has computed, each piece whole or not at all.
+"""The run store: a folder of results, each written completely or not at all, that survives a killed process.
 
 ::
 
-    run.json                what was compared: data, folds, versions; a run that differs in them is another one
-    scores/KEY.parquet      out-of-fold scores of some candidates, with what was said and how long it took
-    evaluation/KEY.parquet  scores of the evaluation file, likewise
-    leaderboard.json        what came out
+    run.json                identity of the run: data, folds, versions
+    scores/KEY.parquet      out-of-fold scores of a batch of candidates, with warnings and seconds
+    evaluation/KEY.parquet  scores of the evaluation rows
+    leaderboard.json        facts of the comparison
+    report.json, .html      facts and page of the report
     models/                 final models
 
-A piece is written beside its place, flushed to the disk and moved there; so a process that is killed leaves pieces and,
-at most, a file that nobody reads and the next run removes. A folder without run.json holds no run: pieces in it are
-left from one that was being removed.
+A piece is written to a temporary file, flushed to the disk and renamed. A killed process leaves complete pieces and at
+most one temporary file, which the next run removes. A folder without run.json holds no run: pieces in it belong to a
+run that was being removed.
 """
 
 from __future__ import annotations
@@ -48,50 +49,50 @@ ROOMS = ("scores", "evaluation", "models")
 _TEMPORARY = r"\.[0-9a-f]{16}\.tmp"
 _FACTS = r"(run|leaderboard|report)\.json|report\.html"
 _OWN = rf"{_FACTS}|{_TEMPORARY}|({'|'.join(ROOMS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
-"""Files that a run writes, and may remove; any other is somebody's."""
+"""Files that a run writes and may remove; all others belong to the user."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Arrays by name, each of as many rows as the others, and what is to be known of them."""
+    """Arrays by name, all of the same number of rows, with a description."""
 
     arrays: dict[str, Floats]
     about: dict[str, Any] = field(default_factory=dict)
 
 
 class MemoryStore:
-    """A store that is gone with the process."""
+    """A store in memory."""
 
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], Piece] = {}
 
     def get(self, room: str, key: str) -> Piece | None:
-        """A piece that is there, or None."""
+        """Return a stored piece, or None."""
         return self._pieces.get((room, key))
 
     def put(self, room: str, key: str, piece: Piece) -> None:
-        """Keep a piece."""
+        """Store a piece."""
         self._pieces[room, key] = piece
 
     def write_json(self, name: str, facts: Any) -> None:
-        """Write facts, where there is a place for them."""
+        """Write facts as JSON, if the store has files."""
         self.write_text(name, json.dumps(facts, indent=1, allow_nan=False))
 
     def write_text(self, name: str, text: str) -> None:
-        """Nothing: what came out is the caller's."""
+        """Do nothing: a store in memory has no files."""
 
 
 class RunStore(MemoryStore):
-    """A folder that holds what a run has computed, and goes on with it.
+    """A folder of the results of one run, which can be resumed.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there. One run at a time may use it.
+        Created if missing. Only one run at a time may use it.
     identity : dict
-        What the pieces depend on; a folder whose run differs in it is refused.
+        What the pieces depend on; a folder with another identity is refused.
     restart : bool
-        Whether to remove what an earlier run, of whatever identity, left there.
+        Whether to remove the results of an earlier run, of any identity.
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: dict[str, Any], restart: bool = False) -> None:
@@ -111,7 +112,7 @@ class RunStore(MemoryStore):
             raise
 
     def _open(self, restart: bool) -> None:
-        """Go on with the run that is there, or begin one: run.json is the first to come and the last to go."""
+        """Resume the run or begin one; run.json is written first and removed last."""
         if restart or not (self.folder / "run.json").exists():
             self._remove(_OWN)
         self._check_identity()
@@ -122,11 +123,11 @@ class RunStore(MemoryStore):
                 (self.folder / room).mkdir(exist_ok=True)
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Release the folder."""
         os.close(self._lock)
 
     def get(self, room: str, key: str) -> Piece | None:
-        """A piece that is there and whole, or None: what cannot be read is computed again."""
+        """Return a complete piece, or None: an unreadable piece is computed again."""
         try:
             piece = Piece(*read_arrays(self._path(room, key)))
             return piece if piece.about.pop("digest") == _digest(piece) else None
@@ -134,12 +135,12 @@ class RunStore(MemoryStore):
             return None
 
     def put(self, room: str, key: str, piece: Piece) -> None:
-        """Write a piece, whole or not at all."""
+        """Write a piece, completely or not at all."""
         with self._explained("written"):
             write_arrays(self._path(room, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file, completely or not at all."""
         with self._explained("written"):
             write_whole(self.folder / name, text)
 
@@ -147,7 +148,7 @@ class RunStore(MemoryStore):
         return self.folder / room / f"{key}.parquet"
 
     def _refuse_strangers(self) -> None:
-        """A folder that is not empty and holds no run is somebody's."""
+        """Raise if the folder holds other files and no run."""
         with self._explained("read"):
             held = {path.name for path in self.folder.iterdir()}
         strange = sorted(name for name in held - {"lock", *ROOMS} if not re.fullmatch(_OWN, name))
@@ -158,7 +159,7 @@ class RunStore(MemoryStore):
             )
 
     def _locked(self) -> int:
-        """A lock that ends with the process, however it ends."""
+        """Take a lock that ends with the process, however it ends."""
         with self._explained("locked"):
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -171,7 +172,7 @@ class RunStore(MemoryStore):
         return handle
 
     def _check_identity(self) -> None:
-        """The earlier run, if there is one, was of the same data, folds and versions."""
+        """Raise unless an earlier run had the same data, folds and versions."""
         path = self.folder / "run.json"
         if not path.exists():
             return
@@ -192,7 +193,7 @@ class RunStore(MemoryStore):
         )
 
     def _remove(self, pattern: str) -> None:
-        """Remove files whose path in the folder is like a pattern, run.json last."""
+        """Remove files whose path in the folder matches a pattern, run.json last."""
         with self._explained("emptied"):
             found = [path for path in [*self.folder.glob("*/*"), *self.folder.glob("*")] if path.is_file()]
             for path in sorted(found, key=lambda path: path.name == "run.json"):
@@ -201,7 +202,7 @@ class RunStore(MemoryStore):
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """What the system refuses is said of the folder; what was written before is intact."""
+        """Turn errors of the file system into an error about the folder."""
         try:
             yield
         except (OSError, TableError) as error:
@@ -242,7 +243,7 @@ def _versions() -> dict[str, str]:
 
 
 def _digest(piece: Piece) -> str:
-    """A fingerprint of all that a piece holds: checksums of a Parquet file leave its footer out."""
+    """A checksum of a piece; those of a Parquet file leave its footer out."""
     sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
     for name, values in sorted(piece.arrays.items()):
         sha.update(f"|{name}{values.shape}".encode())
@@ -251,7 +252,7 @@ def _digest(piece: Piece) -> str:
 
 
 def _changes(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What differs, in words."""
+    """Describe the differences of two identities."""
     names = [name for name in {**earlier, **now} if earlier.get(name) != now.get(name)]
     return [f"{name} was {_short(earlier.get(name))} and is now {_short(now.get(name))}" for name in names]
 
