@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from likely._typing import Integers
 
@@ -58,7 +57,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
 
 def _canonical(numbers: Any) -> Any:
     """Rows that can be taken by position; sparse ones with each column stored once."""
-    if not issparse(numbers):
+    if not hasattr(numbers, "tocsr"):
         return np.asarray(numbers)
     rows = numbers.tocsr()
     if not rows.has_canonical_format:
@@ -91,14 +90,14 @@ def _hash_rows(X: Any) -> Integers:
 
 def _chunks(X: Any, n: int) -> Iterator[slice]:
     """Slices of n rows, of about CHUNK values each."""
-    width = max(1.0, X.nnz / X.shape[0]) if issparse(X) else X.shape[1]
+    width = max(1.0, X.nnz / X.shape[0]) if hasattr(X, "indptr") else X.shape[1]
     step = max(1, int(CHUNK // width))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _row_keys(rows: Any) -> list[bytes]:
     """The bytes of each row, the same for equal rows."""
-    if not issparse(rows):
+    if not hasattr(rows, "indptr"):
         values = np.ascontiguousarray(_with_one_zero(rows))
         return list(values.view(f"V{values.itemsize * values.shape[1]}").ravel().tolist())
     rows = rows.copy()
