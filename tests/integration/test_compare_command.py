@@ -11,8 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from likely import Application, Trials, compare, load, read_scores
-from likely.cli.leaderboards import show_comparison
-from likely.cli.notes import brief_notes
+from likely.cli.leaderboards import brief_notes, show_comparison
 from likely.datasets import load_tumours
 from likely.tables import read_data, write_columns
 

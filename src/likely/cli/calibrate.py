@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from likely._formatting import format_number
 from likely.cli.options import MapOptions, ScoresFile
-from likely.cli.rendering import console, number
+from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
     Made,
@@ -150,11 +151,16 @@ def _cross_entropies(table: Scores, mapped: Scores) -> dict[str, float]:
 def _show(facts: dict[str, Any]) -> None:
     out = console()
     if "systems" in facts:
-        rows = [[s["name"], *map(number, (s["cllr_before"], s["cllr_after"], s["min_cllr"]))] for s in facts["systems"]]
+        rows = [
+            [s["name"], *map(format_number, (s["cllr_before"], s["cllr_after"], s["min_cllr"]))]
+            for s in facts["systems"]
+        ]
         out.print(text_table(["Cllr, bits", "before", "after", "possible before"], rows))
     if "cross_entropy" in facts:
         found = facts["cross_entropy"]
-        out.print(f"Cross-entropy: {number(found['before'])} nats before, {number(found['after'])} after.")
+        out.print(
+            f"Cross-entropy: {format_number(found['before'])} nats before, {format_number(found['after'])} after."
+        )
     if "folds" in facts:
         out.print(f"No row was calibrated by a map that has seen it ({facts['folds']} folds).")
     out.print(f"Written to {facts['output']}.")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely._formatting import format_count, format_label, format_names
+from likely._formatting import format_count, format_label, format_names, format_number
 from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv, applications_from, target_of
-from likely.cli.rendering import confusion_table, console, deliver, number
+from likely.cli.rendering import confusion_table, console, deliver
 from likely.cli.scores import Scores, as_llr, find_classes, has_classes, read_any
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
 
 def _decide(found: Scores, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
     """Decide each row, and collect the facts about all decisions."""
-    from likely.cli.evaluate import application_facts
+    from likely.cli.evaluate import describe_application
 
     order = found.ordered_classes
     decisions = application.decide(found.evidence, order)
@@ -106,7 +106,7 @@ def _decide(found: Scores, name: str, application: Application) -> tuple[Any, di
     facts = {
         "rows": len(decisions),
         "target": found.target,
-        "application": application_facts(name, application, order),
+        "application": describe_application(name, application, order),
         "decisions": counts,
     }
     return decisions, facts | _judge(found, decisions, order, application)
@@ -115,13 +115,16 @@ def _decide(found: Scores, name: str, application: Application) -> tuple[Any, di
 def _judge(found: Scores, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
     """Count decisions against the truth, if all labels are of the classes."""
     from likely.evaluation import confusion
+    from likely.report.facts import describe_mistakes
 
     if found.labels is None or not set(found.labels.tolist()) <= set(order):
         return {}
     table = confusion(found.labels, decisions, labels=order)
+    counts = table.counts.astype(int).tolist()
     facts = {
         "classes": order,
-        "confusion": table.counts.astype(int).tolist(),
+        "confusion": counts,
+        "mistakes": describe_mistakes(counts, [str(label) for label in order]),
         "error_rate": table.error_rate,
     }
     if (table.counts.sum(axis=1) > 0).all():
@@ -136,7 +139,7 @@ def _describe_target(target: Any, application: dict[str, Any]) -> str:
         return ""
     if application["reject_cost"] is not None:
         return f": llrs are of {format_label(target, 40)}"
-    return f": {format_label(target, 40)} from llr {number(application['threshold'])} on"
+    return f": {format_label(target, 40)} from llr {format_number(application['threshold'])} on"
 
 
 def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
@@ -147,7 +150,9 @@ def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     where = "" if output is None else f" Written to {output}."
     out.print(f"{format_count(facts['rows'], 'row')} decided: {counts}.{where}{reading}")
     if "confusion" in facts:
-        out.print(confusion_table(facts["classes"], facts["confusion"], application["name"]))
+        out.print(confusion_table(facts["classes"], facts["confusion"], facts["mistakes"], application["name"]))
     if "cost" in facts:
         mean, normalized = facts["cost"]["mean"], facts["cost"]["normalized"]
-        out.print(f"Cost: {number(mean)} a row at these priors, {number(normalized)} times that of not looking.")
+        out.print(
+            f"Cost: {format_number(mean)} a row at these priors, {format_number(normalized)} times that of not looking."
+        )

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likely._formatting import format_count, format_label
+from likely._formatting import format_count, format_label, format_number, format_percent
 from likely.cli.app import check_output, note
 from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoreOptions, ScoresFile, applications_from
-from likely.cli.rendering import confusion_table, console, number, percent, print_json, status, table, within
+from likely.cli.rendering import confusion_table, console, print_json, status, table, within
 from likely.cli.scores import Scores
 
 if TYPE_CHECKING:
     from likely.decisions import Application
 
-__all__ = ["application_facts", "evaluate"]
+__all__ = ["describe_application", "evaluate"]
 
 Named = Sequence[tuple[str, "Application"]]
 SLIGHT = 0.05
@@ -78,7 +78,7 @@ def _judge(evidence: Scores, applications: Named, n_resamples: int) -> dict[str,
     facts = {
         "rows": len(evidence.scores),
         "classes": evidence.counts,
-        "applications": [application_facts(name, app, evidence.classes) for name, app in applications],
+        "applications": [describe_application(name, app, evidence.classes) for name, app in applications],
     }
     if not evidence.is_binary:
         return facts | _judge_classes(evidence, applications, n_resamples)
@@ -92,8 +92,10 @@ def _judge(evidence: Scores, applications: Named, n_resamples: int) -> dict[str,
     return facts
 
 
-def application_facts(name: str, application: Application, classes: Sequence[Any]) -> dict[str, Any]:
-    """Describe an application."""
+def describe_application(name: str, application: Application, classes: Sequence[Any]) -> dict[str, Any]:
+    """Describe an application: priors by label, costs and, of two classes, the threshold."""
+    from likely.report.facts import target_facts, towards_target
+
     app = application.aligned(classes)
     facts = {
         "name": name,
@@ -102,14 +104,10 @@ def application_facts(name: str, application: Application, classes: Sequence[Any
         "reject_cost": app.reject_cost,
     }
     if len(classes) == 2:
-        towards = application.aligned(_target_last(application, classes))
-        facts |= {"threshold": towards.threshold, "effective_prior": towards.effective_prior}
+        target = 1 if application.labels is None else list(classes).index(application.labels[1])
+        towards = target_facts(towards_target(app, target))
+        facts |= {key: towards[key] for key in ("threshold", "effective_prior")}
     return facts
-
-
-def _target_last(application: Application, classes: Sequence[Any]) -> list[Any]:
-    target = classes[1] if application.labels is None else application.labels[1]
-    return [*(label for label in classes if label != target), target]
 
 
 def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_resamples: int) -> dict[str, Any]:
@@ -226,6 +224,7 @@ def _difference(evidence: Scores, name: str, best: int, at: int, app: Applicatio
 def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
     """Judge one system of more than two classes."""
     from likely import evaluation
+    from likely.report.facts import describe_mistakes
 
     labels, scores, classes = evidence.labels, evidence.scores, evidence.classes
     measures = {"": partial(evaluation.cross_entropy, labels=classes)}
@@ -241,13 +240,15 @@ def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> d
         for name, app in applications
     ]
     table = evaluation.confusion(labels, applications[0][1].decide(scores, classes), labels=classes)
+    counts = table.counts.astype(int).tolist()
     return {
         "cross_entropy": found[""],
         "cross_entropy_after_affine": after,
         "costs": costs,
         "error_rate": table.error_rate,
         "rejection_rate": table.rejection_rate,
-        "confusion": table.counts.astype(int).tolist(),
+        "confusion": counts,
+        "mistakes": describe_mistakes(counts, [str(label) for label in classes]),
         "verdict": _verdict_on_classes(found[""], after, costs, len(classes)),
     }
 
@@ -290,12 +291,12 @@ def _system_table(system: dict[str, Any]) -> Any:
             f"cost at {cost['application']}",
             within(cost["actual"]),
             within(cost["minimum"]),
-            number(cost["loss"]["estimate"]),
+            format_number(cost["loss"]["estimate"]),
         )
         for cost in system["costs"]
     ]
     rows += [
-        ("Cllr, bits", within(system["cllr"]), within(system["min_cllr"]), number(system["calibration_loss"])),
+        ("Cllr, bits", within(system["cllr"]), within(system["min_cllr"]), format_number(system["calibration_loss"])),
     ]
     return table([system["name"], "actual", "minimum", "loss"], rows)
 
@@ -325,11 +326,14 @@ def _show_classes(facts: dict[str, Any]) -> None:
     out = console()
     out.print(f"{format_count(facts['rows'], 'row')} of {len(facts['classes'])} classes.\n")
     rows = [
-        (f"cost at {cost['application']}", within(cost["actual"]), number(cost["after_affine"]))
+        (f"cost at {cost['application']}", within(cost["actual"]), format_number(cost["after_affine"]))
         for cost in facts["costs"]
     ]
-    rows.append(("cross-entropy, nats", within(facts["cross_entropy"]), number(facts["cross_entropy_after_affine"])))
-    rows.append((f"errors at {facts['costs'][0]['application']}", percent(facts["error_rate"]), ""))
+    rows.append(
+        ("cross-entropy, nats", within(facts["cross_entropy"]), format_number(facts["cross_entropy_after_affine"]))
+    )
+    rows.append((f"errors at {facts['costs'][0]['application']}", format_percent(facts["error_rate"]), ""))
     out.print(table(["", "actual", "after affine"], rows))
     out.print(f"{facts['verdict']}\n")
-    out.print(confusion_table(list(facts["classes"]), facts["confusion"], facts["costs"][0]["application"]))
+    application = facts["costs"][0]["application"]
+    out.print(confusion_table(list(facts["classes"]), facts["confusion"], facts["mistakes"], application))

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from likely._formatting import format_number
 from likely.cli.options import MapOptions, ScoresFile
-from likely.cli.rendering import console, number
+from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
     Made,
@@ -92,7 +93,12 @@ def _show(facts: dict[str, Any]) -> None:
     if "fused" in facts:
         weights = facts.get("weights", {})
         rows = [
-            [each["name"], number(each["cllr"]), number(each["min_cllr"]), number(weights.get(each["name"]))]
+            [
+                each["name"],
+                format_number(each["cllr"]),
+                format_number(each["min_cllr"]),
+                format_number(weights.get(each["name"])),
+            ]
             for each in [*facts["systems"], facts["fused"]]
         ]
         out.print(text_table(["Cllr, bits", "actual", "minimum", "weight"], rows))

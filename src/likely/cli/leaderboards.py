@@ -1,22 +1,34 @@
-"""A comparison's facts as tables: the best systems, the best of each family, and the verdict."""
+"""The facts of a comparison as tables: the best systems, the best of each family, notes, and the verdict."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from string import ascii_uppercase
 from typing import Any
 
 from likely._formatting import format_cost, format_count, format_number, shorten
 from likely.cli.app import as_options
-from likely.cli.notes import brief_notes
 from likely.cli.rendering import console, table
 
-__all__ = ["show_comparison"]
+__all__ = ["brief_notes", "show_comparison"]
 
 SHOWN, ABREAST, EVALUATED = 10, 2, 5
 """Systems of the leaderboard that are shown; applications in one table; systems on the evaluation rows."""
 
 _MEASURES = {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}
+
+_NOTES, _WIDTH = 5, 150
+"""Most notes that are shown, and the width of each."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z'\"(])")
+_DETAILS = [
+    (re.compile(r" \([^()]*\)"), ""),
+    (re.compile(r"'[^']*'"), "#"),
+    (re.compile(r"(?<!\w)[-+]?\d+(?:\.\d+)*(?:e[-+]?\d+)?"), "#"),
+    (re.compile(r"#(?:(?:, | and |, and )(?:#|…))+"), "#"),
+]
+"""Parts of a sentence in which notes of one kind may differ."""
 
 
 def show_comparison(facts: dict[str, Any]) -> None:
@@ -141,3 +153,38 @@ def _is_of_models(best: dict[str, Any], board: list[dict[str, Any]]) -> bool:
     """Whether a system scores rows by itself: a fusion with an outside system needs its scores."""
     outside = {row["name"] for row in board if row["family"] == "outside"}
     return not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ())
+
+
+def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
+    """Shorten notes to the first of each kind, in about two lines each; also return whether anything was left out.
+
+    Notes are of one kind if their first sentences differ only in numbers, names, lists of them and text in brackets.
+
+    Examples
+    --------
+    >>> brief_notes(["Class 'a' has rank 3 (constant: 1, 2). Drop it.", "Class 'b' has rank 1e-2.", "Slow."])
+    (["Class 'a' has rank 3 (constant: 1, 2). (and 1 like it)", 'Slow.'], True)
+    """
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        first = _first_sentence(as_options(note))
+        kinds.setdefault(_mask_details(first), []).append(first)
+    lines = [_line(alike) for alike in kinds.values()]
+    whole = lines[:_NOTES] == [as_options(note) for note in notes]
+    return lines[:_NOTES], not whole
+
+
+def _first_sentence(text: str) -> str:
+    """The text up to its first full stop."""
+    return _SENTENCE.split(text, maxsplit=1)[0]
+
+
+def _line(alike: list[str]) -> str:
+    more = f" (and {len(alike) - 1} like it)" if len(alike) > 1 else ""
+    return shorten(alike[0], _WIDTH - len(more)) + more
+
+
+def _mask_details(text: str) -> str:
+    for pattern, sign in _DETAILS:
+        text = pattern.sub(sign, text)
+    return text

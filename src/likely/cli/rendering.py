@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likely._formatting import escape_controls, format_label, format_number
-from likely._formatting import format_number as number
-from likely._formatting import format_percent as percent
-from likely.report.facts import describe_mistakes
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -22,8 +19,6 @@ __all__ = [
     "confusion_table",
     "console",
     "deliver",
-    "number",
-    "percent",
     "print_csv",
     "print_json",
     "status",
@@ -62,14 +57,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     return Group(Text(title, style="bold"), made) if title else Group(made)
 
 
-def confusion_table(labels: list[Any], counts: list[list[int]], application: str) -> Any:
+def confusion_table(
+    labels: list[Any], counts: list[list[int]], mistakes: list[dict[str, Any]], application: str
+) -> Any:
     """A table of decisions by truth; of more than ten classes, the most frequent mistakes."""
     names = [format_label(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
         lines = [[name, *map(str, row if rejected else row[:-1])] for name, row in zip(names, counts, strict=True)]
         return table(["truth", *names, *(["rejected"] if rejected else [])], lines, title=f"Decisions at {application}")
-    lines = [[each["truth"], each["decided"], str(each["rows"])] for each in describe_mistakes(counts, names)[:10]]
+    lines = [[format_label(m["truth"], 20), format_label(m["decided"], 20), str(m["rows"])] for m in mistakes[:10]]
     return table(["truth", "decided", "rows"], lines, title=f"Most frequent mistakes at {application}", texts=2)
 
 
