@@ -516,10 +516,13 @@ def numbers(axes: int) -> Constraint:
 
 
 def priors(*, alone: bool = False) -> Constraint:
-    """Priors as a caller may give them: in class order or by label, or one number where that may stand alone."""
-    choices = [mapping_of(label, number(0)), numbers(1), one_of(None)]
-    found = either(*([number(0, 1)] if alone else []), *choices)
-    single = "a number from 0 to 1, " if alone else ""
+    """Priors as a caller may give them: in class order or by label, or one number where that may stand alone.
+
+    That they are probabilities is checked where the classes are known.
+    """
+    choices = [mapping_of(label, number()), numbers(1), one_of(None)]
+    found = either(*([number(finite=False)] if alone else []), *choices)
+    single = "a number, " if alone else ""
     return replace(found, description=f"{single}numbers in class order, a mapping from labels to numbers or None")
 
 

@@ -275,14 +275,17 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GaussianClassifier("round"), "covariance must be one of 'full', 'diagonal', 'spherical' or a shape"),
+        (
+            lambda: GaussianClassifier("round"),
+            "covariance of GaussianClassifier must be one of 'full', 'diagonal', 'spherical' or a Covariance",
+        ),
         (lambda: GaussianClassifier(Full(shrinkage=2)), "shrinkage of Full must be a number from 0 to 1, but is 2"),
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (lambda: PCA(9), "from 1 to the 3 features, a share of the variance between 0 and 1, or None, but is 9"),
         (lambda: PCA(1.5), "but is 1.5"),
         (lambda: LDA(2), "n_components of LDA must lie between 1 and 1, since 2 classes of 3 features"),
-        (lambda: Whiten(form="round"), "form must be one of 'zca', 'pca', but is 'round'"),
-        (lambda: Whiten(by="none"), "by must be one of 'total', 'within', but is 'none'"),
+        (lambda: Whiten(form="round"), "form of Whiten must be one of 'zca', 'pca', but is 'round'"),
+        (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],
 )
 def test_a_parameter_out_of_range_is_named_with_what_it_may_be(make, message, data):

@@ -217,8 +217,8 @@ def test_one_class_is_refused():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"keep": "best"}, "keep must be one of 'average', 'pocket', 'last', but is 'best'"),
-        ({"max_epochs": 0}, "max_epochs of Perceptron must be a whole number from 1 on, but is 0"),
+        ({"keep": "best"}, "keep of Perceptron must be one of 'average', 'pocket', 'last', but is 'best'"),
+        ({"max_epochs": 0}, "max_epochs of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
         ({"max_epochs": 2.5}, "max_epochs of Perceptron must be a whole number"),
     ],
 )

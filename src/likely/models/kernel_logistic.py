@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    check_parameters,
+    count,
+    flag,
+    floats,
+    instance_of,
+    none_or,
+    number,
+    priors,
+    probabilities,
+    random_state,
+)
 from likely._typing import Floats, Rows
-from likely._validation import check_count, check_two, is_number
+from likely._validation import check_two
 from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner
 from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
@@ -18,7 +33,16 @@ from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietl
 from likely.features.expansions import expanded
 from likely.features.kernel_features import MOST_ROWS, NystromFeatures, rooted
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.gram import all_at_once, columns_of, fitted_kernel, is_precomputed, landmarks_of
+from likely.kernels.gram import (
+    all_at_once,
+    check_landmarks,
+    columns_of,
+    fitted_kernel,
+    is_precomputed,
+    landmark_rows,
+    landmarks_of,
+)
+from likely.kernels.standard import KERNEL
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import check_scores
 from likely.models.logistic import LogisticRegression, evidence_of
@@ -30,6 +54,21 @@ MOST_VALUES = 2**27
 
 MOST_STEPS = 10_000
 """Of the solver, for each strength of the penalty."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLogisticState:
+    """The fitted kernel, the rows it compares with, their coefficients, and how the fit ended."""
+
+    kernel_: Annotated[Kernel, instance_of(Kernel)]
+    landmarks_: Annotated[Any, landmark_rows("n")]
+    dual_coef_: Annotated[Floats, floats("r", "n")]
+    intercept_: Annotated[Floats, floats("r")]
+    _priors: Annotated[Floats, probabilities("k")]
+    objective_: Annotated[float, number(finite=False)]
+    n_iter_: Annotated[int, count()]
+    converged_: Annotated[bool, flag]
+    gap_: Annotated[float, number(finite=False)]
 
 
 class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
@@ -106,6 +145,23 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
     path_parameter: ClassVar[str] = "regularization"
     """What ``path`` goes along."""
 
+    _State = KernelLogisticState
+    _constraints: ClassVar[Constraints] = {
+        "regularization": replace(
+            number(above=0), remedy=lambda value: "Without a penalty nothing would keep the log odds from growing."
+        ),
+        "kernel": KERNEL,
+        "prior": priors(alone=True),
+        "n_landmarks": none_or(count(1, SAMPLE_ROWS)),
+        "tolerance": number(above=0, below=1),
+        "priors": priors(),
+        "random_state": random_state,
+    }
+    kernel_: Kernel
+    landmarks_: Any
+    dual_coef_: Floats
+    intercept_: Floats
+
     def __init__(
         self,
         regularization: float = 1e-2,
@@ -157,7 +213,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
     def _check_options(self, source: Source) -> None:
         assert source.classes is not None
         check_two("KernelLogisticRegression", source.classes)
-        self._check_numbers()
+        check_parameters(self)
         self._check_kernel()
         self.classes_ = source.classes
         if self.prior is not None:
@@ -165,23 +221,10 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         if self.priors is not None:
             self._application()  # refuses priors that do not fit the classes
 
-    def _check_numbers(self) -> None:
-        if not (is_number(self.regularization) and 0 < self.regularization < np.inf):
-            raise InvalidParameterError(
-                "regularization of KernelLogisticRegression must be a finite number > 0, or nothing would keep the log "
-                f"odds from growing, but is {self.regularization!r}."
-            )
-        if not (is_number(self.tolerance) and 0 < self.tolerance < 1):
-            raise InvalidParameterError(
-                "tolerance of KernelLogisticRegression must lie between 0 and 1, both left out, but is "
-                f"{self.tolerance!r}."
-            )
-
     def _check_kernel(self) -> None:
         kernel = kernel_of(self.kernel, "KernelLogisticRegression")
         if self.n_landmarks is None:
             return
-        check_count("n_landmarks", self.n_landmarks, "KernelLogisticRegression", SAMPLE_ROWS)
         if kernel.is_precomputed:
             raise InvalidParameterError(
                 "n_landmarks of KernelLogisticRegression is for kernels of rows; with kernel='precomputed' all rows of "
@@ -192,11 +235,17 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         return LogisticRegression(prior=self.prior, tolerance=self.tolerance, max_iter=MOST_STEPS)
 
     def _keep(self, space: _Space, linear: LogisticRegression) -> None:
-        self.kernel_, self.landmarks_ = space.kernel, space.landmarks
-        self.dual_coef_, self.intercept_ = linear.coef_ @ space.projection.T, linear.intercept_
-        self._priors = linear.training_priors_
-        self.objective_, self.gap_ = linear.objective_, linear.gap_
-        self.n_iter_, self.converged_ = linear.n_iter_, linear.converged_
+        self._state = KernelLogisticState(
+            kernel_=space.kernel,
+            landmarks_=space.landmarks,
+            dual_coef_=linear.coef_ @ space.projection.T,
+            intercept_=linear.intercept_,
+            _priors=linear.training_priors_,
+            objective_=linear.objective_,
+            n_iter_=linear.n_iter_,
+            converged_=linear.converged_,
+            gap_=linear.gap_,
+        )
         if not self.converged_:
             steps, value = self.n_iter_, self.objective_
             warn_of_no_convergence(
@@ -204,6 +253,9 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
                 f"{value:.6g}, by its gradient about {self.gap_ / value:.1e} of that above its minimum. What was found "
                 "so far is kept. Raise tolerance if that is near enough, or regularization."
             )
+
+    def _check_state(self, scope: Scope) -> None:
+        check_landmarks(self, scope)
 
     @property
     def training_priors_(self) -> Floats:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    check_parameters,
+    count,
+    flag,
+    floats,
+    instance_of,
+    none_or,
+    number,
+    priors,
+    probabilities,
+    tuple_of,
+)
 from likely._numerics import log, log_normalized
 from likely._typing import Floats, Rows
-from likely._validation import check_two, is_count
+from likely._validation import check_two
 from likely.blocks import Source, SourceLearner, block_rows, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
@@ -23,12 +37,30 @@ from likely.exceptions import (
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
 from likely.objectives import Goal, LinearProblem, Solution, choose_solver, penalty_of
+from likely.objectives.problem import PENALTY
 from likely.objectives.separation import Separator, find_separator, softened_targets
+from likely.objectives.solvers import SOLVER
 
 __all__ = ["LogisticRegression", "evidence_of"]
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticState:
+    """Fitted weights, the priors of the training, and how the fit ended."""
+
+    coef_: Annotated[Floats, floats("r", "d")]
+    intercept_: Annotated[Floats, floats("r")]
+    _priors: Annotated[Floats, probabilities("k")]
+    _far: Annotated[tuple[Floats, Floats] | None, none_or(tuple_of(floats("d"), floats("r")))]
+    separator_: Annotated[Separator | None, none_or(instance_of(Separator, d="d", r="r"))]
+    objective_: Annotated[float, number(finite=False)]
+    loss_history_: Annotated[Floats, floats("steps", finite=False, nan=True)]
+    n_iter_: Annotated[int, count()]
+    converged_: Annotated[bool, flag]
+    gap_: Annotated[float, number(finite=False)]
 
 
 class LogisticRegression(EvidenceClassifier, SourceLearner):
@@ -107,6 +139,19 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     path_parameter: ClassVar[str] = "regularization"
     """What ``path`` goes along."""
 
+    _State = LogisticState
+    _constraints: ClassVar[Constraints] = {
+        "regularization": number(0),
+        "penalty": PENALTY,
+        "prior": priors(alone=True),
+        "solver": SOLVER,
+        "tolerance": number(above=0, below=1),
+        "max_iter": count(1, 10**9),
+        "priors": priors(),
+    }
+    coef_: Floats
+    intercept_: Floats
+
     def __init__(
         self,
         regularization: float = 0.0,
@@ -155,6 +200,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
             )
         models = [clone(self).set_params(regularization=strength) for strength in regularizations]
         for model in models:
+            check_parameters(model)
             model._check_options()
         return models, clone(self).set_params(regularization=0.0)
 
@@ -188,15 +234,14 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def _solve(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
         """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
         solution = self._minimised(problem, start)
-        self._priors = problem.priors
-        self.separator_ = None if problem.l1 > 0 or problem.l2 > 0 else find_separator(problem, solution)
-        if self.separator_ is not None:
-            warn_of_degenerate_data(_no_maximum(self.separator_))
+        separator = None if problem.l1 > 0 or problem.l2 > 0 else find_separator(problem, solution)
+        if separator is not None:
+            warn_of_degenerate_data(_no_maximum(separator))
             problem = problem.with_targets(softened_targets(problem.counts.weights))
             solution = self._minimised(problem, None)
         if not solution.converged:
             warn_of_no_convergence(_stopped(solution, self.max_iter))
-        self._keep(problem, solution)
+        self._state = self._fitted_state(problem, solution, separator)
         return solution.parameters
 
     def _minimised(self, problem: LinearProblem, start: Floats | None) -> Solution:
@@ -204,18 +249,26 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         goal = Goal(self.tolerance, self.max_iter, problem.lowest_mixed_value if unbounded else -np.inf)
         return choose_solver(self.solver, problem.l1).solve(problem, start, goal)
 
-    def _keep(self, problem: LinearProblem, solution: Solution) -> None:
+    def _fitted_state(self, problem: LinearProblem, solution: Solution, separator: Separator | None) -> LogisticState:
         theta = problem.natural(solution.parameters)
         history, before = np.array(solution.history), _penalty(problem, theta)
         if len(theta) > 1:
             theta = theta - _common_shift(theta, problem.l1, problem.l2)
             history[-1] += _penalty(problem, theta) - before
-        self.coef_, centred = theta[:, :-1].copy(), theta[:, -1].copy()
+        coef, centred = theta[:, :-1].copy(), theta[:, -1].copy()
         centre = problem.setting.centre
-        self.intercept_ = centred - self.coef_ @ centre
-        self._far = (centre, centred) if problem.setting.is_far else None
-        self.objective_, self.loss_history_ = float(history[-1]), history
-        self.n_iter_, self.converged_, self.gap_ = solution.n_iter, solution.converged, solution.gap
+        return LogisticState(
+            coef_=coef,
+            intercept_=centred - coef @ centre,
+            _priors=problem.priors,
+            _far=(centre, centred) if problem.setting.is_far else None,
+            separator_=separator,
+            objective_=float(history[-1]),
+            loss_history_=history,
+            n_iter_=solution.n_iter,
+            converged_=solution.converged,
+            gap_=solution.gap,
+        )
 
     @property
     def training_priors_(self) -> Floats:
@@ -231,15 +284,8 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         return evidence_of(logits, self._priors)
 
     def _check_options(self) -> None:
+        """Raise InvalidParameterError unless the solver can take the penalty."""
         choose_solver(self.solver, penalty_of(self.penalty, self.regularization)[0])
-        if not (isinstance(self.tolerance, (int, float, np.number)) and 0 < self.tolerance < 1):
-            raise InvalidParameterError(
-                f"tolerance of LogisticRegression must lie between 0 and 1, both left out, but is {self.tolerance!r}."
-            )
-        if not is_count(self.max_iter, 1, 10**9):
-            raise InvalidParameterError(
-                f"max_iter of LogisticRegression must be a whole number from 1 on, but is {self.max_iter!r}."
-            )
 
 
 def evidence_of(logits: Floats, priors: Floats) -> Floats:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from likely._constraints import Constraints, check_parameters, count, flag, floats, instance_of, one_of, random_state
 from likely._typing import Floats, Integers, Labels, Rows
-from likely._validation import check_labels, check_option, check_two, encode_labels, is_count
+from likely._validation import check_labels, check_two, encode_labels
 from likely.blocks import Block, Source, SourceLearner, all_or_nothing
 from likely.exceptions import (
     IncompatiblePartsError,
     InvalidDataError,
-    InvalidParameterError,
     warn_of_no_convergence,
 )
 from likely.models.base import ScoreClassifier
@@ -34,6 +35,19 @@ MOST_WEIGHT = 1e9
 
 CANDIDATES = 8
 """Weights of an epoch that a pocket judges besides the last ones: those right the longest."""
+
+
+@dataclass(frozen=True, eq=False)
+class PerceptronState:
+    """Kept weights, those that learning continues with, and how the epochs went."""
+
+    coef_: Annotated[Floats, floats("r", "d")]
+    intercept_: Annotated[Floats, floats("r")]
+    _weights: Annotated[PerceptronWeights, instance_of(PerceptronWeights, r="r", d="d")]
+    n_updates_: Annotated[int, count()]
+    n_epochs_: Annotated[int, count(1)]
+    mistakes_: Annotated[Floats, floats("epochs", low=0)]
+    converged_: Annotated[bool, flag]
 
 
 class Perceptron(ScoreClassifier, SourceLearner):
@@ -117,6 +131,16 @@ class Perceptron(ScoreClassifier, SourceLearner):
 
     by_class = True
 
+    _State = PerceptronState
+    _constraints: ClassVar[Constraints] = {
+        "keep": one_of("average", "pocket", "last"),
+        "max_epochs": count(1, 10**9),
+        "shuffle": flag,
+        "random_state": random_state,
+    }
+    coef_: Floats
+    intercept_: Floats
+
     def __init__(
         self, keep: str = "average", max_epochs: int = 100, shuffle: bool = False, random_state: Any = None
     ) -> None:
@@ -166,8 +190,8 @@ class Perceptron(ScoreClassifier, SourceLearner):
         self
         """
         with all_or_nothing(self):
-            self._check_options()
-            first = not hasattr(self, "_weights")
+            check_parameters(self)
+            first = "_state" not in vars(self)
             source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes, first))
             weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
             missed = weights.learn(source.iter_blocks(self._random()))
@@ -180,7 +204,6 @@ class Perceptron(ScoreClassifier, SourceLearner):
         return int(n if issparse(X) else max(1, min(ROWS, VALUES // max(d, 1))))
 
     def _learn(self, source: Source) -> None:
-        self._check_options()
         assert source.classes is not None
         check_two("Perceptron", source.classes, _ANNOUNCE)
         self.classes_ = source.classes
@@ -198,23 +221,20 @@ class Perceptron(ScoreClassifier, SourceLearner):
         self._settle(weights, missed, pocket)
 
     def _settle(self, weights: PerceptronWeights, missed: list[float], pocket: Floats | None = None) -> None:
-        """Take what is kept, and say how it went."""
-        self._weights = weights
+        """Set the state from the weights of the last pass, or those in the pocket."""
         kept = pocket if pocket is not None else weights.average if self.keep == "average" else weights.last
-        self.coef_, self.intercept_ = kept[:, :-1].copy(), kept[:, -1].copy()
-        self.n_updates_, self.n_epochs_ = weights.n_updates, weights.n_passes
-        self.mistakes_ = np.array(missed)
-        self.converged_ = missed[-1] == 0
+        self._state = PerceptronState(
+            coef_=kept[:, :-1].copy(),
+            intercept_=kept[:, -1].copy(),
+            _weights=weights,
+            n_updates_=weights.n_updates,
+            n_epochs_=weights.n_passes,
+            mistakes_=np.array(missed),
+            converged_=missed[-1] == 0,
+        )
 
     def _random(self) -> Any:
         return check_random_state(self.random_state) if self.shuffle else None
-
-    def _check_options(self) -> None:
-        check_option("keep", self.keep, ("average", "pocket", "last"))
-        if not is_count(self.max_epochs, 1, 10**9):
-            raise InvalidParameterError(
-                f"max_epochs of Perceptron must be a whole number from 1 on, but is {self.max_epochs!r}."
-            )
 
     def _warn_unless_converged(self) -> None:
         if self.converged_:

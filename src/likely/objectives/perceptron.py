@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
 
+from likely._constraints import Scope, count, floats
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
@@ -55,11 +56,14 @@ class PerceptronWeights:
         The weights of the last pass that were right the longest before their first mistake, if such are wanted.
     """
 
-    last: Floats
-    late: Floats
-    tally: Floats
-    n_passes: int
-    steady: Floats
+    last: Annotated[Floats, floats("r", "columns")]
+    late: Annotated[Floats, floats("r", "columns")]
+    tally: Annotated[Floats, floats(4, low=0)]
+    n_passes: Annotated[int, count(1)]
+    steady: Annotated[Floats, floats("candidates*", "r", "columns")]
+
+    def _check_state(self, scope: Scope) -> None:
+        scope.sizes["d"] = self.last.shape[1] - 1
 
     @classmethod
     def zero(cls, n_classes: int, n_features: int, n_candidates: int = 0) -> Self:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely._constraints import check_argument, check_parameters, either, instance_of, number, one_of
 from likely._numerics import is_rounding
 from likely._typing import Floats
-from likely._validation import check_fraction, check_penalty
 from likely.blocks import ClassCounts, Source, class_counts
 from likely.exceptions import InvalidDataError, InvalidParameterError
 from likely.objectives import cross_entropy
@@ -19,7 +19,7 @@ from likely.objectives.linear_rows import column_moments, is_far, subsample
 from likely.statistics import DiagonalMoments
 from likely.statistics.objective import Objective
 
-__all__ = ["ElasticNet", "LinearProblem", "penalty_of"]
+__all__ = ["PENALTY", "ElasticNet", "LinearProblem", "penalty_of"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class ElasticNet:
     (0.5, 1.5)
     """
 
-    l1_share: float = 0.5
+    l1_share: Annotated[float, number(0, 1)] = 0.5
 
     def __post_init__(self) -> None:
-        check_fraction("l1_share", self.l1_share, "ElasticNet")
+        check_parameters(self)
 
     def strengths(self, regularization: float) -> tuple[float, float]:
         """Multipliers of the absolute values, and of half the squares."""
@@ -54,12 +54,14 @@ class ElasticNet:
 _BY_NAME = {"l2": ElasticNet(0.0), "l1": ElasticNet(1.0), "none": ElasticNet(0.0), None: ElasticNet(0.0)}
 
 
+PENALTY = either(one_of(*_BY_NAME), instance_of(ElasticNet))
+
+
 def penalty_of(value: Any, regularization: Any, whom: str = "LogisticRegression") -> tuple[float, float]:
     """Strengths of the L1 and L2 penalties that a name, or an ElasticNet, stands for."""
-    check_penalty("regularization", regularization, whom)
-    penalty = _BY_NAME.get(value) if value is None or isinstance(value, str) else value
-    if not isinstance(penalty, ElasticNet):
-        raise InvalidParameterError(f"penalty must be 'l2', 'l1', 'none' or an ElasticNet, but is {value!r}.")
+    check_argument("regularization", regularization, number(0), whom)
+    check_argument("penalty", value, PENALTY, whom)
+    penalty = _BY_NAME[value] if value is None or isinstance(value, str) else value
     if value in (None, "none") and regularization > 0:
         raise InvalidParameterError(
             f"penalty={value!r} leaves no use for regularization={regularization!r}. Set it to 0, or penalty='l2'."

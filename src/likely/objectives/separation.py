@@ -9,10 +9,12 @@ Albert and Anderson, On the existence of maximum likelihood estimates in logisti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import linprog
 
+from likely._constraints import floats, number
 from likely._typing import Floats, Integers
 from likely.blocks import Block, one_blas_thread
 from likely.objectives.cross_entropy import LogisticSetting
@@ -52,10 +54,10 @@ class Separator:
         Largest margin of a row.
     """
 
-    coef: Floats
-    intercept: Floats
-    least_margin: float
-    most_margin: float
+    coef: Annotated[Floats, floats("r", "d")]
+    intercept: Annotated[Floats, floats("r")]
+    least_margin: Annotated[float, number(finite=False)]
+    most_margin: Annotated[float, number(finite=False)]
 
 
 def find_separator(problem: LinearProblem, solution: Solution) -> Separator | None:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from likely._constraints import (
+    check_argument,
+    check_parameters,
+    count,
+    either,
+    instance_of,
+    none_or,
+    number,
+    one_of,
+    random_state,
+)
 from likely._typing import Floats, Integers
-from likely._validation import is_count
 from likely.blocks import one_blas_thread
 from likely.exceptions import InvalidParameterError
 from likely.objectives.linear_rows import extend_rows
@@ -19,7 +29,7 @@ from likely.objectives.problem import LinearProblem
 from likely.objectives.quasi_newton import quasi_newton
 from likely.objectives.whitening import diagonal_whitening, estimated_gap
 
-__all__ = ["GradientDescent", "Solver", "choose_solver"]
+__all__ = ["SOLVER", "GradientDescent", "Solver", "choose_solver"]
 
 FEW_PARAMETERS, FEW_PRODUCTS = 512, 2**31
 """Up to so many parameters, and multiplications in a pass, Hessians are formed: Newton's method."""
@@ -71,12 +81,8 @@ class Solver:
 
 def choose_solver(value: Any, l1: float) -> Solver:
     """The solver that a name or a GradientDescent stands for, if it can take the penalty."""
-    solver = _BY_NAME.get(value) if isinstance(value, str) else None
-    if isinstance(value, GradientDescent):
-        solver = value.solver()
-    if solver is None:
-        names = ", ".join(map(repr, _BY_NAME))
-        raise InvalidParameterError(f"solver must be one of {names}, or GradientDescent(...), but is {value!r}.")
+    check_argument("solver", value, SOLVER)
+    solver = value.solver() if isinstance(value, GradientDescent) else _BY_NAME[value]
     if l1 > 0 and not solver.takes_l1:
         raise InvalidParameterError("The L1 penalty has corners, which this solver cannot take. Use solver='auto'.")
     return solver
@@ -126,18 +132,12 @@ class GradientDescent:
     (array([[0.908]]), array([0.693, 0.589, 0.587]))
     """
 
-    batch: int | None = None
-    learning_rate: float | None = None
-    random_state: Any = 0
+    batch: Annotated[int | None, none_or(count(1))] = None
+    learning_rate: Annotated[float | None, none_or(number(above=0))] = None
+    random_state: Annotated[Any, random_state] = 0
 
     def __post_init__(self) -> None:
-        if self.batch is not None and not is_count(self.batch, 1, 2**62):
-            raise InvalidParameterError(
-                f"batch of GradientDescent must be a number of rows >= 1, but is {self.batch!r}."
-            )
-        rate = self.learning_rate
-        if rate is not None and not (isinstance(rate, (int, float, np.number)) and 0 < rate < np.inf):
-            raise InvalidParameterError(f"learning_rate of GradientDescent must be > 0, but is {rate!r}.")
+        check_parameters(self)
 
     def solver(self) -> Solver:
         """The descent, as a solver."""
@@ -181,6 +181,8 @@ _BY_NAME: dict[str, Solver] = {
     "mini-batch": GradientDescent(batch=64).solver(),
     "online": GradientDescent(batch=1).solver(),
 }
+
+SOLVER = either(one_of(*_BY_NAME), instance_of(GradientDescent))
 
 
 @dataclass

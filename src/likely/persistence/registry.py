@@ -93,14 +93,19 @@ from likely.models import (
     FisherClassifier,
     GaussianClassifier,
     GenerativeClassifier,
+    KernelLogisticRegression,
     LeastSquaresClassifier,
     LinearRegression,
+    LogisticRegression,
     NearestMeanClassifier,
     OpenSetClassifier,
+    Perceptron,
     QuadraticForm,
 )
 from likely.models.linear_regression import Regression
 from likely.models.normal_equations import LinearFit
+from likely.objectives import ElasticNet, GradientDescent, Separator
+from likely.objectives.perceptron import PerceptronWeights
 from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap, Moments
@@ -256,6 +261,7 @@ MODELS: dict[str, Any] = {
     "Center": Center,
     "ConstantKernel": ConstantKernel,
     "Diagonal": Diagonal,
+    "ElasticNet": ElasticNet,
     "Encode": Encode,
     "Fill": Fill,
     "FisherClassifier": FisherClassifier,
@@ -264,10 +270,12 @@ MODELS: dict[str, Any] = {
     "GaussianClassifier": GaussianClassifier,
     "GaussianMixture": GaussianMixture,
     "GenerativeClassifier": GenerativeClassifier,
+    "GradientDescent": GradientDescent,
     "Independent": Independent,
     "IsotonicCalibrator": IsotonicCalibrator,
     "KMeans": KMeans,
     "KMeansStart": KMeansStart,
+    "KernelLogisticRegression": KernelLogisticRegression,
     "KernelPCA": KernelPCA,
     "KernelProduct": KernelProduct,
     "KernelSum": KernelSum,
@@ -278,12 +286,14 @@ MODELS: dict[str, Any] = {
     "LinearKernel": LinearKernel,
     "LinearRegression": LinearRegression,
     "LogisticFusion": LogisticFusion,
+    "LogisticRegression": LogisticRegression,
     "Mixture": Mixture,
     "Multinomial": Multinomial,
     "NearestMeanClassifier": NearestMeanClassifier,
     "NystromFeatures": NystromFeatures,
     "OpenSetClassifier": OpenSetClassifier,
     "PCA": PCA,
+    "Perceptron": Perceptron,
     "PolynomialKernel": PolynomialKernel,
     "PrecomputedKernel": PrecomputedKernel,
     "ProductFusion": ProductFusion,
@@ -292,6 +302,7 @@ MODELS: dict[str, Any] = {
     "RBFKernel": RBFKernel,
     "RadialFeatures": RadialFeatures,
     "RandomStart": RandomStart,
+    "Separator": Separator,
     "Spherical": Spherical,
     "Standardize": Standardize,
     "VotingFusion": VotingFusion,
@@ -326,6 +337,7 @@ PARTS: dict[str, Any] = {
     "LinearMap": LinearMap,
     "Mixed": Mixed,
     "Moments": Moments,
+    "PerceptronWeights": PerceptronWeights,
     "ProductStatistics": ProductStatistics,
     "Regression": Regression,
     "Several": Several,

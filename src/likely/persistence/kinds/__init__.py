@@ -19,7 +19,6 @@ from likely.persistence.kinds import (
     foreign,
     generative,
     kernels,
-    models,
     svm,
 )
 from likely.persistence.kinds.kind import Kind
@@ -34,7 +33,6 @@ _UNDECLARED: list[Any] = [
     *kernels.KINDS,
     *features.KINDS,
     *calibration.KINDS,
-    *models.KINDS,
     *svm.KINDS,
     *generative.KINDS,
     *foreign.KINDS,
