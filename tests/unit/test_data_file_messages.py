@@ -357,3 +357,27 @@ def test_a_column_is_for_one_thing(tmp_path, options, said):
         InvalidParameterError, match=f"A column is for one thing, but 'y' is named by target= and by {said}"
     ):
         read_data(tmp_path / "data.csv", "y", **options)
+
+
+@pytest.mark.parametrize(
+    ("fault", "parameter"),
+    [
+        ("an unknown target", "target"),
+        ("an unknown column to leave out", "exclude"),
+        ("row numbers", "exclude"),
+        ("an identifier", "exclude"),
+        ("half numbers", "categories"),
+        ("no group", "groups"),
+        ("a negative weight", "weight"),
+        ("no score", "scores"),
+        ("a short row", None),
+    ],
+)
+def test_an_error_carries_the_parameter_that_repairs_it(tmp_path, fault, parameter):
+    content, options, _ = FAULTS[fault]
+    (tmp_path / "data.csv").write_text(content)
+
+    with pytest.raises(TableError) as caught:
+        read_data(tmp_path / "data.csv", **({"target": "y"} | options))
+
+    assert caught.value.parameter == parameter

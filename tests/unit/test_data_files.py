@@ -131,7 +131,7 @@ def test_long_lists_of_categories_are_shown_in_short(file):
 
 
 @pytest.mark.parametrize(
-    "marker", ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "?", " ? "]
+    "marker", ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "nUlL", "None", "none", "?", " ? "]
 )
 def test_what_is_missing_in_a_column_of_numbers(file, marker):
     table = read_data(file(f"a,b,y\n1,1,0\n{marker},2,1\n3,3,1\n"), "y")

@@ -119,7 +119,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("path"))  # type: ignore[untyped-decorator]
     def path(self, X: Any, y: Any, values: Any, sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the pipeline for several values of what the last step's ``path`` goes along, in that order.
+        """Return fitted copies of the pipeline for several values of the parameter of the last step's ``path``.
 
         For logistic regression these are strengths of the penalty, for mixtures numbers of components.
 
@@ -148,12 +148,12 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return np.asarray(self._scored("decide", X, application))
 
     def _scored(self, method: str, X: Any, *args: Any) -> Any:
-        """What a method of the last step says of the rows as the steps before it pass them on."""
+        """Call a method of the last step with the rows as the steps before it map them."""
         last = self.steps[-1][1]
         return self._in_runs(lambda rows: getattr(last, method)(self._features(rows), *args), X)
 
     def __getattr__(self, name: str) -> Any:
-        # A last step without evidence says why it has none.
+        # A last step without evidence raises an error that explains why.
         if name in EVIDENCE and not hasattr(self.steps[-1][1], name):
             return getattr(self.steps[-1][1], name)
         return super().__getattribute__(name)
@@ -203,7 +203,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return score(X, **params) if params else in_runs(score, X, widest_scored(steps_of(self)))
 
     def _is_plain(self) -> bool:
-        """Whether nothing is asked for that is scikit-learn's to refuse or to watch."""
+        """Whether no caching, progress message, metadata routing or check of names needs scikit-learn's ``fit``."""
         names = [name for name, _ in self.steps]
         well_named = len(set(names)) == len(names) and not any("__" in name for name in names)
         return self.memory is None and not self.verbose and well_named and not get_config()["enable_metadata_routing"]
@@ -263,7 +263,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # scikit-learn asks before every use: the moment to estimate from the instalments that have come since.
+        # scikit-learn calls this before every use, so the steps are estimated here from the instalments since.
         if "_sums" in self.__dict__:
             self._sums.bring_up_to_date()
         return bool(super().__sklearn_is_fitted__())

@@ -1,4 +1,4 @@
-"""Chains that learn and score a few rows at a time, so that an expansion of all rows is never held."""
+"""Chains that learn from and score some rows at a time, so that an expansion of all rows is never in memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from likely.exceptions import IncompatiblePartsError, InvalidDataError
 __all__ = ["fit_from_source", "fit_large_expansion", "in_runs", "pass_names_on", "widest_scored"]
 
 MOST_VALUES = 2**27
-"""Most values (a gibibyte of them) that ``fit`` lets an expansion of all rows take. Larger ones are made a block at a
-time, anew for every pass of every step after them, which saves the memory and costs the time."""
+"""Most values (a gibibyte) of an expansion that ``fit`` computes for all rows. Larger ones are computed block by block,
+again for every pass of every later step, which saves memory and costs time."""
 
 RUN_VALUES, RUN_ROWS = 2**24, 64
-"""Values that an expansion makes at once when rows are scored, or shown to a model that learns from blocks in order;
-and least rows of such a run."""
+"""Values of an expansion that are computed at once when rows are scored, or given to a model that learns from blocks in
+order; and the least number of rows of such a run."""
 
 
 def fit_from_source(steps: list[Any], source: Source) -> None:
@@ -52,7 +52,8 @@ def _check_streams(steps: list[Any]) -> None:
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
     """Fit the steps from a source over the arrays, if an expansion among them would be too large to hold.
 
-    Not for steps that learn from arrays alone, nor for a y of one column, which a source tells from no other.
+    Return whether that was so. Steps without ``fit_source`` and a y of shape (n, 1), which a source cannot tell from
+    shape (n,), are left to the caller.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or not all(hasattr(step, "fit_source") for step in steps):
@@ -67,7 +68,7 @@ def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) ->
 
 
 def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, block_rows: int) -> ArraySource:
-    """Checked rows, in their order, with the labels or targets that the steps need."""
+    """Return the checked rows in order, with the labels or targets that the steps need."""
     supervised, regression = any(get_tags(step).target_tags.required for step in steps), is_regressor(steps[-1])
     rows, y, weight, kept = check_training(names, "Pipeline", X, y, sample_weight, True, supervised, regression)
     if y is None or regression:
@@ -78,7 +79,7 @@ def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, bl
 
 
 def _widest(steps: list[Any], n_features: int) -> int:
-    """At most so many columns the expansions among steps will make; 0 if there are none."""
+    """Return an upper bound of the columns of the widest expansion among steps; 0 if there is no expansion."""
     widest = 0
     for step in steps:
         if hasattr(step, "expands_to"):
@@ -90,14 +91,14 @@ def _widest(steps: list[Any], n_features: int) -> int:
 
 
 def widest_scored(steps: list[Any]) -> int:
-    """The columns that fitted expansions before the last step make; 0 if there are none."""
+    """Return the columns of the widest fitted expansion before the last step; 0 if there is none."""
     return max((step.expands_to(step.n_features_in_) for step in steps[:-1] if hasattr(step, "expands_to")), default=0)
 
 
 def in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
-    """``score(X)`` from runs of rows, each short enough to be expanded to so many columns.
+    """Compute ``score(X)`` from runs of rows, short enough for an expansion to ``width`` columns.
 
-    What is no array, and scores that are none, are not cut.
+    Only arrays, sparse matrices and data frames whose scores are arrays are divided.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     most = _rows_of_a_run(width)
@@ -126,7 +127,7 @@ def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
 
 
 def pass_names_on(steps: list[Any], names: Any) -> None:
-    """Let every step remember the column names it will be given, if it will be given any."""
+    """Set the ``feature_names_in_`` of every step that is given column names."""
     for step in steps:
         step.__dict__.pop("feature_names_in_", None)
         if names is not None:

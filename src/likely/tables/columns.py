@@ -297,7 +297,7 @@ class TextFileColumns(FileColumns):
         return cast_numbers(column) if is_text(column.type) else numbers_of(column)
 
     def _check_categories(self, name: str, column: TextColumn) -> None:
-        """Raise if so many cells are numbers that the column may be one of numbers with faults."""
+        """Raise if at least half of the cells are numbers: the column may be one of numbers with faults."""
         row, share = column.first_comma(), column.share_of_numbers()
         remedy = f"or say that the column holds categories with categories={name!r}."
         if row is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from likely._files import FilePath
+from likely._formatting import format_names
 from likely.exceptions import MissingDependencyError, TableError
 from likely.tables.lines import check_encoding, first_line, records
 
@@ -181,10 +182,10 @@ def check_present(
     advice to set it.
     """
     if name not in header:
-        shown = ", ".join(map(repr, header[:20])) + (f" and {len(header) - 20} more" if len(header) > 20 else "")
         advice = hint(name, header) or f" {remedy or f'Name it with {parameter}=.'}"
         raise TableError(
-            f"{path} must have a column {role} {name!r}, but its columns are {shown}.{advice}", parameter=parameter
+            f"{path} must have a column {role} {name!r}, but its columns are {format_names(header, 20)}.{advice}",
+            parameter=parameter,
         )
 
 
