@@ -231,7 +231,7 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
         ({"n_components": [1, 2, 1], "relevance": 16}, "components of one background: n_components must be one"),
         ({"relevance": -1}, "relevance of MixtureClassifier must be a finite number >= 0"),
         ({"covariance": "round"}, "round"),
-        ({"init": "magic"}, "init of a mixture must be one of"),
+        ({"init": "magic"}, "init of MixtureClassifier must be one of"),
         ({"floor": -1}, "floor"),
     ],
 )

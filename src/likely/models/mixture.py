@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    Constraints,
+    check_parameters,
+    count,
+    either,
+    flag,
+    instance_of,
+    is_count,
+    label,
+    mapping_of,
+    none_or,
+    number,
+    numbers,
+    one_of,
+    priors,
+    random_state,
+)
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_penalty, check_two, is_count
+from likely._validation import check_two
 from likely.blocks import Block, Source
 from likely.densities import LBG, GaussianMixture
-from likely.densities.mixtures.starting import FLOOR, mixture_shape, start_of
+from likely.densities.covariance import SHAPE
+from likely.densities.mixtures.starting import FLOOR, FLOORS, STARTS, mixture_shape, start_of
 from likely.exceptions import (
     DegenerateDataWarning,
     InvalidParameterError,
@@ -22,7 +41,7 @@ from likely.exceptions import (
     speaking_of,
     warn_of_degenerate_data,
 )
-from likely.models.generative import DensitiesByClass, weights_by_class
+from likely.models.generative import DensitiesByClass, DensitiesState, weights_by_class
 
 __all__ = ["MixtureClassifier", "least_bic"]
 
@@ -34,6 +53,13 @@ LEAST_ROWS = 10
 
 _SHARED = ("n_features_in_", "feature_names_in_")
 """What the models of a path know of the columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureClassifierState(DensitiesState):
+    """The mixtures of the classes, the classes' shares of the rows, and the mixture that was adapted, if any."""
+
+    background_: Annotated[GaussianMixture | None, none_or(instance_of(GaussianMixture, d="d"))]
 
 
 class MixtureClassifier(DensitiesByClass):
@@ -95,6 +121,21 @@ class MixtureClassifier(DensitiesByClass):
     path_parameter: ClassVar[str] = "n_components"
     """What ``path`` goes along."""
 
+    _State = MixtureClassifierState
+    _constraints: ClassVar[Constraints] = {
+        "n_components": replace(
+            either(mapping_of(label, count(1)), count(1), one_of("bic"), numbers(1)),
+            description="a whole number >= 1, one for each class, or 'bic'",
+        ),
+        "covariance": SHAPE,
+        "tied": flag,
+        "init": STARTS,
+        "floor": FLOORS,
+        "relevance": none_or(number(0)),
+        "random_state": random_state,
+        "priors": priors(),
+    }
+
     background_: GaussianMixture | None
 
     def __init__(
@@ -154,6 +195,7 @@ class MixtureClassifier(DensitiesByClass):
 
     def _path(self, source: Source, sizes: Iterable[int]) -> list[Self]:
         models = [clone(self).set_params(n_components=_checked_size(size)) for size in sizes]
+        check_parameters(self)
         weights = self._weighed(source)
         columns = {name: value for name, value in vars(self).items() if name in _SHARED}
         if self.relevance is None:
@@ -164,8 +206,8 @@ class MixtureClassifier(DensitiesByClass):
                 backgrounds = self._grown(source.without_classes(), models)
             found = [(self._adapted(background, source), background) for background in backgrounds]
         for model, (mixtures, background) in zip(models, found, strict=True):
-            model.__dict__.update(columns, background_=background)
-            model._keep(self._classes(source), mixtures, weights / weights.sum())
+            model.__dict__.update(columns)
+            model._keep_mixtures(self._classes(source), mixtures, weights, background)
         return models
 
     def _learn(self, source: Source) -> None:
@@ -173,20 +215,24 @@ class MixtureClassifier(DensitiesByClass):
         if self.relevance is not None:
             self._common_size()
         sizes = self._sizes(self._classes(source))
-        self.background_ = None
+        background = None
         if self.relevance is None:
             mixtures = self._by_class(source, lambda rows, code: self._mixture(rows, sizes[code]))
         else:
             with speaking_of("The background"):
-                self.background_ = self._mixture(source.without_classes(), self._common_size())
-            mixtures = self._adapted(self.background_, source)
-        self._keep(self._classes(source), mixtures, weights / weights.sum())
+                background = self._mixture(source.without_classes(), self._common_size())
+            mixtures = self._adapted(background, source)
+        self._keep_mixtures(self._classes(source), mixtures, weights, background)
+
+    def _keep_mixtures(self, classes: Labels, mixtures: list[Any], weights: Floats, background: Any) -> None:
+        self.classes_ = classes
+        self._state = MixtureClassifierState(mixtures, np.asarray(weights / weights.sum()), background)
+        if self.priors is not None:
+            self._application()  # raises if the priors do not fit the classes
 
     def _weighed(self, source: Source) -> Floats:
         """What the classes weigh, once classes and options are such as to go on."""
         check_two(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
-        if self.relevance is not None:
-            check_penalty("relevance", self.relevance, self._name())
         return weights_by_class(source)
 
     def _classes(self, source: Source) -> Labels:
@@ -195,8 +241,8 @@ class MixtureClassifier(DensitiesByClass):
     def _by_class(self, source: Source, of: Any) -> list[Any]:
         """A function of each class's rows and position; what it says names the class."""
         found = []
-        for code, label in enumerate(self._classes(source).tolist()):
-            with speaking_of(f"Class {label!r}"):
+        for code, name in enumerate(self._classes(source).tolist()):
+            with speaking_of(f"Class {name!r}"):
                 found.append(of(source.of_class(code), code))
         return found
 

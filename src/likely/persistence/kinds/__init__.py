@@ -17,7 +17,6 @@ from likely.persistence.kinds import (
     densities,
     features,
     foreign,
-    generative,
     kernels,
     svm,
 )
@@ -34,7 +33,6 @@ _UNDECLARED: list[Any] = [
     *features.KINDS,
     *calibration.KINDS,
     *svm.KINDS,
-    *generative.KINDS,
     *foreign.KINDS,
     *composed.KINDS,
 ]
