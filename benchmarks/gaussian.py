@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline as peer_pipeline
 from timing import clock, report, run
 
 from likely import PCA, ArraySource, GaussianClassifier, kfold_scores, make_pipeline
-from likely.densities import class_moments
+from likely.blocks import class_moments
 from likely.statistics import Moments
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" / "data"))

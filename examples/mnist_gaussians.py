@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from likely import LDA, PCA, ArraySource, GaussianClassifier, make_pipeline
-from likely.densities import class_moments
+from likely.blocks import class_moments
 from likely.resampling.chains import estimate_chain, steps_of
 from likely.statistics import Moments
 

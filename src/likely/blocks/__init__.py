@@ -1,9 +1,5 @@
 """Where rows come from: blocks, sources that map statistics over them and add them up, and estimators that learn so."""
 
-from collections.abc import Iterator
-
-from numpy.random import RandomState
-
 from likely.blocks.arrays import ArraySource, block_rows, over_rows
 from likely.blocks.gathering import (
     SAMPLE_ROWS,
@@ -21,8 +17,7 @@ from likely.blocks.gathering import (
     scattered,
 )
 from likely.blocks.learner import AdditiveLearner, AdditiveState, SourceLearner, all_or_nothing
-from likely.blocks.loop import repeat_until_stable
-from likely.blocks.mapped import MappedSource, placed
+from likely.blocks.mapped import MappedSource, with_positions
 from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each, one_blas_thread
 
@@ -44,32 +39,13 @@ __all__ = [
     "checked_total",
     "class_counts",
     "class_moments",
-    "class_source",
     "count_classes",
     "for_each",
     "joint_moments",
     "moments",
     "one_blas_thread",
     "over_rows",
-    "placed",
-    "presented_blocks",
-    "repeat_until_stable",
     "sampled",
     "scattered",
-    "without_classes",
+    "with_positions",
 ]
-
-
-def class_source(source: Source, code: int) -> Source:
-    """Old spelling of ``source.of_class(code)``."""
-    return source.of_class(code)
-
-
-def without_classes(source: Source) -> Source:
-    """Old spelling of ``source.without_classes()``."""
-    return source.without_classes()
-
-
-def presented_blocks(source: Source, random: RandomState | None) -> Iterator[Block]:
-    """Old spelling of ``source.iter_blocks(random)``."""
-    return source.iter_blocks(random)

@@ -84,8 +84,6 @@ class ArraySource(Source):
         again.n_blocks = len(again._cuts)
         return again
 
-    cut_for = reblock
-
     def _cuts_for(self, width: int, least: int = 1) -> list[range] | list[Integers]:
         if width < WIDE or self.codes is None:
             return _runs(self.X.shape[0], max(least, min(ROWS, ROW_VALUES // max(width, 1))))

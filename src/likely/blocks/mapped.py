@@ -15,7 +15,7 @@ from likely.blocks.arrays import ArraySource
 from likely.blocks.source import Block, Source
 from likely.exceptions import InvalidDataError
 
-__all__ = ["MappedSource", "placed"]
+__all__ = ["MappedSource", "with_positions"]
 
 S = TypeVar("S", bound=Any)
 
@@ -93,7 +93,7 @@ def _mapped(block: Block, function: Callable[[Any], Any], width: int) -> Block:
     try:
         mapped = function(block.X)
     except InvalidDataError as error:
-        raise placed(error, block) from None
+        raise with_positions(error, block) from None
     is_sparse = bool(issparse(mapped))
     X: Rows = csr_array(mapped) if is_sparse else np.asarray(mapped)
     return replace(block, X=X, is_copy=block.is_copy or not _shared(X, block.X))
@@ -104,9 +104,9 @@ def _shared(X: Rows, Y: Rows) -> bool:
     return issparse(X) or issparse(Y) or np.may_share_memory(X, Y)
 
 
-def placed(error: InvalidDataError, block: Block) -> InvalidDataError:
-    """An error about a value that is not finite, told with the block's own positions; any other error as it is."""
+def with_positions(error: InvalidDataError, block: Block) -> InvalidDataError:
+    """Return a non-finite-value error with the positions of the original rows; other errors unchanged."""
     if np.isfinite(dense(block.X)).all():
         return error
-    told = block.non_finite()
-    return told if type(told) is type(error) else error
+    located = block.non_finite()
+    return located if type(located) is type(error) else error

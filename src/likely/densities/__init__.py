@@ -4,7 +4,6 @@ from likely.densities.base import Density
 from likely.densities.bernoulli import Bernoulli
 from likely.densities.categorical import Categorical
 from likely.densities.covariance import Covariance, Diagonal, Full, Spherical
-from likely.densities.gathering import class_moments, joint_moments, moments
 from likely.densities.gaussian import Gaussian, Gaussians
 from likely.densities.independent import Independent
 from likely.densities.laplace import Laplace
@@ -43,7 +42,4 @@ __all__ = [
     "RandomStart",
     "Spherical",
     "choose_mixture",
-    "class_moments",
-    "joint_moments",
-    "moments",
 ]

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likely._numerics import dense, is_rounding
 from likely._typing import Booleans, Floats
-from likely.blocks import Block, Source, repeat_until_stable
+from likely.blocks import Block, Source
 from likely.blocks.gathering import class_moments, moments
 from likely.densities.covariance import FLOOR, Covariance, Diagonal
 from likely.densities.factors import conditionals, fill_in
@@ -48,16 +48,20 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
             warnings.simplefilter("ignore", DegenerateDataWarning)
             return _State(estimate_gaussians(expected, names, shape, tied), constant, expected)
 
-    first = estimate(start, Diagonal(floor=shape.floor or FLOOR))
-    last, passes = repeat_until_stable(source, _expect, estimate, _movement, first, TOLERANCE, MOST_PASSES)
-    if passes == MOST_PASSES:
+    state = estimate(start, Diagonal(floor=shape.floor or FLOOR))
+    for _ in range(MOST_PASSES):
+        # E step: complete the rows by their expectations; M step: estimate the Gaussians.
+        before, state = state, estimate(source.reduce(_expect, state))
+        if _movement(before, state) <= TOLERANCE:
+            break
+    else:
         warnings.warn(
             f"EM for missing values stopped after {MOST_PASSES} passes before the parameters came to rest. "
             "Where few values of a column were observed the likelihood may have no maximum; drop such columns.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return last.expected
+    return state.expected
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import get_tags
 
 from likely._validation import check_rows, check_training, encode_labels, is_count
-from likely.blocks import ArraySource, Block, MappedSource, Source, placed
+from likely.blocks import ArraySource, Block, MappedSource, Source, with_positions
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
 
 __all__ = ["fit_from_source", "fit_large_expansion", "in_runs", "pass_names_on", "widest_scored"]
@@ -123,7 +123,7 @@ def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
         return score(run)
     except InvalidDataError as error:
         rows = check_rows(BaseEstimator(), run, reset=True)
-        raise placed(error, Block(rows, positions=positions)) from None
+        raise with_positions(error, Block(rows, positions=positions)) from None
 
 
 def pass_names_on(steps: list[Any], names: Any) -> None:

@@ -30,7 +30,6 @@ from likely._typing import Floats, Integers, Rows
 from likely._validation import as_floats, check_rows, check_weight
 from likely.blocks import ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows
 from likely.blocks.gathering import moments
-from likely.blocks.sample import SAMPLE_ROWS, sampled
 from likely.densities.factors import DistancesByVariances
 from likely.exceptions import (
     DegenerateDataError,

@@ -29,8 +29,7 @@ from likely._constraints import (
 from likely._numerics import dense, log
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows, check_weight
-from likely.blocks import Block, Source, SourceLearner, placed
-from likely.blocks.sample import scattered
+from likely.blocks import Block, Source, SourceLearner, scattered, with_positions
 from likely.densities.base import DensityMethods, beside
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import MAX_ITER, EStep, Family, Sums, run_em
@@ -132,7 +131,7 @@ class Mixed:
         try:
             return np.concatenate([of(self.components.log_density(X[low : low + ROWS]) + log_weights) for low in runs])
         except InvalidDataError as error:
-            raise placed(error, Block(X)) from None
+            raise with_positions(error, Block(X)) from None
 
 
 def _log_sums(log_joint: Floats) -> Floats:

@@ -27,7 +27,6 @@ from likely._typing import Floats
 from likely._validation import as_floats
 from likely.blocks import Block, Source
 from likely.blocks.gathering import moments
-from likely.blocks.sample import sampled
 from likely.densities.covariance import Covariance, shape_of
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import EMResult, e_step, m_step, run_em
