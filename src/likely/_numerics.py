@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from likely._typing import Floats, Rows
 
-__all__ = ["Workspace", "dense", "difference", "is_rounding", "log", "log_normalized", "scratch"]
+__all__ = ["Workspace", "dense", "difference", "is_rounding", "log", "log_normalized"]
 
 MOST_VALUES = 2**20
 """Values of the largest array that a workspace keeps: eight megabytes."""
@@ -107,11 +107,3 @@ class Workspace(threading.local):
         finally:
             if lent is not None:
                 self._buffers[name] = lent
-
-
-_slots = Workspace()
-
-
-def scratch(shape: tuple[int, ...], slot: int) -> Floats:
-    """Return working memory by number: for callers without a workspace."""
-    return _slots.array(str(slot), shape)

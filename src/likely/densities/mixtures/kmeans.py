@@ -28,7 +28,7 @@ from likely._constraints import (
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import as_floats, check_rows, check_weight
-from likely.blocks import ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows
+from likely.blocks import SAMPLE_ROWS, ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows, sampled
 from likely.blocks.gathering import moments
 from likely.densities.factors import DistancesByVariances
 from likely.exceptions import (

@@ -25,7 +25,7 @@ from likely._formatting import format_count
 from likely._numerics import is_rounding
 from likely._typing import Floats
 from likely._validation import as_floats
-from likely.blocks import Block, Source
+from likely.blocks import Block, Source, sampled
 from likely.blocks.gathering import moments
 from likely.densities.covariance import Covariance, shape_of
 from likely.densities.gaussian import Gaussians
