@@ -455,7 +455,7 @@ def test_leave_one_out_scores_are_those_of_refitting(rng):
 
     comparison = compare(X, y, candidates, folds="leave-one-out")
 
-    assert comparison.workings.protocol.said == "leave-one-out"
+    assert comparison.workings.protocol.description == "leave-one-out"
     for name, estimator in candidates.items():
         alone = np.empty(30)
         for train, test in LeaveOneOut().split(X):
