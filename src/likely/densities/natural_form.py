@@ -131,7 +131,7 @@ class NaturalForm(ABC):
 
     def piece_rows(self, n_components: int) -> int:
         """Rows of a piece whose statistics stay in the cache."""
-        return max(64, min(self.max_piece, VALUES // self.width(len(self.origin))))
+        return max(64, min(self.max_piece, VALUES // max(self.width(len(self.origin)), n_components)))
 
     # The E step.
 
@@ -439,9 +439,6 @@ class DiagonalForm(NaturalForm):
     @staticmethod
     def width(d: int) -> int:
         return 3 * d
-
-    def piece_rows(self, n_components: int) -> int:
-        return max(64, min(self.max_piece, VALUES // max(self.width(len(self.origin)), n_components)))
 
     def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
         variances = gaussians.broadcast_covariances()
