@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    ABSENT,
+    Constraints,
+    Scope,
+    ViolationError,
+    check_parameters,
+    count,
+    flag,
+    floats,
+    instance_of,
+    integers,
+    none_or,
+    number,
+    one_of,
+    optional,
+    priors,
+)
 from likely._formatting import format_count
 from likely._typing import Floats, Labels, Rows
-from likely._validation import check_option, check_two, is_number
+from likely._validation import check_two
 from likely.blocks import Block, Source, SourceLearner, block_rows, check_finite, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
@@ -20,11 +38,12 @@ from likely.exceptions import (
     warn_of_no_convergence,
 )
 from likely.kernels import Kernel, kernel_of, weighted_sums
-from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmarks_of
+from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmark_rows, landmarks_of
+from likely.kernels.standard import KERNEL
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.models.svm_training import plan_solvers, train
-from likely.objectives.svm.task import Machine, Task, class_scores, describe_sides, sides_of
+from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, class_scores, describe_sides, sides_of
 
 __all__ = ["SVM"]
 
@@ -33,6 +52,30 @@ LEAST = 1e-100
 
 _SHARED = ("n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
+
+
+@dataclass(frozen=True, eq=False)
+class SVMState:
+    """The fitted kernel, the planes or the support vectors of all problems, and how the fit ended.
+
+    ``_sides`` are the sides of the classes in each problem; scores of rows less ``_centre`` have the biases
+    ``_centred``. Linear kernels have ``coef_``; rows in memory give support vectors.
+    """
+
+    kernel_: Annotated[Kernel, instance_of(Kernel)]
+    _sides: Annotated[Floats, floats("problems", "k")]
+    _centre: Annotated[Floats | None, none_or(floats("d"))]
+    _centred: Annotated[Floats, floats("problems")]
+    intercept_: Annotated[Floats, floats("problems")]
+    margins_: Annotated[Floats, floats("problems", finite=False)]
+    primal_objective_: Annotated[float, number()]
+    dual_objective_: Annotated[float, number()]
+    n_iter_: Annotated[int, count()]
+    converged_: Annotated[bool, flag]
+    coef_: Annotated[Any, optional(floats("problems", "d"))] = ABSENT
+    support_: Annotated[Any, optional(integers("n"))] = ABSENT
+    support_vectors_: Annotated[Any, optional(landmark_rows("n"))] = ABSENT
+    dual_coef_: Annotated[Any, optional(floats("problems", "n"))] = ABSENT
 
 
 class SVM(ScoreClassifier, SourceLearner):
@@ -143,7 +186,22 @@ class SVM(ScoreClassifier, SourceLearner):
     """
 
     by_class = True
+    _State = SVMState
+    _constraints: ClassVar[Constraints] = {
+        "C": none_or(number(above=0, finite=False)),
+        "kernel": KERNEL,
+        "bias_scale": none_or(number(1e-50, 1e50)),
+        "prior": priors(alone=True),
+        "multiclass": one_of("ovr", "ovo", "joint"),
+        "regularization": none_or(number(above=0)),
+        "solver": SVM_SOLVER,
+        "tolerance": number(above=0, below=1),
+    }
+    coef_: Floats
     dual_coef_: Floats
+    intercept_: Floats
+    primal_objective_: float
+    dual_objective_: float
 
     path_parameter: ClassVar[str] = "C"
     """What ``path`` goes along."""
@@ -258,26 +316,33 @@ class SVM(ScoreClassifier, SourceLearner):
         return costs
 
     def _keep(self, machine: Machine, kernel: Kernel, sides: Floats, source: Source) -> None:
-        rows = source.arrays
-        self.classes_, self.kernel_, self._sides = source.require_classes("SVM"), kernel, sides
-        self.primal_objective_, self.dual_objective_ = float(machine.primal.sum()), float(machine.dual.sum())
-        self.n_iter_, self.converged_ = int(machine.n_iter.max()), machine.converged
-        with np.errstate(divide="ignore"):
-            self.margins_ = 1 / np.sqrt(machine.squares)
-        self._centre, self._centred = machine.centre, machine.intercept
-        self.intercept_ = machine.intercept
-        for name in ("coef_", "support_", "support_vectors_", "dual_coef_"):
-            self.__dict__.pop(name, None)
+        rows, support, intercept = source.arrays, machine.support, machine.intercept
+        optional: dict[str, Any] = {}
         if machine.coef is not None:
-            self.coef_ = machine.coef
+            optional["coef_"] = machine.coef
             if machine.centre is not None:
-                self.intercept_ = machine.intercept - machine.coef @ machine.centre
-        if machine.support is not None and rows is not None:
-            self.support_ = machine.support if rows.positions is None else rows.positions[machine.support]
+                intercept = intercept - machine.coef @ machine.centre
+        if support is not None and rows is not None:
+            optional["support_"] = support if rows.positions is None else rows.positions[support]
             if not kernel.is_precomputed:
-                self.support_vectors_ = landmarks_of(kernel, rows.X[machine.support])
-            if machine.dual_coef is not None:
-                self.dual_coef_ = machine.dual_coef
+                optional["support_vectors_"] = landmarks_of(kernel, rows.X[support])
+            optional["dual_coef_"] = machine.dual_coef
+        with np.errstate(divide="ignore"):
+            margins = 1 / np.sqrt(machine.squares)
+        self.classes_ = source.require_classes("SVM")
+        self._state = SVMState(
+            kernel,
+            sides,
+            machine.centre,
+            machine.intercept,
+            intercept,
+            margins,
+            float(machine.primal.sum()),
+            float(machine.dual.sum()),
+            int(machine.n_iter.max()),
+            machine.converged,
+            **optional,
+        )
         if machine.converged and not machine.precise:
             warn_of_degenerate_data(
                 "SVM: kernels of rows are so large beside their differences that scores, and so the objectives, have "
@@ -315,40 +380,36 @@ class SVM(ScoreClassifier, SourceLearner):
         return self.primal_objective_ - self.dual_objective_
 
     def _check_options(self) -> None:
-        check_option("multiclass of SVM", self.multiclass, ("ovr", "ovo", "joint"))
-        if self.C is not None:
-            _check_positive("C", self.C, "inf for a hard margin", np.inf)
-        if self.regularization is not None:
-            if self.C is not None:
-                raise InvalidParameterError(
-                    f"C={self.C!r} and regularization={self.regularization!r} of SVM stand for the same cost. Give one "
-                    "of them.",
-                    parameter="regularization",
-                )
-            _check_positive("regularization", self.regularization, "None to use C")
-        if self.bias_scale is not None:
-            _check_positive("bias_scale", self.bias_scale, "None for a free bias")
-            if not 1e-50 <= self.bias_scale <= 1e50:
-                raise InvalidParameterError(
-                    f"bias_scale of SVM must lie between 1e-50 and 1e50, but is {self.bias_scale!r}. A bias that is "
-                    "hardly penalised is nearly free: use bias_scale=None."
-                )
-        if not (is_number(self.tolerance) and 0 < self.tolerance < 1):
+        check_parameters(self)
+        if self.C is not None and self.regularization is not None:
             raise InvalidParameterError(
-                f"tolerance of SVM must lie between 0 and 1, both left out, but is {self.tolerance!r}."
+                f"C={self.C!r} and regularization={self.regularization!r} of SVM stand for the same cost. Give one of "
+                "them.",
+                parameter="regularization",
             )
+
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any]) -> SVM:
+        """A model with the parameters of a file. Older files hold both C and regularization, which then counts."""
+        if parameters["regularization"] is not None:
+            parameters = {**parameters, "C": None}
+        return cls(**parameters)
+
+    def _check_state(self, scope: Scope) -> None:
+        """Either weights of columns, or dual coefficients and the rows that they belong to."""
+        if not scope.fitted or hasattr(self, "coef_"):
+            return
+        needed = ["support_", "dual_coef_"] if self.kernel_.is_precomputed else ["support_vectors_", "dual_coef_"]
+        missing = next((name for name in needed if not hasattr(self, name)), None)
+        if missing is not None:
+            raise ViolationError(f"must have {missing}, which its kernel needs, but has not")
+        if self.kernel_.is_precomputed and (self.support_ >= self.n_features_in_).any():
+            raise ViolationError("support_ must be positions of training rows, but goes beyond them")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
-
-
-def _check_positive(name: str, value: Any, otherwise: str, most: float = np.finfo(np.float64).max) -> None:
-    if not (is_number(value) and 0 < value <= most):
-        raise InvalidParameterError(
-            f"{name} of SVM must be a number > 0, or {otherwise}, but is {value!r}.", parameter=name
-        )
 
 
 def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:

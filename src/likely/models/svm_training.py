@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -62,9 +61,12 @@ class SolverPlan:
     is_joint: bool = False
 
 
-def plan_solvers(asked: Any, kernel: Kernel, source: Source, is_hard: bool, is_joint: bool) -> SolverPlan:
+def plan_solvers(
+    asked: str | DualSolver | PrimalSolver, kernel: Kernel, source: Source, is_hard: bool, is_joint: bool
+) -> SolverPlan:
     """Choose solvers by what was asked for, or by the size and kind of the problem; raise if they cannot solve it."""
-    solver = _named_solver(asked)
+    named = {"auto": None, "dual": DualSolver(), "primal": PrimalSolver()}
+    solver = named[asked] if isinstance(asked, str) else asked
     if is_joint:
         return SolverPlan(primal=_joint_solver(solver, kernel, source), is_joint=True)
     is_linear, rows = isinstance(kernel, LinearKernel), source.arrays
@@ -87,23 +89,6 @@ def plan_solvers(asked: Any, kernel: Kernel, source: Source, is_hard: bool, is_j
             "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
         )
     return SolverPlan(solver or DualSolver(), by_rows=by_rows)
-
-
-def _named_solver(value: Any) -> DualSolver | PrimalSolver | None:
-    """The solver that a name stands for, or the solver itself; None where the data decide."""
-    named: dict[str, DualSolver | PrimalSolver | None] = {
-        "auto": None,
-        "dual": DualSolver(),
-        "primal": PrimalSolver(),
-    }
-    if isinstance(value, str) and value in named:
-        return named[value]
-    if isinstance(value, (DualSolver, PrimalSolver)):
-        return value
-    raise InvalidParameterError(
-        f"solver of SVM must be 'auto', 'dual', 'primal', DualSolver(...) or PrimalSolver(...), but is {value!r}.",
-        parameter="solver",
-    )
 
 
 def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:

@@ -90,6 +90,7 @@ from likely.kernels import (
     RBFKernel,
 )
 from likely.models import (
+    SVM,
     FisherClassifier,
     GaussianClassifier,
     GenerativeClassifier,
@@ -105,7 +106,7 @@ from likely.models import (
 )
 from likely.models.linear_regression import Regression
 from likely.models.normal_equations import LinearFit
-from likely.objectives import ElasticNet, GradientDescent, Separator
+from likely.objectives import DualSolver, ElasticNet, GradientDescent, Overlap, PrimalSolver, Separator
 from likely.objectives.perceptron import PerceptronWeights
 from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
@@ -262,6 +263,7 @@ MODELS: dict[str, Any] = {
     "Center": Center,
     "ConstantKernel": ConstantKernel,
     "Diagonal": Diagonal,
+    "DualSolver": DualSolver,
     "ElasticNet": ElasticNet,
     "Encode": Encode,
     "Fill": Fill,
@@ -294,16 +296,19 @@ MODELS: dict[str, Any] = {
     "NearestMeanClassifier": NearestMeanClassifier,
     "NystromFeatures": NystromFeatures,
     "OpenSetClassifier": OpenSetClassifier,
+    "Overlap": Overlap,
     "PCA": PCA,
     "Perceptron": Perceptron,
     "PolynomialKernel": PolynomialKernel,
     "PrecomputedKernel": PrecomputedKernel,
+    "PrimalSolver": PrimalSolver,
     "ProductFusion": ProductFusion,
     "QuadraticFeatures": QuadraticFeatures,
     "QuadraticForm": QuadraticForm,
     "RBFKernel": RBFKernel,
     "RadialFeatures": RadialFeatures,
     "RandomStart": RandomStart,
+    "SVM": SVM,
     "Separator": Separator,
     "Spherical": Spherical,
     "Standardize": Standardize,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
+from likely._constraints import floats, integers, number
 from likely._numerics import dense
 from likely._typing import Floats, Integers
 from likely.exceptions import NotSeparableError
@@ -39,9 +41,9 @@ class Overlap:
         Between the two mixtures, in parts of the spread of the rows: 0 but for rounding.
     """
 
-    rows: Integers
-    weights: Floats
-    distance: float
+    rows: Annotated[Integers, integers("n")]
+    weights: Annotated[Floats, floats("n")]
+    distance: Annotated[float, number(0)]
 
 
 @dataclass(frozen=True, eq=False)

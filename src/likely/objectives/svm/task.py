@@ -8,17 +8,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 
+from likely._constraints import check_parameters, count, either, flag, instance_of, none_or, number, one_of
 from likely._formatting import format_count
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_count, is_number
 from likely.blocks import ClassCounts, Source
 from likely.exceptions import InvalidParameterError
 from likely.kernels import Kernel
 
 __all__ = [
+    "SVM_SOLVER",
     "DualSolver",
     "Machine",
     "PrimalSolver",
@@ -52,17 +54,12 @@ class DualSolver:
     >>> model = likely.SVM(kernel="rbf", solver=likely.DualSolver(cache_mb=100))
     """
 
-    cache_mb: float | None = None
-    max_iter: int | None = None
-    verbose: bool = False
+    cache_mb: Annotated[float | None, none_or(number(above=0))] = None
+    max_iter: Annotated[int | None, none_or(count(1))] = None
+    verbose: Annotated[bool, flag] = False
 
     def __post_init__(self) -> None:
-        if self.max_iter is not None:
-            check_count("max_iter", self.max_iter, "DualSolver")
-        if self.cache_mb is not None and not (is_number(self.cache_mb) and 0 < self.cache_mb < np.inf):
-            raise InvalidParameterError(
-                f"cache_mb of DualSolver must be a finite number > 0, but is {self.cache_mb!r}."
-            )
+        check_parameters(self)
 
     def cache_bytes(self) -> int:
         """The limit of the cache; raise if the machine has less memory."""
@@ -104,11 +101,15 @@ class PrimalSolver:
     array([[1.]])
     """
 
-    max_iter: int = 500
-    verbose: bool = False
+    max_iter: Annotated[int, count(1)] = 500
+    verbose: Annotated[bool, flag] = False
 
     def __post_init__(self) -> None:
-        check_count("max_iter", self.max_iter, "PrimalSolver")
+        check_parameters(self)
+
+
+SVM_SOLVER = either(one_of("auto", "dual", "primal"), instance_of(DualSolver, PrimalSolver))
+"""A solver of support vector machines, by name or with options."""
 
 
 def _memory() -> int:

@@ -18,7 +18,6 @@ from likely.persistence.kinds import (
     features,
     foreign,
     kernels,
-    svm,
 )
 from likely.persistence.kinds.kind import Kind
 from likely.persistence.registry import CLASSES
@@ -32,7 +31,6 @@ _UNDECLARED: list[Any] = [
     *kernels.KINDS,
     *features.KINDS,
     *calibration.KINDS,
-    *svm.KINDS,
     *foreign.KINDS,
     *composed.KINDS,
 ]
