@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedGr
 from sklearn.preprocessing import QuantileTransformer
 
 import likely
-from likely._constraints import constraints_of
+from likely._constraints import ABSENT, constraints_of
 from likely.persistence.kinds import KINDS
 
 EXPORTS = {name: getattr(likely, name) for name in likely.__all__}
@@ -212,6 +212,8 @@ def skipped_of(cls):
 def assert_same(a, b, where="model"):
     """Equal in every bit of every attribute, but for what is computed anew or said to be left out."""
     assert type(a) is type(b), where
+    if a is ABSENT:
+        return
     if isinstance(a, np.ndarray):
         assert (a.dtype, a.shape) == (b.dtype, b.shape), where
         assert a.tolist() == b.tolist() if a.dtype.kind in "UO" else a.tobytes() == b.tobytes(), where
