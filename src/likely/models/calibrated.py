@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    either,
+    instance_of,
+    label,
+    list_of,
+    mapping_of,
+    none_or,
+    object_with,
+    priors,
+    text,
+    tuple_of,
+)
 from likely._typing import Floats
 from likely._validation import check_scores
-from likely.calibration import AffineCalibrator, LogisticFusion
+from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
 from likely.exceptions import InvalidParameterError
-from likely.models.score_mapped import ScoreMapped
+from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped
 
 __all__ = ["CalibratedClassifier", "FusedClassifier"]
 
@@ -62,11 +77,27 @@ class CalibratedClassifier(ScoreMapped):
     array([6.3, 6.3])
     """
 
+    _inputs: ClassVar[Constraints] = {
+        **ScoreMapped._inputs,
+        "map_": instance_of(AffineCalibrator, IsotonicCalibrator),
+    }
+    _constraints: ClassVar[Constraints] = {
+        "estimator": SCORER,
+        "calibrator": none_or(object_with("a calibrator", "fit", "transform")),
+        "cv": FOLDS,
+        "priors": priors(),
+    }
+
     def __init__(self, estimator: Any, calibrator: Any = None, cv: Any = 5, priors: Any = None) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.priors = priors
+
+    def _check_state(self, scope: Scope) -> None:
+        super()._check_state(scope)
+        if scope.fitted and len(self.models_) != 1:
+            raise ViolationError(f"models_ must be one, but are {len(self.models_)}")
 
     @property
     def model_(self) -> Any:
@@ -123,6 +154,19 @@ class FusedClassifier(ScoreMapped):
     >>> [round(cllr(y, column), 3) for column in fused.scores_.T], round(cllr(y, fused.calibrated_scores_), 3)
     ([0.2, 1.285], 0.136)
     """
+
+    _inputs: ClassVar[Constraints] = {
+        **ScoreMapped._inputs,
+        "map_": instance_of(LogisticFusion, ProductFusion, VotingFusion),
+    }
+    _constraints: ClassVar[Constraints] = {
+        "estimators": none_or(
+            either(mapping_of(label, SCORER), list_of(either(SCORER, tuple_of(text, SCORER)), least=1))
+        ),
+        "fuser": none_or(object_with("a fuser", "fit", "transform")),
+        "cv": FOLDS,
+        "priors": priors(),
+    }
 
     def __init__(self, estimators: Any = None, fuser: Any = None, cv: Any = 5, priors: Any = None) -> None:
         self.estimators = estimators

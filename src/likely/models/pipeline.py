@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import sklearn.pipeline
@@ -15,14 +16,28 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from likely._constraints import (
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    flag,
+    instance_of,
+    list_of,
+    none_or,
+    one_of,
+    optional,
+    show,
+    text,
+)
 from likely._typing import Floats, Labels
-from likely.blocks import AdditiveLearner, Source, all_or_nothing, class_moments, moments
+from likely.blocks import AdditiveLearner, AdditiveState, Source, all_or_nothing, class_moments, moments
 from likely.decisions import Application
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
 from likely.models.base import EVIDENCE
 from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, pass_names_on, widest_scored
 from likely.resampling.chains import estimate_chain, fits_in_memory, is_isolated, is_mappable, needs_of, steps_of
-from likely.statistics import ByClass, Moments
+from likely.statistics import ByClass, DiagonalMoments, Moments
 
 __all__ = ["ChainSums", "Pipeline", "make_pipeline"]
 
@@ -33,6 +48,57 @@ def _last_has(name: str) -> Callable[[Any], bool]:
 
 def _gives_features(pipeline: Any) -> bool:
     return pipeline.steps[-1][1] in (None, "passthrough") or hasattr(pipeline.steps[-1][1], "transform")
+
+
+def _check_steps(value: Any, scope: Scope) -> None:
+    if type(value) is not list or not value:
+        raise ViolationError(f"must be a list of steps, but is {show(value)}")
+    if not all(type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], str) for pair in value):
+        raise ViolationError("must be pairs of name and step, but are not")
+    if len({name for name, _ in value}) < len(value):
+        raise ViolationError("must have a name each, but two have the same")
+    active = [step for _, step in value if not (step is None or (isinstance(step, str) and step == "passthrough"))]
+    if any(not hasattr(step, "transform") for step in active[:-1]):
+        raise ViolationError("must all transform rows but for the last, but one does not")
+    if active and not hasattr(active[-1], "fit"):
+        raise ViolationError("must end with a model, but do not")
+    _check_widths([scope.inner(step) or Scope() for step in active], scope)
+
+
+def _check_widths(steps: list[Scope], scope: Scope) -> None:
+    """Check that each step gives as many columns as the next one takes, as far as either is known."""
+    width = None
+    scope.fitted = bool(steps) and steps[-1].fitted
+    if scope.fitted and not all(step.fitted for step in steps):
+        raise ViolationError("must all be fitted if the last is, but one is not")
+    for i, step in enumerate(steps):
+        d = step.sizes.get("d")
+        if None not in (width, d) and width != d:
+            raise ViolationError(f"must fit each other, but step {i} takes {d} columns and is given {width}")
+        if i == 0 and d is not None:
+            scope.sizes["d"] = d
+        width = step.sizes.get("out")
+    if steps and "k" in steps[-1].sizes:
+        scope.sizes["k"] = steps[-1].sizes["k"]
+    if width is not None:
+        scope.sizes["out"] = width
+
+
+STEPS: Constraints = {
+    "steps": Constraint("a list of pairs of name and step", _check_steps),
+    "transform_input": none_or(list_of(text)),
+    "memory": one_of(None),
+    "verbose": flag,
+}
+"""What model files may hold of a pipeline's parameters; a folder for pickles is not among it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainState(AdditiveState):
+    """Moments of a chain's input; of the steps, which are those of the pipeline, a file says if they are fitted."""
+
+    statistics_: Annotated[Any, instance_of(ByClass, Moments, DiagonalMoments, d="d")]
+    _parameters: Annotated[Any, flag] = None
 
 
 class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
@@ -62,6 +128,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     >>> chain.log_likelihood(X[:2]).shape, chain.score(X, y)
     ((2, 3), 0.9866666666666667)
     """
+
+    _constraints: ClassVar[Constraints] = STEPS
+    _inputs: ClassVar[Constraints] = {
+        "_sums": optional(Constraint("sums", lambda value, scope: instance_of(ChainSums, d="d")(value, scope)))
+    }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Fit every step on what the steps before it pass on; weights go to all steps.
@@ -225,6 +296,16 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         """Whether fitting uses no global state, which is so if it is of every step."""
         return is_isolated(self)
 
+    def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        sums = state["_sums"]
+        sums.pipeline = self
+        sums._parameters = steps_of(self) if sums._parameters else None
+        return state
+
+    def _check_state(self, scope: Scope) -> None:
+        if "_sums" in vars(self) and not is_mappable(steps_of(self)):
+            raise ViolationError("has sums to learn from, but steps that do not learn from such")
+
     def _bring_up_to_date(self) -> None:
         """Estimate the steps from the sums, if there are any and they suffice."""
         if "_sums" in self.__dict__:
@@ -295,8 +376,26 @@ class TooLargeError(SourceError):
 class ChainSums(AdditiveLearner):
     """Learner of a whole chain: moments of its input, from which every step is estimated in turn."""
 
+    _State = ChainState
+    _constraints: ClassVar[Constraints] = {}
+
     def __init__(self, pipeline: Any) -> None:
         self.pipeline = pipeline
+
+    # In a file, the pipeline holds the sums, and not the other way round.
+
+    def _attributes(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "pipeline"}
+
+    @classmethod
+    def _from_file(cls, values: dict[str, Any]) -> Self:
+        return cls(None)
+
+    def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "_parameters": state["_parameters"] is not None}
+
+    def _check_state(self, scope: Scope) -> None:
+        """The pipeline checks that its steps learn from sums."""
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]

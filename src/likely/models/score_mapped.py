@@ -11,6 +11,20 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import (
+    NOT_SAVED,
+    Constraint,
+    Constraints,
+    Scope,
+    ViolationError,
+    class_labels,
+    is_count,
+    list_of,
+    none_or,
+    number,
+    probabilities,
+    show,
+)
 from likely._typing import Floats, Labels
 from likely._validation import check_labels, check_option, check_weight
 from likely.blocks import all_or_nothing
@@ -23,6 +37,37 @@ from likely.resampling.kfold import kfold_calibrate, kfold_scores
 __all__ = ["ScoreMapped"]
 
 
+SCORER = Constraint(
+    "a classifier that gives scores",
+    lambda value, scope: (
+        not isinstance(value, type)
+        and any(hasattr(value, name) for name in ("log_likelihood", "decision_function", "predict_log_proba"))
+    ),
+)
+
+
+def _is_folds(value: Any, scope: Scope) -> bool:
+    if value is None or (hasattr(value, "split") and not isinstance(value, str)):
+        return True
+    if isinstance(value, str):
+        return value == "prefit"
+    if is_count(value, 2, 2**53):
+        return True
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(_is_fold(pair) for pair in value)
+
+
+def _is_fold(pair: Any) -> bool:
+    return isinstance(pair, (list, tuple)) and len(pair) == 2 and all(_are_positions(part) for part in pair)
+
+
+def _are_positions(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.ndim == 1 and array.dtype.kind in "iub" and (array.size == 0 or array.min() >= 0)
+
+
+FOLDS = Constraint("a number of folds >= 2, a splitter, pairs of train and test, 'prefit' or None", _is_folds)
+
+
 class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
     """What :class:`CalibratedClassifier` and :class:`FusedClassifier` share: the K-fold protocol.
 
@@ -31,6 +76,15 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     scores of all models are put before it (``_arranged``).
     """
 
+    _inputs: ClassVar[Constraints] = {
+        "classes_": class_labels(),
+        "models_": none_or(list_of(SCORER, types=(list,))),
+        "map_": Constraint("a map of scores", lambda value, scope: hasattr(value, "transform")),
+        "floors_": list_of(number(finite=False), types=(list,)),
+        "_shares": probabilities("k"),
+        "scores_": NOT_SAVED,
+        "calibrated_scores_": NOT_SAVED,
+    }
     cv: Any
     fits_are_isolated: ClassVar[bool] = True
 
@@ -162,6 +216,33 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
                 raise IncompatiblePartsError(
                     f"{whose} of the classes {np.asarray(classes).tolist()}, but y holds {self.classes_.tolist()}."
                 )
+
+    def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Models that came fitted are the parameters themselves, and are kept once."""
+        given, fitted = self._models(), state["models_"]
+        prefit = len(given) == len(fitted) > 0 and all(a is b for a, b in zip(given, fitted, strict=True))
+        return {**state, "models_": None} if prefit else state
+
+    def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "models_": self._models()} if state["models_"] is None else state
+
+    def _check_state(self, scope: Scope) -> None:
+        """Check that models and map know the same classes, and that there is a floor for each model."""
+        if not scope.fitted:
+            return
+        k, n = scope.sizes["k"], len(self.models_)
+        known = [part.classes_ for part in [*self.models_, self.map_] if hasattr(part, "classes_")]
+        if any(len(theirs) != k or not (np.sort(theirs) == self.classes_).all() for theirs in known):
+            raise ViolationError(f"classes_ must be those of its models and of its map, but are {show(self.classes_)}")
+        if len(self.floors_) != n:
+            raise ViolationError(f"floors_ must be one for each model, but are {len(self.floors_)} for {n}")
+        inner = scope.inner(self.map_) or Scope()
+        if n and inner.sizes.get("s", n) != n:
+            raise ViolationError(f"map_ must fuse {n} systems, but fuses {inner.sizes['s']}")
+        widths = [each.sizes["d"] for each in map(scope.inner, self.models_) if each and "d" in each.sizes]
+        if len(set(widths)) > 1:
+            raise ViolationError(f"models_ must take the same columns, but take {widths}")
+        scope.sizes |= {"d": widths[0]} if widths else {}
 
     @property
     def training_priors_(self) -> Floats:

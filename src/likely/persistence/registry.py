@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
+import sklearn.pipeline
 from scipy.sparse import csr_array
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 from sklearn.preprocessing import QuantileTransformer
@@ -91,7 +92,9 @@ from likely.kernels import (
 )
 from likely.models import (
     SVM,
+    CalibratedClassifier,
     FisherClassifier,
+    FusedClassifier,
     GaussianClassifier,
     GenerativeClassifier,
     KernelLogisticRegression,
@@ -102,11 +105,14 @@ from likely.models import (
     NearestMeanClassifier,
     OpenSetClassifier,
     Perceptron,
+    Pipeline,
     QuadraticForm,
 )
 from likely.models.linear_regression import Regression
 from likely.models.normal_equations import LinearFit
 from likely.objectives import DualSolver, ElasticNet, GradientDescent, Overlap, PrimalSolver, Separator
+from likely.models.pipeline import STEPS, ChainSums
+from likely.objectives import ElasticNet, GradientDescent, Separator
 from likely.objectives.perceptron import PerceptronWeights
 from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
@@ -161,6 +167,12 @@ class Registered:
         return {name: constraint for name, constraint in every.items() if constraint.saved}
 
     @cached_property
+    def unsaved(self) -> list[str]:
+        """Names of fitted attributes beside the state that files leave out."""
+        inputs = getattr(self._declaration, "_inputs", {})
+        return [name for name, constraint in inputs.items() if not constraint.saved]
+
+    @cached_property
     def dispensable(self) -> frozenset[str]:
         """Names of fitted values that a file need not hold."""
         state = getattr(self._declaration, "_State", None)
@@ -179,7 +191,7 @@ class Registered:
         fitted = {name: held.pop(name) for name in self.fitted if name in held}
         if state is not None:
             fitted |= {name: getattr(state, name) for name in self.fields if self.fields[name].saved}
-        self._check_nothing_left(held, where)
+        self._check_nothing_left({name: held[name] for name in held if name not in self.unsaved}, where)
         if state is None and self.fields:
             return parameters, {}, output
         fitted = {name: fitted[name] for name in self.fitted if fitted.get(name, ABSENT) is not ABSENT}
@@ -187,8 +199,8 @@ class Registered:
         return parameters, pack(fitted) if pack and fitted else fitted, output
 
     def _attributes(self, value: Any) -> dict[str, Any]:
-        if hasattr(self.declaration, "_attributes"):
-            return dict(self.declaration._attributes(value))
+        if hasattr(self._declaration, "_attributes"):
+            return dict(self._declaration._attributes(value))
         return dict(value._asdict() if hasattr(value, "_asdict") else vars(value))
 
     def _check_nothing_left(self, held: Mapping[str, Any], where: str) -> None:
@@ -224,7 +236,7 @@ class Registered:
     def _set_fitted(self, made: Any, fitted: dict[str, Any]) -> None:
         if hasattr(made, "_unpack_state"):
             fitted = made._unpack_state(fitted)
-        for name, value in fitted.items():
+        for name, value in {**fitted, **dict.fromkeys(self.unsaved)}.items():
             if name not in self.fields:
                 setattr(made, name, value)
         if self.fields:
@@ -259,6 +271,7 @@ MODELS: dict[str, Any] = {
     "AffineCalibrator": AffineCalibrator,
     "Application": Application,
     "Bernoulli": Bernoulli,
+    "CalibratedClassifier": CalibratedClassifier,
     "Categorical": Categorical,
     "Center": Center,
     "ConstantKernel": ConstantKernel,
@@ -269,6 +282,7 @@ MODELS: dict[str, Any] = {
     "Fill": Fill,
     "FisherClassifier": FisherClassifier,
     "Full": Full,
+    "FusedClassifier": FusedClassifier,
     "Gaussian": Gaussian,
     "GaussianClassifier": GaussianClassifier,
     "GaussianMixture": GaussianMixture,
@@ -299,6 +313,7 @@ MODELS: dict[str, Any] = {
     "Overlap": Overlap,
     "PCA": PCA,
     "Perceptron": Perceptron,
+    "Pipeline": Pipeline,
     "PolynomialKernel": PolynomialKernel,
     "PrecomputedKernel": PrecomputedKernel,
     "PrimalSolver": PrimalSolver,
@@ -323,6 +338,7 @@ PARTS: dict[str, Any] = {
     "ByClass": ByClass,
     "CategoryCounts": CategoryCounts,
     "CategoryTable": CategoryTable,
+    "ChainSums": ChainSums,
     "CountSums": CountSums,
     "DiagonalCovariances": DiagonalCovariances,
     "DiagonalFamily": DiagonalFamily,
@@ -380,6 +396,10 @@ class _SparseRows:
         return rows
 
 
+class _Chain:
+    _constraints: ClassVar[Constraints] = STEPS
+
+
 class _Folds:
     _constraints: ClassVar[Constraints] = {"n_splits": count(2), "shuffle": flag, "random_state": random_state}
 
@@ -414,6 +434,7 @@ class _Quantiles:
 
 FOREIGN: list[Registered] = [
     Registered(csr_array, "SparseRows", False, _SparseRows),
+    Registered(sklearn.pipeline.Pipeline, "sklearn.Pipeline", True, _Chain),
     Registered(KFold, "sklearn.KFold", True, _Folds),
     Registered(StratifiedKFold, "sklearn.StratifiedKFold", True, _Folds),
     Registered(GroupKFold, "sklearn.GroupKFold", True, _Folds),
