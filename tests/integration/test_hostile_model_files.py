@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import QuantileTransformer
 
 import likely
-from likely.persistence.container import packed, unpacked
+from likely.persistence.container import pack, unpack
 
 N_MUTATIONS = int(os.environ.get("LIKELY_MUTATIONS", "3000"))
 MOST_GROWTH = 200
@@ -30,7 +30,7 @@ MOST_GROWTH = 200
 
 
 def opened(path):
-    document, tensors = unpacked(bytearray(Path(path).read_bytes()))
+    document, tensors = unpack(bytearray(Path(path).read_bytes()))
     del document["sha256"]
     return document, tensors
 
@@ -40,7 +40,7 @@ def forged(path, change):
     document, tensors = opened(path)
     tensors = {name: tensor.copy() for name, tensor in tensors.items()}
     document = change(document, tensors) or document
-    Path(path).write_bytes(packed(document, tensors))
+    Path(path).write_bytes(pack(document, tensors))
     return path
 
 
@@ -211,14 +211,14 @@ def mutated(random, files):
     kind = random.randrange(5)
     if kind <= 1:
         return mutate_bytes(random, data, files)
-    document, tensors = unpacked(bytearray(data))
+    document, tensors = unpack(bytearray(data))
     del document["sha256"]
     tensors = {name: tensor.copy() for name, tensor in tensors.items()}
     if kind <= 3 or not tensors:
         mutate_tree(random, document, tensors)
     if kind >= 3 and tensors:
         mutate_tensors(random, document, tensors)
-    return packed(document, tensors)
+    return pack(document, tensors)
 
 
 # The process that loads them

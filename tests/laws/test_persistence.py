@@ -13,13 +13,13 @@ from sklearn.preprocessing import QuantileTransformer
 
 import likely
 from likely._constraints import ABSENT, constraints_of
-from likely.persistence.kinds import KINDS
+from likely.persistence.registry import CLASSES
 
 EXPORTS = {name: getattr(likely, name) for name in likely.__all__}
 ESTIMATORS = {
     name: export for name, export in EXPORTS.items() if inspect.isclass(export) and hasattr(export, "get_params")
 }
-KIND_OF = {kind.type: kind for kind in KINDS}
+REGISTERED = {each.type for each in CLASSES}
 
 BY_LABEL = {"a": 0.25, "b": 0.75}
 EXAMPLES = {
@@ -203,10 +203,9 @@ def fitted(model, X, y, weight=None):
 
 def skipped_of(cls):
     """Attributes that are computed from others when they are first asked for, or that files leave out."""
-    kind = KIND_OF.get(cls)
-    known = {*getattr(kind, "derived", ()), *getattr(kind, "left_out", ())}
-    unsaved = {name for name, constraint in constraints_of(cls).items() if not constraint.saved}
-    return known | unsaved | {name for name in dir(cls) if isinstance(getattr(cls, name, None), cached_property)}
+    inputs = {**constraints_of(cls), **getattr(cls, "_inputs", {})}
+    unsaved = {name for name, constraint in inputs.items() if not constraint.saved}
+    return unsaved | {name for name in dir(cls) if isinstance(getattr(cls, name, None), cached_property)}
 
 
 def assert_same(a, b, where="model"):
@@ -253,10 +252,10 @@ def round_trip(model, path):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_exported_estimator_has_a_kind(name):
-    assert ESTIMATORS[name] in KIND_OF, (
-        f"likely.{name} cannot be saved: add its Kind to a list in likely/persistence/kinds, and examples to this file "
-        "if it needs arguments."
+def test_every_exported_estimator_is_registered(name):
+    assert ESTIMATORS[name] in REGISTERED, (
+        f"likely.{name} cannot be saved: add it to likely/persistence/registry.py, and examples to this file if it "
+        "needs arguments."
     )
 
 
@@ -449,11 +448,10 @@ def test_the_kind_of_output_is_kept(rng, tmp_path):
 
 
 def test_only_what_was_said_of_training_rows_is_left_out():
-    left_out = {(kind.key, name) for kind in KINDS for name in getattr(kind, "left_out", ())}
-    left_out |= {
-        (kind.key, name)
-        for kind in KINDS
-        for name, constraint in getattr(kind, "fields", {}).items()
+    left_out = {
+        (each.key, name)
+        for each in CLASSES
+        for name, constraint in {**each.fields, **getattr(each.type, "_inputs", {})}.items()
         if not constraint.saved
     }
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import likely
 from likely.persistence import read_about
-from likely.persistence.container import packed, unpacked
+from likely.persistence.container import pack, unpack
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_a_damaged_file_is_told_by_its_checksum(data, path):
 
 
 def test_a_newer_format_asks_for_a_newer_library(path):
-    path.write_bytes(packed({"format": 7, "library": "9.9", "about": {}, "model": None}, {}))
+    path.write_bytes(pack({"format": 7, "library": "9.9", "about": {}, "model": None}, {}))
 
     with pytest.raises(likely.ModelFileError, match=r"format 7, written by likely 9.9, .* up to 1. Update likely\.$"):
         likely.load(path)
@@ -222,11 +222,11 @@ def test_another_safetensors_file_is_no_model(path):
 
 
 def forge(path, change):
-    document, tensors = unpacked(bytearray(path.read_bytes()))
+    document, tensors = unpack(bytearray(path.read_bytes()))
     del document["sha256"]
     tensors = {name: tensor.copy() for name, tensor in tensors.items()}
     change(document["model"], tensors)
-    path.write_bytes(packed(document, tensors))
+    path.write_bytes(pack(document, tensors))
 
 
 def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
 
 import numpy as np
-import safetensors.numpy
 
-from likely._constraints import ViolationError
 from likely._typing import Labels
 from likely.exceptions import ModelFileError
 
-__all__ = ["FORMAT", "RefusedError", "check_depth", "packed", "unpacked"]
+__all__ = ["FORMAT", "RefusedError", "check_depth", "pack", "unpack"]
 
 FORMAT = 1
 """Version of the format, raised when older libraries could no longer read what is written."""
@@ -30,26 +28,34 @@ MOST_HEADER, MOST_VALUES, MOST_DEPTH = 2**24, 2**20, 100
 _KEY, _PREFIX = "likely", '{"sha256": "'
 _TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "F16": "<f2", "I16": "<i2", "U16": "<u2", "F32": "<f4", "I32": "<i4"}
 _TYPES |= {"U32": "<u4", "F64": "<f8", "I64": "<i8", "U64": "<u8"}
+_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 
-class RefusedError(ModelFileError, ViolationError):
+class RefusedError(ModelFileError):
     """Something that a model file may not hold; who knows where it stands puts that before it."""
 
 
-def packed(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:
-    """The bytes of a model file; equal documents and tensors give equal bytes."""
+def pack(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:
+    """The bytes of a model file; equal documents and tensors give equal bytes.
+
+    The layout is that of safetensors: wide types first, so that every tensor is aligned, then by name.
+    """
     check_depth(document)
     rest = json.dumps(document, allow_nan=False, separators=(",", ":"))[1:]
     _check_size(len(rest), rest)
-    # The digest needs the table of tensors, which is known when they are laid out.
-    plain = safetensors.numpy.save(dict(tensors), metadata={_KEY: _text("0" * 64, rest)})
-    header, start = _header(plain)
-    digest = _digest(rest, header, memoryview(plain)[start:])
-    described = plain[8:start].replace(b"0" * 64, digest.encode(), 1)
-    return b"".join([plain[:8], described, memoryview(plain)[start:]])
+    table, offset = {}, 0
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    for name, tensor in ordered:
+        span = [offset, offset := offset + tensor.nbytes]
+        table[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": span}
+    buffers = [tensor.reshape(-1).view(np.uint8).data for _, tensor in ordered if tensor.size]
+    digest = _digest(rest, table, buffers)
+    header = json.dumps({"__metadata__": {_KEY: _text(digest, rest)}, **table}, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return b"".join([len(header).to_bytes(8, "little"), header, *buffers])
 
 
-def unpacked(data: bytearray) -> tuple[dict[str, Any], dict[str, Labels]]:
+def unpack(data: bytearray) -> tuple[dict[str, Any], dict[str, Labels]]:
     """Document and tensors of a model file, refused unless they are what the checksum says.
 
     Tensors are views of the data, laid out as :func:`_check_layout` has seen to: copies would double the memory.
@@ -62,7 +68,7 @@ def unpacked(data: bytearray) -> tuple[dict[str, Any], dict[str, Labels]]:
     rest = text[end + 3 :]
     if not text.startswith(_PREFIX) or text[end : end + 3] != '", ':
         raise RefusedError("it does not begin with a checksum")
-    if text[len(_PREFIX) : end] != _digest(rest, header, memoryview(data)[start:]):
+    if text[len(_PREFIX) : end] != _digest(rest, header, [memoryview(data)[start:]]):
         raise RefusedError("it is damaged: its checksum is not that of its contents. Get a fresh copy")
     return document, {name: _tensor(data, start, entry) for name, entry in _entries(header)}
 
@@ -81,12 +87,13 @@ def _text(digest: str, rest: str) -> str:
     return f'{_PREFIX}{digest}", {rest}'
 
 
-def _digest(rest: str, header: Mapping[str, Any], buffer: Any) -> str:
+def _digest(rest: str, header: Mapping[str, Any], buffers: Iterable[Any]) -> str:
     """SHA-256 of the document after its checksum, of the table of tensors, and of their bytes."""
     table = [[name, entry["dtype"], entry["shape"], entry["data_offsets"]] for name, entry in _entries(header)]
     digest = sha256(rest.encode())
     digest.update(json.dumps(table).encode())
-    digest.update(buffer)
+    for buffer in buffers:
+        digest.update(buffer)
     return digest.hexdigest()
 
 

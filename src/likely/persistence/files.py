@@ -12,14 +12,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from likely._files import FilePath, atomic_write
 from likely._version import library_version
 from likely.exceptions import ModelFileError
-from likely.persistence.about import described
-from likely.persistence.container import FORMAT, RefusedError, packed, unpacked
-from likely.persistence.kinds import TreeReader, tree_of
+from likely.persistence.container import FORMAT, RefusedError, pack, unpack
+from likely.persistence.values import Reader, Writer
 
 __all__ = ["check_savable", "load", "read_about", "save"]
+
+MOST_SHOWN = 1000
+"""Values of an array that are shown; of a larger one its shape is."""
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> None:
@@ -53,9 +57,12 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     array([ True])
     """
     name = _name(path)
-    with _telling(f"{type(model).__name__} cannot be saved"):
-        tree, tensors = _checked_tree(model)
-        data = packed({"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, tensors)
+    with _as_model_file_error(f"{type(model).__name__} cannot be saved"):
+        writer = Writer()
+        tree = writer.model(model)
+        data = pack(
+            {"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, writer.tensors
+        )
     try:
         with atomic_write(name, ModelFileError) as stream:
             stream.write(data)
@@ -96,9 +103,9 @@ def load(path: FilePath) -> Any:
     """
     name = _name(path)
     data = _read(name)
-    with _telling(f"{name!r} cannot be loaded"):
-        document, tensors = unpacked(data)
-        return TreeReader(tensors).model(_tree(document))
+    with _as_model_file_error(f"{name!r} cannot be loaded"):
+        document, tensors = unpack(data)
+        return Reader(tensors).model(_tree(document))
 
 
 def read_about(path: FilePath) -> dict[str, Any]:
@@ -127,9 +134,9 @@ def read_about(path: FilePath) -> dict[str, Any]:
     """
     name = _name(path)
     data = _read(name)
-    with _telling(f"{name!r} cannot be read"):
-        document, tensors = unpacked(data)
-        facts = described(_tree(document), tensors)
+    with _as_model_file_error(f"{name!r} cannot be read"):
+        document, tensors = unpack(data)
+        facts = _describe(_tree(document), tensors)
         return {
             **facts,
             "n_bytes": len(data),
@@ -187,20 +194,13 @@ def _hint(path: Path) -> str:
 
 
 def check_savable(model: Any) -> None:
-    """Refuse a model that cannot be saved, before it has learned anything."""
-    with _telling(f"{type(model).__name__} cannot be saved"):
-        _checked_tree(model)
-
-
-def _checked_tree(model: Any) -> tuple[Any, Any]:
-    """A model as plain data that can be read: the checks of loading are made while something can still be done."""
-    tree, tensors = tree_of(model)
-    TreeReader(tensors).model(tree)
-    return tree, tensors
+    """Raise ModelFileError for a model that cannot be saved, before it has learned anything."""
+    with _as_model_file_error(f"{type(model).__name__} cannot be saved"):
+        Writer().model(model)
 
 
 @contextmanager
-def _telling(what: str) -> Iterator[None]:
+def _as_model_file_error(what: str) -> Iterator[None]:
     """One kind of error, in one sentence that says of what."""
     try:
         yield
@@ -234,3 +234,64 @@ def _is_json(value: Any) -> bool:
     if type(value) is int:
         return abs(value) < 10**19
     return value is None or type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
+
+
+# What a file says of itself
+
+
+def _describe(tree: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+    """Kind, parameters, classes, number and names of features, and number of values, of the tree of a model."""
+    if type(tree) is not dict or type(tree.get("kind")) is not str or type(tree.get("parameters")) is not dict:
+        raise RefusedError("model must be of a kind and have parameters")
+    reader = _Describer(tensors)
+    taking, deciding = _first(tree, "n_features_in_"), _first(tree, "classes_")
+    return {
+        "kind": tree["kind"],
+        "parameters": {name: _as_json(reader.value(node, name)) for name, node in tree["parameters"].items()},
+        "classes": None if deciding is None else _as_json(reader.value(deciding["classes_"], "classes_")),
+        "n_features": None if taking is None else _as_json(reader.value(taking["n_features_in_"], "n_features_in_")),
+        "feature_names": _names(reader, taking),
+        "n_values": sum(int(tensor.size) for tensor in tensors.values()),
+    }
+
+
+def _names(reader: Reader, taking: Any) -> Any:
+    if taking is None or "feature_names_in_" not in taking:
+        return None
+    return _as_json(reader.value(taking["feature_names_in_"], "feature_names_in_"))
+
+
+def _first(node: Any, name: str) -> Any:
+    """The first state, from the outside in and from the first step on, that has something of this name."""
+    if type(node) is list:
+        found = (_first(inner, name) for inner in node)
+        return next((state for state in found if state is not None), None)
+    if type(node) is not dict:
+        return None
+    state = node.get("state")
+    if type(state) is dict and name in state:
+        return state
+    return _first(list(node.values()), name)
+
+
+class _Describer(Reader):
+    """Reads parts as their kind and their own parameters, without building them."""
+
+    def part(self, node: Any, where: str) -> Any:
+        if type(node["kind"]) is not str or type(node.get("parameters")) is not dict:
+            raise RefusedError(f"{where} must be of a kind and have parameters")
+        inner = {name: _as_json(self.value(value, f"{where}.{name}")) for name, value in node["parameters"].items()}
+        return {"kind": node["kind"], **({"parameters": inner} if inner else {})}
+
+
+def _as_json(value: Any) -> Any:
+    """A value as JSON has it; floats may be infinite or NaN."""
+    if type(value) is np.ndarray:
+        return value.tolist() if value.size <= MOST_SHOWN or value.dtype.kind in "USO" else f"array {value.shape}"
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (list, tuple):
+        return [_as_json(item) for item in value]
+    if type(value) is dict:
+        return {key if type(key) is str else str(key): _as_json(inner) for key, inner in value.items()}
+    return value

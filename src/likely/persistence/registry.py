@@ -118,7 +118,7 @@ from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap, Moments
 
-__all__ = ["CLASSES", "Registered"]
+__all__ = ["BY_NAME", "BY_TYPE", "CLASSES", "Registered"]
 
 _OUTPUT = "_sklearn_output_config"
 _output = one_of("default", "pandas", "polars")
@@ -213,12 +213,7 @@ class Registered:
 
     def build(self, parameters: dict[str, Any], fitted: dict[str, Any], output: Any, scope: Scope) -> Any:
         """The object, all of whose values were checked."""
-        _check_names("parameter", parameters, self.parameters, frozenset())
-        _check_values(parameters, self.parameters, scope)
-        if fitted:
-            scope.fitted = True
-            _check_names("fitted attribute", fitted, self.fitted, self.dispensable)
-            _check_values(fitted, self.fitted, scope)
+        self.check(parameters, fitted, scope)
         make = getattr(self._declaration, "_from_file", None)
         made = make(parameters) if make else self.type(**parameters)
         if fitted:
@@ -228,10 +223,23 @@ class Registered:
             if not hasattr(made, "set_output"):
                 raise RefusedError("transforms nothing, so it has no kind of output")
             made.set_output(transform=output)
+        self.check_rules(made, scope)
+        return made
+
+    def check(self, parameters: dict[str, Any], fitted: dict[str, Any], scope: Scope) -> None:
+        """Raise unless parameters and fitted values are those that the class declares, each as it must be."""
+        _check_names("parameter", parameters, self.parameters, frozenset())
+        _check_values(parameters, self.parameters, scope)
+        if fitted:
+            scope.fitted = True
+            _check_names("fitted attribute", fitted, self.fitted, self.dispensable)
+            _check_values(fitted, self.fitted, scope)
+
+    def check_rules(self, made: Any, scope: Scope) -> None:
+        """Raise unless the values of an object obey the rules between them."""
         check = getattr(self._declaration, "_check_state", None)
         if check is not None:
             check(made, scope)
-        return made
 
     def _set_fitted(self, made: Any, fitted: dict[str, Any]) -> None:
         if hasattr(made, "_unpack_state"):
@@ -449,3 +457,6 @@ CLASSES = [
     *(Registered(cls, name, alone=False) for name, cls in PARTS.items()),
     *FOREIGN,
 ]
+
+BY_TYPE = {each.type: each for each in CLASSES}
+BY_NAME = {each.key: each for each in CLASSES}

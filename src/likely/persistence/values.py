@@ -10,21 +10,24 @@ one of these sets of keys:
     bytes                a character for each
     tuple                its items
     map                  its [key, value] pairs
-    kind, parameters, …  a part of a model (see kinds)
+    kind, parameters, …  a part of a model (see registry)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from likely._constraints import Scope
 from likely._typing import Labels
 from likely.persistence.container import RefusedError
+from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
 
-__all__ = ["Reader", "Writer", "said"]
+__all__ = ["Reader", "Writer"]
 
 MOST_CHARACTERS = 2**22
 """Of an array of texts, which takes as many for each as for the longest."""
@@ -36,17 +39,24 @@ _PLAIN = (str, bool, int, float, type(None))
 
 
 class Writer:
-    """Takes values apart; ``part`` gives the node of what is a part of a model, or None."""
+    """Takes values apart, and checks every part of a model as loading would."""
 
-    def __init__(self, part: Callable[[Writer, Any, str], Any]) -> None:
-        self.part = part
+    def __init__(self) -> None:
         self.tensors: dict[str, Labels] = {}
+        self._checked: dict[int, tuple[Any, Scope]] = {}
+
+    def model(self, model: Any) -> Any:
+        """A model as a tree of plain values, whose arrays are in ``tensors``."""
+        registered = BY_TYPE.get(type(model))
+        node = self.node(model, "model")
+        if registered is None or not registered.alone:
+            raise RefusedError(f"model is {show_value(model)}, and no model of this library")
+        return node
 
     def node(self, value: Any, where: str) -> Any:
         """A value as JSON; arrays of numbers become tensors, named by where they stand."""
-        found = self.part(self, value, where)
-        if found is not None:
-            return found
+        if type(value) in BY_TYPE:
+            return self._part(value, BY_TYPE[type(value)], where)
         if type(value) in _PLAIN:
             return self._plain(value, where)
         if type(value) in (list, tuple):
@@ -64,6 +74,21 @@ class Writer:
         if type(value) in (np.ndarray, np.memmap):
             return self._array(np.asarray(value), where)
         raise _foreign(value, where)
+
+    def _part(self, value: Any, registered: Registered, where: str) -> Any:
+        parameters, fitted, output = registered.take_apart(value, where)
+        node: dict[str, Any] = {"kind": registered.key}
+        node["parameters"] = {name: self.node(inner, f"{where}.{name}") for name, inner in parameters.items()}
+        if fitted:
+            node["state"] = {name: self.node(inner, f"{where}.{name}") for name, inner in fitted.items()}
+        if output is not None:
+            node["output"] = output
+        scope = Scope(kind=registered.key, parts=self._checked)
+        with refusing(where, registered.key):
+            registered.check(parameters, fitted, scope)
+            registered.check_rules(value, scope)
+        self._checked[id(value)] = (value, scope)
+        return node
 
     def _plain(self, value: Any, where: str) -> Any:
         if type(value) is float and not math.isfinite(value):
@@ -92,17 +117,48 @@ class Writer:
             values = [value.decode("latin-1") for value in values]
         strange = next((value for value in values if type(value) is not str), None)
         if strange is not None or any(value is None for value in values):
-            raise RefusedError(f"{where} is an array of objects, which must all be texts, but one is {said(strange)}")
+            raise RefusedError(
+                f"{where} is an array of objects, which must all be texts, but one is {show_value(strange)}"
+            )
         width = array.dtype.itemsize // (4 if array.dtype.kind == "U" else 1)
         return {"strings": values, "dtype": "object" if array.dtype.kind == "O" else f"{array.dtype.kind}{width}"}
 
 
 class Reader:
-    """Puts values together; ``part`` builds what is a part of a model. Every tensor is to be used, and once."""
+    """Builds values, and checks every part of a model as it is built. Every tensor is to be used, and once."""
 
-    def __init__(self, tensors: dict[str, Labels], part: Callable[[Reader, Any, str], Any]) -> None:
-        self.part = part
+    def __init__(self, tensors: dict[str, Labels]) -> None:
         self.left = dict(tensors)
+        # Parts are kept beside their scopes: the identity of an object is its own only as long as it lives.
+        self._built: dict[int, tuple[Any, Scope]] = {}
+
+    def model(self, node: Any) -> Any:
+        """The model that a tree describes."""
+        registered = BY_NAME.get(node["kind"]) if type(node) is dict and type(node.get("kind")) is str else None
+        if registered is None or not registered.alone:
+            raise RefusedError("model must be of a kind that is known here, but is not")
+        made = self.value(node, "model")
+        if self.left:
+            raise RefusedError(f"it holds a tensor {next(iter(self.left))[:80]!r} that no part of the model refers to")
+        return made
+
+    def part(self, node: Any, where: str) -> Any:
+        """A part of a model."""
+        registered = BY_NAME.get(node["kind"]) if type(node["kind"]) is str else None
+        if registered is None:
+            raise RefusedError(f"{where} is of a kind {show_value(node['kind'])} that is not known here")
+        parameters, state = node.get("parameters"), node.get("state", {})
+        if not set(node) <= {"kind", "parameters", "state", "output"} or type(parameters) is not dict:
+            raise RefusedError(f"{where} must consist of kind, parameters and state")
+        if type(state) is not dict:
+            raise RefusedError(f"{where} must have a state of named values")
+        values = {name: self.value(inner, f"{where}.{name[:80]}") for name, inner in parameters.items()}
+        fitted = {name: self.value(inner, f"{where}.{name[:80]}") for name, inner in state.items()}
+        scope = Scope(kind=registered.key, parts=self._built)
+        with refusing(where, registered.key):
+            made = registered.build(values, fitted, node.get("output"), scope)
+        self._built[id(made)] = (made, scope)
+        return made
 
     def value(self, node: Any, where: str) -> Any:
         """The value that a node stands for."""
@@ -112,7 +168,7 @@ class Reader:
             return [self.value(item, f"{where}.{i}") for i, item in enumerate(node)]
         keys = set(node)
         if "kind" in keys:
-            return self.part(self, node, where)
+            return self.part(node, where)
         reads = {
             frozenset(["array", "order"]): self._array,
             frozenset(["strings", "dtype"]): self._strings,
@@ -127,17 +183,12 @@ class Reader:
             raise RefusedError(f"{where} is an object with the keys {sorted(keys)[:5]}, which stands for nothing")
         return read(node, where)
 
-    def finish(self) -> None:
-        """Refuse tensors that nothing refers to."""
-        if self.left:
-            raise RefusedError(f"it holds a tensor {next(iter(self.left))[:80]!r} that no part of the model refers to")
-
     def _array(self, node: Any, where: str) -> Labels:
         name, order = node["array"], node["order"]
         if type(name) is not str or name not in self.left:
             raise RefusedError(f"{where} refers to a tensor that is not there, or that another part has already")
         if order not in ("C", "F"):
-            raise RefusedError(f"{where} must lie in the order 'C' or 'F', not {said(order)}")
+            raise RefusedError(f"{where} must lie in the order 'C' or 'F', not {show_value(order)}")
         found = self.left.pop(name)
         return found.T if order == "F" else found
 
@@ -173,7 +224,7 @@ class Reader:
 
     def _special(self, node: Any, where: str) -> float:
         if type(node["float"]) is not str or node["float"] not in _SPECIAL:
-            raise RefusedError(f"{where} must be 'nan', 'inf' or '-inf', not {said(node['float'])}")
+            raise RefusedError(f"{where} must be 'nan', 'inf' or '-inf', not {show_value(node['float'])}")
         return _SPECIAL[node["float"]]
 
     def _bytes(self, node: Any, where: str) -> bytes:
@@ -196,12 +247,12 @@ class Reader:
             if type(key) not in (*_PLAIN, bytes) and not isinstance(key, np.generic):
                 raise RefusedError(f"{where} has a key that is no plain value")
             if key in found:
-                raise RefusedError(f"{where} has the key {said(key)} twice")
+                raise RefusedError(f"{where} has the key {show_value(key)} twice")
             found[key] = self.value(inner, f"{where}.{i}")
         return found
 
 
-def said(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value in a message: short, whatever it is."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype} of shape {value.shape}"
@@ -211,10 +262,19 @@ def said(value: Any) -> str:
     return f"of type {type(value).__name__}"
 
 
+@contextmanager
+def refusing(where: str, key: str) -> Iterator[None]:
+    """Turn errors about a part into a refusal that names it."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        raise RefusedError(f"{where} ({key}): {error}") from None
+
+
 def _width(dtype: Any, where: str) -> int:
     is_one = type(dtype) is str and dtype[:1] in ("U", "S") and dtype[1:].isascii() and dtype[1:].isdigit()
     if not is_one or len(dtype) > 10:
-        raise RefusedError(f"{where} must be of dtype 'object', or 'U' or 'S' with a width, not {said(dtype)}")
+        raise RefusedError(f"{where} must be of dtype 'object', or 'U' or 'S' with a width, not {show_value(dtype)}")
     return int(dtype[1:])
 
 
