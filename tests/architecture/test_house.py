@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 import likely
+from likely.persistence.registry import CLASSES as REGISTERED
 
 SOURCE = Path(likely.__file__).parent
 ROOT = Path(__file__).parents[2]
 FILES = sorted(SOURCE.rglob("*.py"))
 EXPORTS = [getattr(likely, name) for name in likely.__all__]
+NOT_SAVABLE: set[str] = set()
+"""Estimators that hold code, such as a function."""
 
 
 def test_all_names_of_the_shop_window_are_there_and_declared():
@@ -114,3 +117,21 @@ def test_the_command_line_rewrites_no_message_by_regular_expressions():
     users = [path.stem for path in (SOURCE / "cli").glob("*.py") if re.search(r"^import re$", path.read_text(), re.M)]
 
     assert set(users) <= {"notes", "leaderboards"}
+
+
+@pytest.mark.parametrize("registered", REGISTERED, ids=lambda each: each.key)
+def test_every_registered_class_declares_its_parameters(registered):
+    """What the constructor takes, each with a constraint, and nothing else; others' classes are declared for them."""
+    cls = registered.type
+    taken = getattr(cls, "_from_file", None) or cls
+    if registered.declaration is not None or taken is not cls:
+        assert registered.parameters is not None
+        return
+    assert sorted(registered.parameters) == sorted(set(inspect.signature(cls).parameters) - {"args", "kwargs"})
+    assert all(constraint.description for constraint in registered.parameters.values())
+
+
+def test_every_exported_estimator_can_be_saved_or_is_known_not_to_be():
+    estimators = {e for e in EXPORTS if inspect.isclass(e) and hasattr(e, "get_params") and not inspect.isabstract(e)}
+
+    assert {e.__name__ for e in estimators} - {each.type.__name__ for each in REGISTERED} == NOT_SAVABLE
