@@ -463,7 +463,7 @@ HOSTILE = {
     is_nested_deeply: "number",
     claims_long_strings: "999999999",
     claims_single_precision: "float64",
-    lacks_a_part: "lacks 'classes_'",
+    lacks_a_part: "lacks the fitted attribute 'classes_'",
     has_weights_of_nothing: "weight",
     is_from_the_future: "Update likely",
 }
