@@ -110,9 +110,8 @@ from likely.models import (
 )
 from likely.models.linear_regression import Regression
 from likely.models.normal_equations import LinearFit
-from likely.objectives import DualSolver, ElasticNet, GradientDescent, Overlap, PrimalSolver, Separator
 from likely.models.pipeline import STEPS, ChainSums
-from likely.objectives import ElasticNet, GradientDescent, Separator
+from likely.objectives import DualSolver, ElasticNet, GradientDescent, Overlap, PrimalSolver, Separator
 from likely.objectives.perceptron import PerceptronWeights
 from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
