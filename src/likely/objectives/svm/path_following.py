@@ -97,7 +97,7 @@ class MarginSetting:
         C = self.costs.take(codes)
         if block.weight is not None:
             C = C * block.weight
-        if not self.signs.take(codes).all():
+        if not self.signs.all():
             part = np.flatnonzero(self.signs.take(codes))
             X, codes, C = X[part], codes[part], C[part]
         return LinearRows.of(X, self.centre, self.is_far), codes, C

@@ -84,15 +84,19 @@ class HingeLosses(SmoothedLosses):
         return cls(rows, z, C, 1 - z * rows.scores(theta), mu, setting.forms)
 
     @cached_property
+    def u(self) -> Floats:
+        return np.asarray(self.t / self.mu)
+
+    @cached_property
     def smoothing(self) -> tuple[Floats, Floats, Floats]:
-        return _smooth(self.t / self.mu)
+        return _smooth(self.u)
 
     def row_weights(self) -> Floats:
         """Second derivatives of the smoothed losses by the scores."""
         return np.asarray(self.C * self.smoothing[1] / self.mu)
 
     def sums(self) -> HingeSums:
-        z, C, mu, u = self.z, self.C, self.mu, self.t / self.mu
+        z, C, mu, u = self.z, self.C, self.mu, self.u
         sigma, slope, height = self.smoothing
         alpha, s, over = C * sigma, C * slope, np.maximum(self.t, 0.0)
         first = self.rows.sums(np.stack([alpha * (z < 0), alpha * (z > 0), z * s * (u / mu), s]))
