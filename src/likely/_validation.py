@@ -21,10 +21,8 @@ __all__ = [
     "as_floats",
     "check_confidence",
     "check_count",
-    "check_fraction",
     "check_labels",
     "check_option",
-    "check_penalty",
     "check_rows",
     "check_scores",
     "check_targets",
@@ -131,22 +129,10 @@ def check_option(name: str, value: Any, options: Any) -> None:
         )
 
 
-def check_fraction(name: str, value: Any, whom: str) -> None:
-    """A number from 0 to 1."""
-    if not (is_number(value) and 0 <= value <= 1):
-        raise InvalidParameterError(f"{name} of {whom} must lie between 0 and 1, but is {value!r}.")
-
-
 def check_confidence(value: Any) -> None:
     """The probability that an interval holds the truth."""
     if not (is_number(value) and 0 < value < 1):
         raise InvalidParameterError(f"confidence must lie between 0 and 1, as 0.95 does, but is {value!r}.")
-
-
-def check_penalty(name: str, value: Any, whom: str) -> None:
-    """A finite number that is not negative."""
-    if not (is_number(value) and 0 <= value < np.inf):
-        raise InvalidParameterError(f"{name} of {whom} must be a finite number >= 0, but is {value!r}.")
 
 
 def check_count(name: str, value: Any, whom: str, most: int = 2**31) -> None:
