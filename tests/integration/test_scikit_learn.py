@@ -61,7 +61,7 @@ ESTIMATORS = [
     likely.SVM(solver="primal", tolerance=1e-12),
     likely.SVM(10.0, "rbf", multiclass="ovo", tolerance=1e-12),
     likely.SVM(kernel="polynomial", bias_scale=1.0, tolerance=1e-12),
-    *(likely.Perceptron(keep) for keep in ("average", "pocket", "last")),
+    *(likely.Perceptron(keep, max_epochs=50) for keep in ("average", "pocket", "last")),
     likely.make_pipeline(likely.Standardize(), likely.GaussianClassifier()),
     likely.CalibratedClassifier(likely.GaussianClassifier(tied=True), cv=3),
     likely.CalibratedClassifier(DecisionTreeClassifier(random_state=0), cv=3),

@@ -157,21 +157,24 @@ def test_pairing_sees_what_separate_intervals_do_not(rng):
     assert apart[1].low < apart[0].high
 
 
-def test_95_percent_intervals_of_costs_cover_the_truth_93_to_97_times_in_100():
-    """500 simulations of 300 targets and 1200 nontargets, whose costs are known; one standard error is 1 %."""
+def test_95_percent_intervals_of_costs_cover_the_truth_about_95_times_in_100():
+    """60 simulations of 100 targets and 400 nontargets, whose costs are known; one standard error is 2.8 %.
+
+    ``benchmarks/interval_coverage.py`` runs the same simulation with more draws and larger data.
+    """
     simulation = runpy.run_path(str(SIMULATION))
-    measures, simulate = simulation["MEASURES"], simulation["simulate"]
+    measures, simulate, n = simulation["MEASURES"], simulation["simulate"], 60
     names = ["DCF, .5", "DCF, .1", "Cllr", "min DCF, .5", "EER", "min Cllr"]
     truth = dict(zip(measures, simulation["truths"](2.0), strict=True))
     rng, hits = np.random.default_rng(1), dict.fromkeys(names, 0)
-    for seed in range(500):
-        y, llr = simulate(2.0, 300, 1200, rng)
-        found = intervals({name: measures[name] for name in names}, y, llr, n_resamples=200, seed=seed)
+    for seed in range(n):
+        y, llr = simulate(2.0, 100, 400, rng)
+        found = intervals({name: measures[name] for name in names}, y, llr, n_resamples=100, seed=seed)
         for name in names:
             hits[name] += found[name].low <= truth[name] <= found[name].high
 
-    assert {name: 0.93 <= hits[name] / 500 <= 0.97 for name in names[:3]} == dict.fromkeys(names[:3], True), hits
-    assert all(hits[name] / 500 > 0.9 for name in names[3:]), hits
+    assert {name: 0.88 <= hits[name] / n <= 0.99 for name in names[:3]} == dict.fromkeys(names[:3], True), hits
+    assert all(hits[name] / n > 0.85 for name in names[3:]), hits
 
 
 def test_two_systems_that_are_alike_seldom_seem_to_differ_in_minimum_cost():
