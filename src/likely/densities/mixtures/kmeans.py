@@ -42,6 +42,9 @@ __all__ = ["KMeans", "cluster_sample"]
 
 _WORKSPACE = Workspace()
 
+CANCELLED = 1e-10
+"""Share of the squared distance of a row from the mean centre below which a squared distance has lost its digits."""
+
 MAX_ITER = 1000
 """Passes over the rows after which k-means stops without convergence."""
 
@@ -197,7 +200,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         centres = self._centres()
         distances = DistancesByVariances(centres, np.ones_like(centres))
         with np.errstate(all="ignore"):
-            found = over_rows(lambda some: of(np.maximum(distances(some), 0.0)), X, n_outputs)
+            found = over_rows(lambda rows: of(_exact_squares(rows, centres, distances(rows))), X, n_outputs)
         if not np.isfinite(found).all():
             raise Block(X).non_finite()
         return found
@@ -379,3 +382,11 @@ def _finite_moments(block: Block) -> DiagonalMoments:
     if (found.column_weights < found.weight).any():
         raise block.non_finite()
     return found
+
+
+def _exact_squares(rows: Floats, centres: Floats, squares: Floats) -> Floats:
+    """Squared distances, of which those that the expanded square leaves without digits are taken from differences."""
+    scale = np.square(rows - centres.mean(axis=0)).sum(axis=1)
+    row, centre = np.nonzero(squares < CANCELLED * scale[:, None])
+    squares[row, centre] = np.square(rows[row] - centres[centre]).sum(axis=1)
+    return squares
