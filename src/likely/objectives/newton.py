@@ -19,6 +19,9 @@ __all__ = ["FINEST", "LATE", "ROUNDING", "Goal", "Solution", "newton", "newton_c
 FINEST, ROUNDING = 1e-20, 1e-9
 """Relative gaps: smaller tolerances than the first are raised to it; below the second rounding may end a descent."""
 
+SHOWN = 1e-15
+"""Relative difference of two values of an objective that can be told from rounding."""
+
 LATE = 1e-11
 """Relative gap at which the remaining Newton step is recorded: there steps along flat directions differ from the
 others, which have become short."""
@@ -111,7 +114,8 @@ def newton(
         gap = -float(objective.gradient @ step) / 2
         if late is None and gap <= LATE * abs(objective.value):
             late = step  # later steps lose flat directions to rounding
-        converged = bool(gap + hidden <= tolerance * abs(objective.value))
+        # What flat directions might still gain matters only where it would show in the digits of the value.
+        converged = bool(gap + hidden <= max(tolerance, SHOWN) * abs(objective.value))
         at_rest = gap <= tolerance * abs(objective.value)
         if at_rest or objective.value < goal.lower_bound or len(history) > goal.max_iter:
             break
