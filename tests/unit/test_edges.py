@@ -377,7 +377,7 @@ def test_numbers_of_directions_are_numbers(make, data):
 
 
 def test_a_matrix_is_no_shape(data):
-    with pytest.raises(InvalidParameterError, match="covariance must be one of"):
+    with pytest.raises(InvalidParameterError, match="covariance of GaussianClassifier must be one of"):
         GaussianClassifier(np.eye(3)).fit(*data)
 
 

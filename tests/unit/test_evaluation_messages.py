@@ -233,7 +233,7 @@ def test_infinite_training_scores_are_named(value):
         (
             lambda: AffineCalibrator().fit(S, Y).transform(S3),
             InvalidDataError,
-            "fitted to scores of 2 classes, but came 3",
+            "fitted to scores of 2 classes, but got 3",
         ),
         (lambda: IsotonicCalibrator().fit(S3, Y), InvalidDataError, "Use AffineCalibrator for more classes"),
         (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "takes scores of shape (n, systems)"),
