@@ -112,7 +112,7 @@ class ClassCounts:
     weights : array of shape (n_classes,)
         Their total weights.
     lightest : array of shape (n_classes,)
-        The least weight of a row; infinite where there are none.
+        The smallest weight of a row; infinite for a class without rows.
     """
 
     rows: Integers

@@ -190,7 +190,7 @@ class DiagonalCovariances:
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Distances to centres, reckoned from their mean so that data far from zero lose no digits."""
+    """Distances to centres, computed about the mean of the centres so that data far from zero lose no digits."""
 
     centres: Floats
 

@@ -434,7 +434,7 @@ class SortedScores:
         return values if values is None or self._rows is None else np.asarray(values)[self._rows]
 
     def resampled(self, times: Floats) -> SortedScores:
-        """The same rows, drawn so many times each."""
+        """The same rows with other frequencies: how often each row was drawn."""
         resample = copy(self)
         resample.weight = times if self.weight is None else times * self.weight
         resample._trials = {key: trials.reweighted(times) for key, trials in self._trials.items()}

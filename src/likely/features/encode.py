@@ -248,7 +248,7 @@ def _check_finite(name: Any, values: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The categories of a column by falling frequency, of which the first ``kept`` are told apart.
+    """The categories of a column in descending order of frequency, of which the first ``kept`` are distinguished.
 
     ``shares`` has the share of each in training, and after them that of the missing.
     """
