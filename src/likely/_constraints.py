@@ -21,48 +21,6 @@ import numpy as np
 
 from likely.exceptions import InvalidParameterError
 
-__all__ = [
-    "ABSENT",
-    "NOT_SAVED",
-    "Constraint",
-    "Constraints",
-    "Scope",
-    "ViolationError",
-    "anything",
-    "array_of",
-    "check_argument",
-    "check_parameters",
-    "check_shape",
-    "class_labels",
-    "constraints_of",
-    "count",
-    "either",
-    "flag",
-    "floats",
-    "instance_of",
-    "integers",
-    "is_count",
-    "is_number",
-    "label",
-    "list_of",
-    "mapping_of",
-    "names",
-    "none_or",
-    "number",
-    "numbers",
-    "object_with",
-    "one_of",
-    "optional",
-    "priors",
-    "probabilities",
-    "random_state",
-    "rising",
-    "show",
-    "size",
-    "text",
-    "tuple_of",
-]
-
 
 class Absent(Enum):
     """The value of a field of a fitted state that this model does not have."""

@@ -12,8 +12,6 @@ from typing import IO, TypeAlias
 
 from likely.exceptions import LikelyError, TableError
 
-__all__ = ["FilePath", "atomic_write", "write_whole"]
-
 FilePath: TypeAlias = "str | os.PathLike[str]"
 
 

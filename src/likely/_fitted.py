@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 from likely._constraints import ABSENT, Constraints, names, optional, size
 
-__all__ = ["INPUTS", "Fitted", "all_or_nothing"]
-
 INPUTS: Constraints = {"n_features_in_": size("d"), "feature_names_in_": optional(names("d"))}
 """The attributes that scikit-learn's ``validate_data`` sets."""
 

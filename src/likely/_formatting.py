@@ -6,21 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = [
-    "escape_controls",
-    "format_amount",
-    "format_cost",
-    "format_count",
-    "format_label",
-    "format_names",
-    "format_number",
-    "format_percent",
-    "format_significant",
-    "format_value",
-    "quote",
-    "shorten",
-]
-
 _JOINERS = "\u200c\u200d"
 """Invisible characters that some scripts and composed emoji need."""
 

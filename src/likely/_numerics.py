@@ -11,8 +11,6 @@ from scipy.sparse import issparse
 
 from likely._typing import Floats, Rows
 
-__all__ = ["Workspace", "dense", "difference", "is_rounding", "log", "log_normalized"]
-
 MOST_VALUES = 2**20
 """Values of the largest array that a workspace keeps: eight megabytes."""
 

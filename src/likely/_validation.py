@@ -17,23 +17,6 @@ from likely._constraints import is_count, is_number
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
-__all__ = [
-    "as_floats",
-    "check_confidence",
-    "check_count",
-    "check_labels",
-    "check_option",
-    "check_rows",
-    "check_scores",
-    "check_targets",
-    "check_training",
-    "check_two",
-    "check_weight",
-    "encode_labels",
-    "is_count",
-    "is_number",
-]
-
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """Rows as an array of numbers or a CSR array, with the names and number of columns kept or compared.

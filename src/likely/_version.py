@@ -2,8 +2,6 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["library_version"]
-
 
 def library_version() -> str:
     """The version that is installed; "0" where the source is run without being installed."""

@@ -9,8 +9,6 @@ from sklearn.datasets import load_breast_cancer
 
 from likely._typing import Floats, Labels
 
-__all__ = ["Dataset", "load_tumours"]
-
 
 class Dataset(NamedTuple):
     """Rows, labels and the names of the columns."""

@@ -28,28 +28,6 @@ from contextvars import ContextVar
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-__all__ = [
-    "DegenerateDataError",
-    "DegenerateDataWarning",
-    "IncompatiblePartsError",
-    "InvalidDataError",
-    "InvalidParameterError",
-    "LikelyError",
-    "MissingDependencyError",
-    "MissingValuesError",
-    "ModelFileError",
-    "NotConvergedWarning",
-    "NotEnoughDataError",
-    "NotSeparableError",
-    "RunError",
-    "SourceError",
-    "TableError",
-    "quietly",
-    "speaking_of",
-    "warn_of_degenerate_data",
-    "warn_of_no_convergence",
-]
-
 
 class LikelyError(Exception):
     """Base of the errors of this library; catch it to catch them all.

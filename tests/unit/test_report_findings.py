@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from likely import Application
-from likely.report.findings import Diagnostics, list_findings
+from likely.report.findings import list_findings
+from likely.report.row_findings import Diagnostics
 
 EQUAL = Application([0.5, 0.5])
 

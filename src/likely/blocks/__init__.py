@@ -16,7 +16,7 @@ from likely.blocks.gathering import (
     sampled,
     scattered,
 )
-from likely.blocks.learner import AdditiveLearner, AdditiveState, SourceLearner, all_or_nothing
+from likely.blocks.learner import AdditiveLearner, AdditiveState, SourceLearner
 from likely.blocks.mapped import MappedSource, with_positions
 from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each, one_blas_thread
@@ -32,7 +32,6 @@ __all__ = [
     "RowSample",
     "Source",
     "SourceLearner",
-    "all_or_nothing",
     "block_rows",
     "check_classes",
     "check_finite",

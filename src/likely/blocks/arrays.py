@@ -15,8 +15,6 @@ from likely._typing import Floats, Integers, Labels, Rows
 from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each
 
-__all__ = ["ArraySource", "block_rows", "over_rows"]
-
 ROWS = 2**14
 """Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
 

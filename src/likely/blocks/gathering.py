@@ -18,22 +18,6 @@ from likely.blocks.source import Block, Source
 from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
-__all__ = [
-    "SAMPLE_ROWS",
-    "ClassCounts",
-    "RowSample",
-    "check_classes",
-    "check_finite",
-    "checked_total",
-    "class_counts",
-    "class_moments",
-    "count_classes",
-    "joint_moments",
-    "moments",
-    "sampled",
-    "scattered",
-]
-
 MOST_BYTES = 2**32
 """Memory that a scatter matrix may take."""
 

@@ -35,8 +35,6 @@ from likely.exceptions import (
 )
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["AdditiveLearner", "AdditiveState", "SourceLearner", "all_or_nothing"]
-
 
 class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that learn from a source; a subclass says how (``_learn``)."""

@@ -15,8 +15,6 @@ from likely.blocks.arrays import ArraySource
 from likely.blocks.source import Block, Source
 from likely.exceptions import InvalidDataError
 
-__all__ = ["MappedSource", "with_positions"]
-
 S = TypeVar("S", bound=Any)
 
 

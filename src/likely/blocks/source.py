@@ -19,8 +19,6 @@ from likely.exceptions import InvalidDataError, MissingValuesError, SourceError
 if TYPE_CHECKING:
     from likely.blocks.arrays import ArraySource
 
-__all__ = ["Block", "Source"]
-
 S = TypeVar("S", bound=Any)
 
 

@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["for_each", "n_threads", "one_blas_thread", "tree_reduce"]
-
 S = TypeVar("S", bound=Any)
 
 SUBTREES = 8

@@ -18,8 +18,6 @@ from likely.calibration.scores import Systems
 from likely.decisions import Application, training_priors
 from likely.exceptions import InvalidDataError
 
-__all__ = ["AffineCalibrator"]
-
 
 @dataclass(frozen=True, eq=False)
 class AffineState:

@@ -16,8 +16,6 @@ from likely.calibration.logistic_map import OFFSET, LogisticMap
 from likely.calibration.scores import Systems
 from likely.exceptions import InvalidDataError
 
-__all__ = ["LogisticFusion", "ProductFusion", "VotingFusion"]
-
 
 @dataclass(frozen=True, eq=False)
 class FusionState:

@@ -18,8 +18,6 @@ from likely.calibration.scores import Systems
 from likely.calibration.steps import Steps
 from likely.exceptions import InvalidDataError
 
-__all__ = ["IsotonicCalibrator"]
-
 
 @dataclass(frozen=True, eq=False)
 class IsotonicState:

@@ -19,8 +19,6 @@ from likely.objectives.linear_rows import some_of_each_class
 from likely.objectives.separation import LONG, Margins, softened_targets
 from likely.statistics.objective import Objective
 
-__all__ = ["OFFSET", "LogisticMap", "MapFit"]
-
 _START_ROWS = 2**14
 """Rows of each class on which the start is found; from there two or three passes over all rows suffice."""
 

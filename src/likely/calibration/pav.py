@@ -12,8 +12,6 @@ from likely._numerics import log
 from likely._typing import Booleans, Floats, Integers
 from likely.calibration.steps import CHUNK, Steps
 
-__all__ = ["Pooled", "pool"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pooled:

@@ -13,8 +13,6 @@ from likely._typing import Floats
 from likely._validation import check_scores
 from likely.exceptions import InvalidDataError
 
-__all__ = ["estimate_priors"]
-
 
 def estimate_priors(log_likelihoods: Any, tolerance: float = 1e-7, most_iterations: int = 1000) -> Floats:
     """Priors that make unlabelled rows most likely, given calibrated evidence about them, by EM.

@@ -12,8 +12,6 @@ from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_scores, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, InvalidDataError
 
-__all__ = ["Systems", "check_training_scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class Systems:

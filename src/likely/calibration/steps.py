@@ -8,8 +8,6 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 
-__all__ = ["CHUNK", "MANY", "Steps"]
-
 MANY = 2**16
 """Steps from which on resamples are drawn of fewer."""
 

@@ -25,8 +25,6 @@ from typer.main import get_command
 from likely._formatting import escape_controls
 from likely.cli.options import with_options_expanded
 
-__all__ = ["COMMANDS", "app", "as_options", "check_output", "note", "run", "writing"]
-
 COMMANDS = {
     "compare": "Compare all model families on a file, and keep the best.",
     "inspect": "Say what is in a file of data, or in a model file.",

@@ -31,8 +31,6 @@ from likely.cli.scores import (
     save_map,
 )
 
-__all__ = ["calibrate"]
-
 
 class Method(StrEnum):
     """How scores are mapped."""

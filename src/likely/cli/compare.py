@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from likely.selection import CompareOptions, Comparison, Progress
     from likely.tables import DataTable
 
-__all__ = ["OtherFiles", "compare", "compare_files"]
-
 _FAMILY = "A family to compare: gaussian, logistic, …; repeatable. All if not given."
 _BY = "What systems are put in order by: minimum, actual or cllr."
 _RUN = "Folder for all that is computed; the same command goes on there. FILE-run if not given."

@@ -17,8 +17,6 @@ from likely.cli.scores import Scores, as_llr, find_classes, has_classes, read_an
 if TYPE_CHECKING:
     from likely.decisions import Application
 
-__all__ = ["decide"]
-
 
 def decide(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores, or with --model rows of data.")],

@@ -11,8 +11,6 @@ from likely.cli.app import writing
 from likely.cli.options import ApplicationOptions, DataOptions
 from likely.cli.rendering import console
 
-__all__ = ["demo"]
-
 
 def demo(
     folder: Annotated[

@@ -19,8 +19,6 @@ from likely.cli.scores import Scores
 if TYPE_CHECKING:
     from likely.decisions import Application
 
-__all__ = ["describe_application", "evaluate"]
-
 Named = Sequence[tuple[str, "Application"]]
 SLIGHT = 0.05
 """A cost this much above its minimum is no reason to calibrate."""

@@ -9,8 +9,6 @@ import typer
 
 from likely.cli.options import ApplicationOptions, AsJson, DataFile, DataOptions, parse_folds
 
-__all__ = ["fit"]
-
 
 def fit(
     file: DataFile,

@@ -27,8 +27,6 @@ from likely.cli.scores import (
     save_map,
 )
 
-__all__ = ["fuse"]
-
 
 def fuse(scores: ScoresFile, how: MapOptions) -> None:
     """Make one calibrated log-likelihood ratio of the scores of several systems.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from likely._typing import Labels
     from likely.tables import ColumnSummary, DataTable
 
-__all__ = ["inspect"]
-
 _MOST_COLUMNS = 60
 
 

@@ -11,8 +11,6 @@ from likely._formatting import format_cost, format_count, format_number, shorten
 from likely.cli.app import as_options
 from likely.cli.rendering import console, table
 
-__all__ = ["brief_notes", "show_comparison"]
-
 SHOWN, ABREAST, EVALUATED = 10, 2, 5
 """Systems of the leaderboard that are shown; applications in one table; systems on the evaluation rows."""
 

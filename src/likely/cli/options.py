@@ -19,25 +19,6 @@ from likely._formatting import format_label, format_names
 if TYPE_CHECKING:
     from likely.decisions import Application
 
-__all__ = [
-    "ApplicationOptions",
-    "AsJson",
-    "Columns",
-    "DataFile",
-    "DataOptions",
-    "JudgingOptions",
-    "MapOptions",
-    "OutputOrCsv",
-    "Positive",
-    "ScoreOptions",
-    "ScoresFile",
-    "applications_from",
-    "parse_folds",
-    "strip_suffixes",
-    "target_of",
-    "with_options_expanded",
-]
-
 _POSITIVE = "The target of two classes. The second in sorted order if not given."
 _APPLICATION = "Two classes, all in one, as prior=0.1,cost_fn=10,cost_fp=1; repeatable."
 _PRIORS = "Any number of classes, as a=0.2,b=0.5,c=0.3. Equal if not given."

@@ -15,18 +15,6 @@ from likely._formatting import escape_controls, format_label, format_number
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
-__all__ = [
-    "confusion_table",
-    "console",
-    "deliver",
-    "print_csv",
-    "print_json",
-    "status",
-    "table",
-    "within",
-    "write_file",
-]
-
 _LEAST = 20
 """Least width of a column of text."""
 

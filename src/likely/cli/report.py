@@ -15,8 +15,6 @@ from likely.cli.rendering import console, print_json, status
 if TYPE_CHECKING:
     from likely.report import Report
 
-__all__ = ["report", "score_report", "write_report"]
-
 _OUTPUT = "A page (.html), Markdown (.md) or facts (.json). NAME-report.html for scores if not given."
 
 

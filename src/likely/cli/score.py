@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from likely._typing import Labels
     from likely.features import Encode
 
-__all__ = ["describe_llr", "header_of", "score", "score_rows", "trained_target"]
-
 
 def score(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model: a .likely file.")],

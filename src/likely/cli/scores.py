@@ -15,26 +15,6 @@ from likely.cli.rendering import print_json, write_file
 if TYPE_CHECKING:
     from likely._typing import Floats, Labels
 
-__all__ = [
-    "Made",
-    "Scores",
-    "about_positive",
-    "apply_to_target",
-    "as_llr",
-    "as_systems",
-    "cllrs",
-    "find_classes",
-    "has_classes",
-    "learn_map",
-    "load_map",
-    "note_reversal",
-    "read_any",
-    "read_labelled",
-    "read_to_learn",
-    "run_map",
-    "save_map",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Scores:

@@ -26,8 +26,6 @@ from likely._numerics import difference, log, log_normalized
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
 
-__all__ = ["Application", "as_application", "highest", "llr_threshold", "training_priors"]
-
 _FAINT = 1e-200
 """Expected costs, relative to the dearest mistake and the likeliest class, below which products may have vanished."""
 

@@ -11,8 +11,6 @@ from likely._typing import Booleans, Floats, Integers, Labels
 from likely.decisions.application import Application
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = ["OpenSetCost", "cost_of_open_set"]
-
 
 @dataclass(frozen=True)
 class OpenSetCost:

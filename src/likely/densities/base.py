@@ -9,28 +9,13 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 
-from likely._constraints import object_with
+from likely._constraints import is_count, object_with
+from likely._fitted import all_or_nothing
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Rows
-from likely._validation import check_rows, is_count
-from likely.blocks import AdditiveLearner, Block, Source, all_or_nothing, over_rows
+from likely._validation import check_rows
+from likely.blocks import AdditiveLearner, Block, Source, over_rows
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
-
-__all__ = [
-    "DENSITY",
-    "FITTED_DENSITY",
-    "ROUNDING",
-    "Density",
-    "DensityMethods",
-    "beside",
-    "check_alike",
-    "check_columns",
-    "owned",
-    "refuse",
-    "row_weights",
-    "scored",
-]
-
 
 DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_density")
 """What learns from a source without classes, and then has a log density."""

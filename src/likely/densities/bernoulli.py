@@ -13,8 +13,6 @@ from likely._typing import Floats, Rows
 from likely.blocks import AdditiveState, Block
 from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
 
-__all__ = ["Bernoulli", "BinaryColumns", "BinaryCounts"]
-
 
 @dataclass(frozen=True, eq=False)
 class BinaryCounts:

@@ -17,18 +17,16 @@ from likely._constraints import (
     floats,
     instance_of,
     integers,
+    is_count,
     none_or,
     number,
     numbers,
 )
 from likely._numerics import dense, log
 from likely._typing import Booleans, Floats, Integers, Rows
-from likely._validation import is_count
 from likely.blocks import AdditiveState, Block
 from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
 from likely.exceptions import InvalidDataError, InvalidParameterError
-
-__all__ = ["Categorical", "CategoryCounts", "CategoryTable"]
 
 MOST_CATEGORIES = 2**20
 """Of a column. Codes beyond are names or numbers, not a numbering of categories, and counting them fills memory."""

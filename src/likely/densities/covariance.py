@@ -29,8 +29,6 @@ from likely.densities.natural_form import DiagonalForm, FullForm, NaturalForm, S
 from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = ["FLOOR", "SHAPE", "Covariance", "Diagonal", "Full", "Spherical", "shape_of"]
-
 FLOOR = 1e-9
 
 

@@ -20,20 +20,6 @@ from likely._numerics import Workspace
 from likely._typing import Booleans, Floats, Integers
 from likely.blocks import for_each
 
-__all__ = [
-    "LOG_2PI",
-    "NEAR",
-    "Covariances",
-    "DiagonalCovariances",
-    "DistancesByVariances",
-    "FullCovariances",
-    "conditionals",
-    "fill_in",
-    "inverse_factor",
-    "least_eigenvalue",
-    "well_conditioned_factor",
-]
-
 _WORKSPACE = Workspace()
 
 LOG_2PI = float(np.log(2 * np.pi))

@@ -19,8 +19,6 @@ from likely.densities.factors import LOG_2PI, Covariances, DiagonalCovariances, 
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["Gaussian", "Gaussians"]
-
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:

@@ -15,18 +15,16 @@ from likely._constraints import (
     Scope,
     ViolationError,
     instance_of,
+    is_count,
     list_of,
     none_or,
     object_with,
     size,
 )
 from likely._typing import Floats, Integers, Rows
-from likely._validation import is_count
 from likely.blocks import AdditiveLearner, AdditiveState, Block
 from likely.densities.base import Density, beside, check_alike, owned
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, speaking_of
-
-__all__ = ["Independent", "ProductStatistics"]
 
 REST = "rest"
 

@@ -28,8 +28,6 @@ from likely.blocks import AdditiveState, Block, block_rows, for_each
 from likely.densities.base import Density, check_alike, check_columns, refuse, scored
 from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
 
-__all__ = ["HeldRows", "Laplace", "LaplaceColumns"]
-
 FLOOR = 1e-5
 
 TIE = 1e-10

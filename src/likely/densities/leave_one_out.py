@@ -13,8 +13,6 @@ from likely.densities.factors import LOG_2PI, DistancesByVariances, FullCovarian
 from likely.densities.gaussian import Gaussians
 from likely.statistics import ByClass
 
-__all__ = ["leave_one_out"]
-
 MOST_LEVERAGE = 0.999
 """Share of a direction's scatter that a row may hold: past it the rest has lost three digits, and is refitted."""
 

@@ -19,8 +19,6 @@ from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["expected_moments"]
-
 TOLERANCE = 1e-8
 MOST_PASSES = 1000
 

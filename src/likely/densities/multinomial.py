@@ -10,15 +10,12 @@ from scipy.sparse import issparse
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from likely._constraints import Constraints, floats, instance_of, none_or, number, probabilities
+from likely._constraints import Constraints, floats, instance_of, is_count, none_or, number, probabilities
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
-from likely._validation import is_count
 from likely.blocks import AdditiveState, Block, block_rows
 from likely.densities.base import Density, check_alike, refuse, row_weights, scored
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
-
-__all__ = ["CountSums", "Multinomial"]
 
 LARGEST = np.float64(1e200)
 """A count beyond it may overflow in the sums and log-factorials. A double, to which narrower counts are widened."""

@@ -36,8 +36,6 @@ from likely.statistics import Moments
 if TYPE_CHECKING:
     from likely.densities.gaussian import Gaussians
 
-__all__ = ["DiagonalForm", "Expanded", "FullForm", "GaussianSums", "NaturalForm", "SphericalForm"]
-
 _WORKSPACE = Workspace()
 
 VALUES = 2**19

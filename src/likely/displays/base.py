@@ -17,17 +17,6 @@ from likely.evaluation.truth import codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError, MissingDependencyError
 from likely.resampling.chains import check_scorer, scores_of
 
-__all__ = [
-    "CurveDisplay",
-    "Display",
-    "TrialsDisplay",
-    "decide",
-    "make_trials",
-    "name_estimators",
-    "name_scores",
-    "score_classes",
-]
-
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 

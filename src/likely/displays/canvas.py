@@ -11,8 +11,6 @@ from likely._typing import Booleans, Floats
 from likely.exceptions import InvalidParameterError, MissingDependencyError
 from likely.plots.canvas import Axis, visible_points
 
-__all__ = ["COLORS", "INK", "QUIET", "MatplotlibCanvas", "arrange_panels", "color_of", "lighten", "make_panels"]
-
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D")
 """Okabe and Ito's colours, which colour-blind people tell apart, without the yellow, which is pale on white."""
 

@@ -28,8 +28,6 @@ from likely.exceptions import InvalidParameterError
 from likely.plots import curves
 from likely.plots.canvas import Trace
 
-__all__ = ["BayesErrorDisplay", "CostCurveDisplay", "CrossEntropyDisplay", "RiskCoverageDisplay"]
-
 
 class _CostsDisplay(TrialsDisplay, CurveDisplay):
     """A display of curves whose first column is x, and which have the columns ``actual`` and ``minimum``."""

@@ -9,16 +9,15 @@ from typing import Any, ClassVar, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from likely._constraints import is_count
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_labels, is_count
+from likely._validation import check_labels
 from likely.decisions import Application
 from likely.displays.base import Display, decide, name_estimators, name_scores
 from likely.displays.canvas import COLORS, INK, MatplotlibCanvas, color_of, lighten
 from likely.evaluation import Confusion, confusion
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
-
-__all__ = ["ConfusionDisplay", "DecisionRegions", "DecisionRegionsDisplay"]
 
 _LEGIBLE = 20
 """With more classes there is no room for numbers in the cells."""

@@ -18,8 +18,6 @@ from likely.exceptions import InvalidParameterError
 from likely.plots import curves
 from likely.plots.canvas import Trace
 
-__all__ = ["DetDisplay", "OperatingPoint", "RocDisplay", "as_applications"]
-
 
 @dataclass(eq=False, repr=False)
 class RocDisplay(TrialsDisplay, CurveDisplay):

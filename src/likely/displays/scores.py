@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
+from likely._constraints import is_count
 from likely._typing import Floats, Labels
-from likely._validation import is_count
 from likely.displays.base import CurveDisplay, TrialsDisplay, make_trials
 from likely.displays.canvas import INK, MatplotlibCanvas
 from likely.displays.rates import as_applications
@@ -18,8 +18,6 @@ from likely.evaluation import Curve, ReliabilityCurve, TippettCurve, Trials
 from likely.exceptions import InvalidParameterError
 from likely.plots import curves
 from likely.plots.canvas import Trace, share_axis
-
-__all__ = ["ReliabilityDisplay", "ScoreHistogram", "ScoreHistogramDisplay", "TippettDisplay"]
 
 
 @dataclass(eq=False, repr=False)

@@ -11,15 +11,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from likely._constraints import is_count
 from likely._numerics import dense
 from likely._typing import Floats
-from likely._validation import is_count
 from likely.displays.base import Display, name_estimators
 from likely.displays.canvas import arrange_panels
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
-
-__all__ = ["WeightImages", "WeightsDisplay"]
 
 _STEP, _AT_ONCE = 2.0**10, 512
 """How far a feature is moved to see what that does to the features made of it: far enough that what is taken off first,

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm, skew, t
 
+from likely._constraints import is_count
 from likely._typing import Floats, Integers
-from likely._validation import is_count
 from likely.blocks import for_each
 from likely.evaluation.truth import check_lengths
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
-
-__all__ = ["Bootstrap", "accelerated", "around_loss", "around_minimum", "student_quantile"]
 
 
 class Bootstrap:

@@ -14,8 +14,6 @@ from likely.decisions import Application, as_application
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import InvalidDataError
 
-__all__ = ["Confusion", "confusion"]
-
 
 @dataclass(frozen=True, eq=False)
 class Confusion:

@@ -17,16 +17,6 @@ from likely.evaluation.curves import RiskCoverageCurve
 from likely.evaluation.truth import check_evidence
 from likely.exceptions import InvalidDataError
 
-__all__ = [
-    "RowPrices",
-    "bayes_risk",
-    "bayes_risk_after_affine",
-    "cross_entropy",
-    "cross_entropy_after_affine",
-    "open_set_cost",
-    "risk_coverage",
-]
-
 Priors = Sequence[float] | Mapping[Any, float] | Floats | None
 
 

@@ -10,18 +10,6 @@ from scipy.special import expit, ndtri
 from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
 
-__all__ = [
-    "BayesErrorCurve",
-    "CostCurve",
-    "CrossEntropyCurve",
-    "Curve",
-    "DetCurve",
-    "ReliabilityCurve",
-    "RiskCoverageCurve",
-    "RocCurve",
-    "TippettCurve",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Curve:

@@ -21,18 +21,6 @@ from likely.evaluation.trials import Trials
 from likely.evaluation.truth import check_lengths
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
-__all__ = [
-    "Interval",
-    "Measure",
-    "PairedDifference",
-    "Resampled",
-    "SortedScores",
-    "all_of",
-    "interval",
-    "intervals",
-    "paired_difference",
-]
-
 NO_MISTAKES = (
     "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
     "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class. "

@@ -15,26 +15,6 @@ from likely.evaluation.curves import (
 )
 from likely.evaluation.trials import Applications, Trials
 
-__all__ = [
-    "actual_dcf",
-    "auc",
-    "bayes_error",
-    "calibration_loss",
-    "cllr",
-    "cost_curve",
-    "det",
-    "eer",
-    "eer_threshold",
-    "empirical_cross_entropy",
-    "min_cllr",
-    "min_dcf",
-    "min_dcf_threshold",
-    "reliability",
-    "roc",
-    "roc_hull",
-    "tippett",
-]
-
 
 def actual_dcf(
     y_true: Any,

@@ -31,8 +31,6 @@ from likely.evaluation.curves import (
 from likely.evaluation.truth import check_two_classes
 from likely.exceptions import InvalidParameterError
 
-__all__ = ["Applications", "Trials"]
-
 Applications: TypeAlias = "Application | float | Sequence[Application | float] | Floats"
 """One application or many; a number stands for ``Application.binary(number)``."""
 

@@ -11,8 +11,6 @@ from likely._typing import Booleans, Floats, Integers, Labels
 from likely._validation import check_labels, check_scores, check_weight, encode_labels
 from likely.exceptions import InvalidDataError
 
-__all__ = ["check_evidence", "check_lengths", "check_two_classes", "codes_of"]
-
 
 def check_two_classes(
     y_true: Any, scores: Any, pos_label: Any, sample_weight: Any

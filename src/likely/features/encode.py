@@ -29,10 +29,10 @@ from likely._constraints import (
     none_or,
     text,
 )
-from likely._fitted import Fitted
+from likely._fitted import Fitted, all_or_nothing
 from likely._typing import Floats, Labels
 from likely._validation import check_rows, check_weight
-from likely.blocks import AdditiveLearner, AdditiveState, Block, all_or_nothing, moments, over_rows
+from likely.blocks import AdditiveLearner, AdditiveState, Block, moments, over_rows
 from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments
 from likely.tables.cells import column_of, distinct, kind_of, numbers_of
@@ -40,8 +40,6 @@ from likely.tables.files import hint
 
 MOST_OUTPUTS = 2**27
 """Cells of the table that categories of one column may be looked up in: a gibibyte."""
-
-__all__ = ["Categories", "Encode", "Fill", "Table", "opened"]
 
 
 def _check_texts(value: Any, scope: Scope) -> None:

@@ -24,6 +24,7 @@ from likely._constraints import (
     numbers,
     random_state,
 )
+from likely._fitted import all_or_nothing
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_rows
@@ -34,7 +35,6 @@ from likely.blocks import (
     RowSample,
     Source,
     SourceLearner,
-    all_or_nothing,
     block_rows,
     check_finite,
     for_each,
@@ -46,8 +46,6 @@ from likely.kernels import RBFKernel
 
 MOST_OUTPUTS = 2**27
 """Values that an expansion may make of one row: a gibibyte of them."""
-
-__all__ = ["Expansion", "QuadraticFeatures", "RadialFeatures", "expanded", "finite_sample"]
 
 ROWS, LEAST_ROWS, VALUES = 2**10, 2**5, 2**19
 """Rows mapped at once: so many, or fewer where their outputs are more values than these. Quadratic blocks of 1 MB took

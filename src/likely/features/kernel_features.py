@@ -43,8 +43,6 @@ from likely.kernels.gram import (
 )
 from likely.kernels.standard import KERNEL
 
-__all__ = ["MOST_ROWS", "KernelPCA", "NystromFeatures", "rooted"]
-
 MOST_ROWS = 10_000
 """Rows whose whole matrix models take apart: minutes of work, and memory of a few times 800 MB."""
 

@@ -24,6 +24,7 @@ from likely._constraints import (
     either,
     floats,
     instance_of,
+    is_count,
     none_or,
     number,
     one_of,
@@ -31,26 +32,12 @@ from likely._constraints import (
 from likely._fitted import INPUTS
 from likely._numerics import dense, is_rounding
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_rows, is_count
+from likely._validation import check_rows
 from likely.blocks import AdditiveLearner, AdditiveState, Block, checked_total, class_moments, moments, over_rows
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.statistics import ByClass, DiagonalMoments, LinearMap, Moments
-
-__all__ = [
-    "LDA",
-    "PCA",
-    "Center",
-    "Discriminants",
-    "LinearFeature",
-    "Projection",
-    "Standardize",
-    "Whiten",
-    "estimate_discriminants",
-    "map_rows",
-    "with_signs",
-]
 
 
 def _map_with(axes: int) -> Constraint:

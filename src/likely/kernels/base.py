@@ -12,23 +12,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from likely._constraints import Constraint, Constraints, check_parameters, number
+from likely._constraints import Constraint, Constraints, check_parameters, is_number, number
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
-from likely._validation import check_rows, is_number
+from likely._validation import check_rows
 from likely.blocks import Block, for_each
 from likely.exceptions import InvalidDataError, InvalidParameterError
-
-__all__ = [
-    "Columns",
-    "ConstantKernel",
-    "Kernel",
-    "KernelProduct",
-    "KernelSum",
-    "by_pieces",
-    "matrix_of",
-    "weighted_sums",
-]
 
 _WORKSPACE = Workspace()
 

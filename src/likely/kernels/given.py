@@ -14,8 +14,6 @@ from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
 from likely.kernels.base import Columns, Kernel, matrix_of
 
-__all__ = ["FunctionKernel", "PrecomputedKernel", "check_semi_definite"]
-
 LOOKED_AT, ROUNDING = 512, 1e-6
 """Rows whose matrix is looked at, evenly taken; and how far below 0, in parts of the largest eigenvalue, rounding may
 bring the least."""

@@ -16,21 +16,6 @@ from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_d
 from likely.kernels.base import Columns, Kernel, by_pieces, matrix_of
 from likely.kernels.given import check_semi_definite
 
-__all__ = [
-    "GramRows",
-    "all_at_once",
-    "check_landmarks",
-    "columns_of",
-    "directions",
-    "fitted_kernel",
-    "gram_of",
-    "hardly_vary",
-    "is_precomputed",
-    "landmark_rows",
-    "landmarks_of",
-    "warn_of_lost_digits",
-]
-
 ROUNDING = 1e-12
 """Eigenvalues below this share of the largest are taken for rounding; for many rows it grows with their number."""
 

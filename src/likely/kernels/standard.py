@@ -17,8 +17,6 @@ from likely.kernels.base import Columns, Kernel
 from likely.kernels.given import FunctionKernel, PrecomputedKernel
 from likely.statistics import DiagonalMoments
 
-__all__ = ["KERNEL", "KERNELS", "DotProducts", "LinearKernel", "PolynomialKernel", "RBFKernel", "kernel_of"]
-
 LOST = 2.0**20
 """Where γ times the squared length of a row is larger, distances are made of differences of rows, not of their lengths:
 rounding would change kernels by more than about 1e-10."""

@@ -18,9 +18,6 @@ from likely._validation import check_rows
 from likely.decisions import Application, as_application, highest
 from likely.exceptions import InvalidDataError
 
-__all__ = ["EVIDENCE", "DensityClassifier", "EvidenceClassifier", "ScoreClassifier"]
-
-
 EVIDENCE = ("log_likelihood", "llr", "decide", "predict_proba", "predict_log_proba")
 """What only classifiers that give evidence have."""
 

@@ -28,8 +28,6 @@ from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFus
 from likely.exceptions import InvalidParameterError
 from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped
 
-__all__ = ["CalibratedClassifier", "FusedClassifier"]
-
 
 class CalibratedClassifier(ScoreMapped):
     """A classifier whose scores are made log-likelihood ratios: any of scikit-learn's, a network, a boosted tree.

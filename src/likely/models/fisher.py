@@ -17,8 +17,6 @@ from likely.features.linear import Discriminants, estimate_discriminants, map_ro
 from likely.models.base import EvidenceClassifier
 from likely.statistics import ByClass, Moments
 
-__all__ = ["FisherClassifier"]
-
 
 @dataclass(frozen=True, eq=False)
 class FisherState(AdditiveState):

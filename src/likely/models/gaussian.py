@@ -20,8 +20,6 @@ from likely.exceptions import InvalidDataError, MissingValuesError
 from likely.models.base import DensityClassifier
 from likely.statistics import ByClass, Moments
 
-__all__ = ["GaussianClassifier", "NearestMeanClassifier", "QuadraticForm"]
-
 
 class QuadraticForm(NamedTuple):
     """The function llr(x) = x'Ax + b'x + c, with A None where it is linear."""

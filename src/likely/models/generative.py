@@ -18,15 +18,6 @@ from likely.densities.base import DENSITY, FITTED_DENSITY
 from likely.exceptions import InvalidParameterError, speaking_of
 from likely.models.base import DensityClassifier
 
-__all__ = [
-    "DensitiesByClass",
-    "GenerativeClassifier",
-    "check_density",
-    "fitted_to_class",
-    "taking_what",
-    "weights_by_class",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class DensitiesState:

@@ -47,8 +47,6 @@ from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import check_scores
 from likely.models.logistic import LogisticRegression, evidence_of
 
-__all__ = ["KernelLogisticRegression"]
-
 MOST_VALUES = 2**27
 """Values of the features by landmarks, of all rows, that are held at most; more are made anew in every pass."""
 

@@ -14,8 +14,6 @@ from likely.models.base import ScoreClassifier
 from likely.models.normal_equations import LinearFit, solve_least_squares
 from likely.statistics import ByClass, Moments
 
-__all__ = ["LeastSquaresClassifier"]
-
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresState(AdditiveState):

@@ -20,15 +20,13 @@ from likely._constraints import (
     one_of,
     optional,
 )
-from likely._fitted import INPUTS
+from likely._fitted import INPUTS, all_or_nothing
 from likely._typing import Floats
 from likely._validation import check_confidence, check_rows, check_training
-from likely.blocks import AdditiveLearner, AdditiveState, ArraySource, Source, all_or_nothing, joint_moments
+from likely.blocks import AdditiveLearner, AdditiveState, ArraySource, Source, joint_moments
 from likely.exceptions import DegenerateDataError, InvalidParameterError
 from likely.models.normal_equations import LinearFit, short_blocks, solve_least_squares
 from likely.statistics import JointMoments
-
-__all__ = ["LinearRegression"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,6 @@ from scipy.sparse import issparse
 from likely._typing import Floats, Rows
 from likely.blocks import Block, over_rows
 
-__all__ = ["check_scores", "linear_scores"]
-
 
 def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
     """(X − centre) coef' + intercept, of shape (n, n_outputs); rows that are not finite are refused.

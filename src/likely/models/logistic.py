@@ -41,8 +41,6 @@ from likely.objectives.problem import PENALTY
 from likely.objectives.separation import Separator, find_separator, softened_targets
 from likely.objectives.solvers import SOLVER
 
-__all__ = ["LogisticRegression", "evidence_of"]
-
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
 """What the models of a path have in common."""
 

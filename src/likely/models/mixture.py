@@ -43,8 +43,6 @@ from likely.exceptions import (
 )
 from likely.models.generative import DensitiesByClass, DensitiesState, weights_by_class
 
-__all__ = ["MixtureClassifier", "least_bic"]
-
 SIZES = (1, 2, 4, 8, 16, 32)
 """Numbers of components that BIC chooses from, as far as a class has rows for them."""
 

@@ -18,8 +18,6 @@ from likely.exceptions import warn_of_degenerate_data
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.statistics import LinearMap, Moments
 
-__all__ = ["LinearFit", "short_blocks", "solve_least_squares"]
-
 CUT = 1e-12
 """Least eigenvalue, of inputs scaled to unit variance, at which a direction counts as determined: sums in double
 precision resolve 1e-16 of the largest, so what is kept has at least four digits."""

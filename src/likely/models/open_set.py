@@ -19,8 +19,6 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 from likely.models.generative import DensitiesByClass, check_density, fitted_to_class, taking_what, weights_by_class
 from likely.models.mixture import least_bic
 
-__all__ = ["OpenSetClassifier"]
-
 
 class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[misc]
     """Classes of which examples are known, and one more hypothesis: none of these.

@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from likely._constraints import Constraints, check_parameters, count, flag, floats, instance_of, one_of, random_state
+from likely._fitted import all_or_nothing
 from likely._typing import Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_two, encode_labels
-from likely.blocks import Block, Source, SourceLearner, all_or_nothing
+from likely.blocks import Block, Source, SourceLearner
 from likely.exceptions import (
     IncompatiblePartsError,
     InvalidDataError,
@@ -22,8 +23,6 @@ from likely.exceptions import (
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import linear_scores
 from likely.objectives.perceptron import PerceptronWeights, mistakes_of
-
-__all__ = ["Perceptron"]
 
 ROWS, VALUES = 2**14, 2**20
 """Most rows and most values of a block of dense rows, which is widened to double precision at a time."""

@@ -30,16 +30,15 @@ from likely._constraints import (
     show,
     text,
 )
+from likely._fitted import all_or_nothing
 from likely._typing import Floats, Labels
-from likely.blocks import AdditiveLearner, AdditiveState, Source, all_or_nothing, class_moments, moments
+from likely.blocks import AdditiveLearner, AdditiveState, Source, class_moments, moments
 from likely.decisions import Application
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
 from likely.models.base import EVIDENCE
 from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, pass_names_on, widest_scored
 from likely.resampling.chains import estimate_chain, fits_in_memory, is_isolated, is_mappable, needs_of, steps_of
 from likely.statistics import ByClass, DiagonalMoments, Moments
-
-__all__ = ["ChainSums", "Pipeline", "make_pipeline"]
 
 
 def _last_has(name: str) -> Callable[[Any], bool]:

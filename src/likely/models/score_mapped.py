@@ -25,17 +25,14 @@ from likely._constraints import (
     probabilities,
     show,
 )
+from likely._fitted import all_or_nothing
 from likely._typing import Floats, Labels
 from likely._validation import check_labels, check_option, check_weight
-from likely.blocks import all_or_nothing
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.chains import check_scorer, floor_of, in_classes, is_pairwise, scores_of
 from likely.resampling.folds import take
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
-
-__all__ = ["ScoreMapped"]
-
 
 SCORER = Constraint(
     "a classifier that gives scores",

@@ -12,11 +12,10 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import get_tags
 
-from likely._validation import check_rows, check_training, encode_labels, is_count
+from likely._constraints import is_count
+from likely._validation import check_rows, check_training, encode_labels
 from likely.blocks import ArraySource, Block, MappedSource, Source, with_positions
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
-
-__all__ = ["fit_from_source", "fit_large_expansion", "in_runs", "pass_names_on", "widest_scored"]
 
 MOST_VALUES = 2**27
 """Most values (a gibibyte) of an expansion that ``fit`` computes for all rows. Larger ones are computed block by block,

@@ -45,8 +45,6 @@ from likely.models.linear_scores import check_scores, linear_scores
 from likely.models.svm_training import plan_solvers, train
 from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, class_scores, describe_sides, sides_of
 
-__all__ = ["SVM"]
-
 LEAST = 1e-100
 """Costs of a row must lie between this and its inverse."""
 

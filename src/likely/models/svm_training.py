@@ -22,8 +22,6 @@ from likely.objectives.svm.joint import JointProblem, solve_joint
 from likely.objectives.svm.primal import SUPPORT, PrimalSolution, solve_in_primal
 from likely.objectives.svm.task import DualSolver, Machine, PrimalSolver, Task, report_progress
 
-__all__ = ["SolverPlan", "plan_solvers", "train"]
-
 DUAL_ROWS = 2048
 """Up to so many rows a linear machine is solved in the dual, whose coefficients are exact."""
 

@@ -6,8 +6,6 @@ from numba.extending import register_jitable
 from likely.objectives import perceptron
 from likely.objectives.svm import coordinate_descent, working_set
 
-__all__ = ["add_rows", "ascend_by_ones", "ascend_by_pairs", "descend_rows", "gather", "mistakes", "present"]
-
 for helper in (perceptron.score, perceptron.margin, perceptron.learn, perceptron.hold):
     register_jitable(helper)
 

@@ -20,19 +20,6 @@ from likely.blocks import Block, for_each
 from likely.objectives.linear_rows import LinearRows, check_finite_sum, extend_rows
 from likely.statistics.objective import Objective
 
-__all__ = [
-    "HessianSample",
-    "LogisticSetting",
-    "hessian_diagonal",
-    "hessian_weights",
-    "hvp",
-    "logistic_loss",
-    "sample_hessian",
-    "softmax_loss",
-    "value_and_gradient",
-    "value_gradient_hessian",
-]
-
 
 def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats]:
     """Loss of each row, two classes, with its first and second derivative by the logit; all of shape (n,).

@@ -19,16 +19,6 @@ from likely._typing import Booleans, Floats, Integers, Rows
 from likely.blocks import ArraySource, Block, ClassCounts, Source, block_rows
 from likely.statistics import DiagonalMoments
 
-__all__ = [
-    "LinearRows",
-    "check_finite_sum",
-    "column_moments",
-    "extend_rows",
-    "is_far",
-    "some_of_each_class",
-    "subsample",
-]
-
 SAMPLE_ROWS, SAMPLE_VALUES, MAX_SAMPLE_VALUES = 2**13, 2**21, 2**25
 """A warm start is computed on a sample of about so many rows: more where rows are short, fewer where they are very
 wide, and only if the sample is a small part of all rows. From there few passes over all rows are left."""

@@ -14,8 +14,6 @@ from likely.objectives.problem import LinearProblem
 from likely.objectives.whitening import whitening
 from likely.statistics.objective import Objective
 
-__all__ = ["FINEST", "LATE", "ROUNDING", "Goal", "Solution", "newton", "newton_cg"]
-
 FINEST, ROUNDING = 1e-20, 1e-9
 """Relative gaps: smaller tolerances than the first are raised to it; below the second rounding may end a descent."""
 

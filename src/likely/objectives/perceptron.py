@@ -29,8 +29,6 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
 
-__all__ = ["PerceptronWeights", "mistakes_of"]
-
 FEW = 2**18
 """Products that Python computes in the time, some tenths of a second, that importing Numba takes."""
 

@@ -19,8 +19,6 @@ from likely.objectives.linear_rows import column_moments, is_far, subsample
 from likely.statistics import DiagonalMoments
 from likely.statistics.objective import Objective
 
-__all__ = ["PENALTY", "ElasticNet", "LinearProblem", "penalty_of"]
-
 
 @dataclass(frozen=True)
 class ElasticNet:

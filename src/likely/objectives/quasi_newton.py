@@ -19,8 +19,6 @@ from likely.objectives.newton import FINEST, ROUNDING, Goal, Solution
 from likely.objectives.problem import LinearProblem
 from likely.objectives.whitening import Whitening, diagonal_whitening, estimated_gap, whitening
 
-__all__ = ["quasi_newton"]
-
 ROUNDS = (12, 100)
 """Steps after which the coordinates are chosen anew; the last number repeats."""
 

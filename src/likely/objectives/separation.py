@@ -22,8 +22,6 @@ from likely.objectives.linear_rows import extend_rows
 from likely.objectives.newton import LATE, Goal, Solution, newton, newton_cg
 from likely.objectives.problem import LinearProblem
 
-__all__ = ["LONG", "Margins", "Separator", "find_separator", "margins_of", "softened_targets"]
-
 LONG = 0.3
 """Margin from which on a Newton step counts as long: where the loss of a row could decrease for ever, the step adds 1
 to its logit."""

@@ -29,8 +29,6 @@ from likely.objectives.problem import LinearProblem
 from likely.objectives.quasi_newton import quasi_newton
 from likely.objectives.whitening import diagonal_whitening, estimated_gap
 
-__all__ = ["SOLVER", "GradientDescent", "Solver", "choose_solver"]
-
 FEW_PARAMETERS, FEW_PRODUCTS = 512, 2**31
 """Up to so many parameters, and multiplications in a pass, Hessians are formed: Newton's method."""
 

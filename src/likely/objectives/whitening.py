@@ -15,8 +15,6 @@ from likely._typing import Floats, Integers
 from likely.objectives import cross_entropy
 from likely.objectives.problem import LinearProblem
 
-__all__ = ["Whitening", "diagonal_whitening", "estimated_gap", "hessian_blocks", "hessian_diagonal", "whitening"]
-
 ROWS_PER_COLUMN = 4
 """Sampled rows for each column of a diagonal block of the Hessian, where there are many rows."""
 

@@ -17,8 +17,6 @@ import numpy as np
 from likely._typing import Labels
 from likely.exceptions import ModelFileError
 
-__all__ = ["FORMAT", "RefusedError", "check_depth", "pack", "unpack"]
-
 FORMAT = 1
 """Version of the format, raised when older libraries could no longer read what is written."""
 

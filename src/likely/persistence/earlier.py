@@ -13,8 +13,6 @@ from likely._typing import Floats
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.natural_form import DiagonalForm, FullForm, GaussianSums, SphericalForm
 
-__all__ = ["DiagonalFamily", "DiagonalSums", "FullFamily", "FullSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class _EarlierFamily:

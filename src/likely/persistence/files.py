@@ -20,8 +20,6 @@ from likely.exceptions import ModelFileError
 from likely.persistence.container import FORMAT, RefusedError, pack, unpack
 from likely.persistence.values import Reader, Writer
 
-__all__ = ["check_savable", "load", "read_about", "save"]
-
 MOST_SHOWN = 1000
 """Values of an array that are shown; of a larger one its shape is."""
 

@@ -117,8 +117,6 @@ from likely.persistence.container import RefusedError
 from likely.persistence.earlier import DiagonalFamily, DiagonalSums, FullFamily, FullSums
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, LinearMap, Moments
 
-__all__ = ["BY_NAME", "BY_TYPE", "CLASSES", "Registered"]
-
 _OUTPUT = "_sklearn_output_config"
 _output = one_of("default", "pandas", "polars")
 

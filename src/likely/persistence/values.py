@@ -27,8 +27,6 @@ from likely._typing import Labels
 from likely.persistence.container import RefusedError
 from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
 
-__all__ = ["Reader", "Writer"]
-
 MOST_CHARACTERS = 2**22
 """Of an array of texts, which takes as many for each as for the longest."""
 

@@ -14,19 +14,6 @@ from scipy.special import ndtr, ndtri
 from likely._formatting import format_significant
 from likely._typing import Booleans, Floats
 
-__all__ = [
-    "Axis",
-    "Canvas",
-    "Tick",
-    "Trace",
-    "category_axis",
-    "linear_axis",
-    "log_axis",
-    "probit_axis",
-    "share_axis",
-    "visible_points",
-]
-
 Tick: TypeAlias = tuple[float, str]
 
 CELLS = 2000

@@ -16,20 +16,6 @@ from likely._formatting import format_significant
 from likely._typing import Floats
 from likely.plots.canvas import Axis, Canvas, Trace, edge_value, linear_axis, probit_axis, share_axis
 
-__all__ = [
-    "draw_bayes_error",
-    "draw_cost_curve",
-    "draw_cross_entropy",
-    "draw_det",
-    "draw_histograms",
-    "draw_precision_recall",
-    "draw_reliability",
-    "draw_risk_coverage",
-    "draw_roc",
-    "draw_tippett",
-    "finite_range",
-]
-
 FALSE_ALARMS, MISSES = "False alarms: nontargets accepted (%)", "Misses: targets refused (%)"
 WITHOUT_SCORES = "best decision without scores"
 

@@ -17,8 +17,6 @@ from likely.plots.canvas import Axis, linear_axis, share_axis
 from likely.report.svg import element, group, number, path, shorten, whole
 from likely.report.svg_canvas import LETTER, RIGHT, WIDTH, SvgCanvas, hue
 
-__all__ = ["column_histogram", "correlation", "direction_weights", "directions", "explained_variance"]
-
 _SMALL = 220
 """Width of a small histogram."""
 

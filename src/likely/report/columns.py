@@ -17,8 +17,6 @@ from likely.exceptions import DegenerateDataWarning, LikelyError
 from likely.features import LDA, PCA
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = ["column_facts"]
-
 MOST_ROWS, MOST_VALUES, FEWEST_ROWS = 20_000, 2**24, 500
 """Rows looked at, and values, since many columns of so many rows would not fit; but never fewer rows than the last."""
 

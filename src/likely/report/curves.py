@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from likely._constraints import is_number
 from likely._numerics import difference
 from likely._typing import Floats
-from likely._validation import is_number
 from likely.evaluation import Trials
 from likely.plots.canvas import probit_axis, visible_points
 from likely.report.explorer import Controls, unit_of
 from likely.report.facts import mean_cost
-
-__all__ = ["against_the_rest", "grid_facts", "series_facts"]
 
 FEW, CELLS = 600, 100
 """ROCs of no more points are kept whole; others are thinned to those that can be seen on a grid of this size."""

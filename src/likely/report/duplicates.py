@@ -10,8 +10,6 @@ import numpy as np
 
 from likely._typing import Integers
 
-__all__ = ["count_copies"]
-
 CHUNK = 2**16
 """Values hashed at a time: they stay in cache."""
 

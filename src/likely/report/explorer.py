@@ -20,8 +20,6 @@ from likely.decisions import Application, llr_threshold
 from likely.evaluation import Trials
 from likely.report.facts import target_facts
 
-__all__ = ["Controls", "ExplorerSample", "decode_numbers", "encode_numbers", "sample_rows", "unit_of"]
-
 _UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 for k in range(2, 10)))
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)

@@ -19,21 +19,6 @@ from likely.decisions import Application
 from likely.exceptions import InvalidParameterError
 from likely.report.markdown import render_markdown
 
-__all__ = [
-    "Report",
-    "application_facts",
-    "complete_facts",
-    "describe_mistakes",
-    "finite_or_none",
-    "first_of_each",
-    "mark_family_leaders",
-    "mean_cost",
-    "place_systems",
-    "rank_costs",
-    "target_facts",
-    "towards_target",
-]
-
 MOST_MISTAKES = 30
 """Frequent mistakes that are listed where there are too many classes for a table."""
 

@@ -27,8 +27,6 @@ from likely.report.row_findings import (
     where_paid,
 )
 
-__all__ = ["Diagnostics", "Finding", "list_findings", "write_verdict"]
-
 LOSS, SHARE_LOST = 0.02, 0.1
 """Calibration loss worth a warning if it is clear: of normalised cost, and as a share of the minimum. Less would change
 few decisions."""

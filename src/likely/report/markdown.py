@@ -8,8 +8,6 @@ from typing import Any
 
 from likely._formatting import escape_controls, format_amount, format_cost, format_number
 
-__all__ = ["render_markdown"]
-
 LONG, LONGEST = 60, 2000
 """Most characters of a name and of a sentence; its beginning and its end are shown."""
 

@@ -15,8 +15,6 @@ from markupsafe import Markup
 from likely._formatting import format_cost, format_label
 from likely.report import column_pictures, pictures
 
-__all__ = ["render_fragment", "render_page"]
-
 SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
 MOST_ROWS, MOST_COSTS, MOST_TABLED = 200, 24, 40
 """Most rows of the leaderboard; most classes whose costs can be set; most classes whose decisions are a table."""

@@ -21,17 +21,6 @@ from likely.plots.canvas import Axis, Trace, category_axis, linear_axis, log_axi
 from likely.report.svg import element, group, path, shorten, whole, width
 from likely.report.svg_canvas import BELOW, LEFT, LETTER, RIGHT, SvgCanvas, hue
 
-__all__ = [
-    "bayes_error",
-    "costs_of_grid",
-    "det",
-    "histogram",
-    "precision_recall",
-    "reliability",
-    "roc",
-    "standings",
-]
-
 VARIANTS = {"given": "as given", "calibrated": "calibrated"}
 """Scores unchanged, and after calibration."""
 

@@ -15,22 +15,6 @@ from likely._typing import Booleans, Floats, Integers
 from likely.decisions import Application
 from likely.report.duplicates import count_copies
 
-__all__ = [
-    "Diagnostics",
-    "Finding",
-    "duplicate_rows",
-    "list_costs",
-    "name_best_map",
-    "overfitting",
-    "prior_mismatch",
-    "quote_labels",
-    "separable",
-    "tiny_class",
-    "unit_cost",
-    "unstable_fold",
-    "where_paid",
-]
-
 QUANTILE, CLEAR, SIGNIFICANT = 1.96, 3.0, 0.05
 """Standard errors on either side that make 95 %; those beyond which a difference is no chance; level of tests."""
 

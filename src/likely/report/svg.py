@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 
 from markupsafe import Markup, escape
 
-__all__ = ["Point", "clean", "element", "group", "join", "number", "path", "shorten", "whole", "width"]
-
 Point: TypeAlias = tuple[float, float]
 
 LONGEST = 400

@@ -18,8 +18,6 @@ from likely._typing import Booleans, Floats
 from likely.plots.canvas import Axis, Tick
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
-__all__ = ["LEFT", "LETTER", "RIGHT", "TOP", "WIDTH", "SvgCanvas", "hue"]
-
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
 """Width of a usual plot, and where its axes begin and end."""
 

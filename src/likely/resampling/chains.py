@@ -22,23 +22,6 @@ from likely._typing import Floats, Labels
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-__all__ = [
-    "check_scorer",
-    "estimate_chain",
-    "estimate_step",
-    "fingerprint",
-    "fits_in_memory",
-    "floor_of",
-    "group_alike",
-    "in_classes",
-    "is_isolated",
-    "is_mappable",
-    "is_pairwise",
-    "needs_of",
-    "scores_of",
-    "steps_of",
-]
-
 Member = TypeVar("Member")
 
 MOST_BYTES = 2**31

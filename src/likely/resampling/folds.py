@@ -17,8 +17,6 @@ from likely._typing import Booleans, Floats, Integers, Labels, Rows
 from likely._validation import check_labels, check_rows, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError
 
-__all__ = ["Split", "numbers_or_none", "take"]
-
 
 @dataclass(frozen=True, eq=False)
 class Split:

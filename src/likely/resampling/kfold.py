@@ -37,8 +37,6 @@ from likely.resampling.folds import Split, numbers_or_none, take
 from likely.resampling.plan import Plan, PlannedChain, Strategy, plan_folds, plan_rows
 from likely.statistics import ByClass
 
-__all__ = ["HeldOut", "TrainTest", "kfold_calibrate", "kfold_held_out", "kfold_scores", "score_held_out"]
-
 Chains = dict[int, list[Any]]
 """Steps of chains by the chain's number."""
 

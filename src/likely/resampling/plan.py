@@ -25,8 +25,6 @@ from likely.resampling.chains import (
 )
 from likely.resampling.folds import Split
 
-__all__ = ["Plan", "PlannedChain", "Strategy", "plan_folds", "plan_rows"]
-
 
 class Strategy(Enum):
     """How the out-of-fold scores of a chain are computed."""

@@ -36,19 +36,6 @@ from likely.models import (
 )
 from likely.resampling.chains import check_scorer, steps_of
 
-__all__ = [
-    "FAMILIES",
-    "Candidate",
-    "DataShape",
-    "default_candidates",
-    "describe",
-    "digest",
-    "find_candidates",
-    "make_candidates",
-    "make_outside_candidates",
-    "score_shapes",
-]
-
 LADDER = (2, 3, 5, 10, 20, 50, 100, 200)
 """Numbers of principal components to choose from; the three largest below the number of features are tried."""
 

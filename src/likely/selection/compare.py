@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from likely._constraints import is_count
 from likely._typing import Floats, Labels
-from likely._validation import check_labels, check_option, check_scores, check_weight, is_count
+from likely._validation import check_labels, check_option, check_scores, check_weight
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, LikelyError
@@ -41,8 +42,6 @@ from likely.selection.rows import (
 )
 from likely.selection.scoring import CandidateScores, Progress, score_candidates
 from likely.selection.store import MemoryStore, RunStore, describe_settings, run_identity
-
-__all__ = ["CompareOptions", "compare", "compare_scores", "run_comparison"]
 
 Trial = tuple[RowSet, Mapping[str, Floats]]
 """Evaluation rows, and the scores that outside systems gave to them."""

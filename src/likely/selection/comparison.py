@@ -28,8 +28,6 @@ from likely.selection.scoring import record_warnings
 if TYPE_CHECKING:
     from likely.selection.store import RunStore
 
-__all__ = ["Comparison", "Workings", "describe_best", "save_best_model", "save_report"]
-
 
 @dataclass(frozen=True, eq=False)
 class Workings:

@@ -24,8 +24,6 @@ from likely.selection.candidates import Candidate
 from likely.selection.rows import RowSet
 from likely.selection.scoring import CandidateScores, describe_error, record_warnings
 
-__all__ = ["Judge", "Ranking", "System", "SystemCosts", "Verdict", "find_target", "name_applications"]
-
 RESAMPLED_ROWS, LEAST_RESAMPLES, MOST_RESAMPLES = 2e7, 200, 1000
 """Rows drawn for an interval in all resamples; there are fewer resamples of many rows, whose costs vary little."""
 

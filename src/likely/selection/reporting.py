@@ -17,7 +17,8 @@ from likely.report.columns import column_facts
 from likely.report.curves import against_the_rest, grid_facts, series_facts
 from likely.report.explorer import Controls, sample_rows, unit_of
 from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
-from likely.report.findings import Diagnostics, list_findings, write_verdict
+from likely.report.findings import list_findings, write_verdict
+from likely.report.row_findings import Diagnostics
 from likely.selection.judging import Judge
 from likely.selection.rows import Folds
 from likely.selection.scoring import record_warnings
@@ -25,8 +26,6 @@ from likely.selection.scoring import record_warnings
 if TYPE_CHECKING:
     from likely.selection.comparison import Comparison
     from likely.selection.judging import System
-
-__all__ = ["make_brief_report", "make_report"]
 
 DRAWN, SAMPLED, CLASSES_DRAWN = 6, 3, 12
 """Most systems of two classes with curves, samples of more classes, and classes drawn against the rest."""

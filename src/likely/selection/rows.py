@@ -13,25 +13,14 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 
+from likely._constraints import is_count
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_labels, check_option, check_rows, check_weight, encode_labels, is_count
+from likely._validation import check_labels, check_option, check_rows, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features import Encode
 from likely.resampling.folds import Split, take
 from likely.resampling.kfold import HeldOut, TrainTest, kfold_held_out, score_held_out
 from likely.selection.candidates import DataShape, describe, digest
-
-__all__ = [
-    "Folds",
-    "GivenScores",
-    "HeldOutSet",
-    "RowSet",
-    "ScoringProtocol",
-    "check_two_classes",
-    "make_encoder",
-    "make_splitter",
-    "score_new_rows",
-]
 
 MOST_FOLDS = 20
 """With more folds than this, calibrators get five folds of their own: each must hold rows of every class."""

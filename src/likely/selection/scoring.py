@@ -20,8 +20,6 @@ from likely.selection.candidates import Candidate, digest, make_outside_candidat
 from likely.selection.rows import RowSet, ScoringProtocol, score_new_rows
 from likely.selection.store import MemoryStore, Piece
 
-__all__ = ["CandidateScores", "Progress", "describe_error", "record_warnings", "score_candidates"]
-
 
 @dataclass(frozen=True)
 class Progress:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from likely.selection.judging import Ranking
     from likely.selection.rows import RowSet, ScoringProtocol
 
-__all__ = ["MemoryStore", "Piece", "RunStore", "describe_settings", "run_identity"]
-
 ROOMS = ("scores", "evaluation", "models")
 
 _TEMPORARY = r"\.[0-9a-f]{16}\.tmp"

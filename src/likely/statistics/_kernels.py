@@ -5,8 +5,6 @@ import numpy as np
 
 from likely._typing import Floats, Integers
 
-__all__ = ["sums_by_code"]
-
 
 @numba.njit(nogil=True, cache=True)
 def sums_by_code(X: Floats, codes: Integers, weight: Floats, shift: Floats) -> tuple[Floats, ...]:

@@ -15,8 +15,6 @@ from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.moments import DiagonalMoments, Moments
 
-__all__ = ["ByClass"]
-
 S = TypeVar("S", bound=Any)
 
 

@@ -16,17 +16,6 @@ from scipy.special import entr, rel_entr, xlogy
 from likely._typing import Floats, Integers
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-__all__ = [
-    "Counts",
-    "conditional_entropy",
-    "conditional_gini",
-    "cross_entropy",
-    "entropy",
-    "gini",
-    "information_gain",
-    "kl_divergence",
-]
-
 _TABLE = (-2, -1)
 
 

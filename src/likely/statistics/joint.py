@@ -13,8 +13,6 @@ from likely._typing import Floats, Rows
 from likely.exceptions import IncompatiblePartsError
 from likely.statistics.moments import Moments, about_mean, scatter_about_zero
 
-__all__ = ["JointMoments"]
-
 _WORKSPACE = Workspace()
 
 

@@ -19,8 +19,6 @@ from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError
 
-__all__ = ["DiagonalMoments", "LinearMap", "Moments", "about_mean", "scatter_about_zero"]
-
 _WORKSPACE = Workspace()
 
 ROUNDING = 1e-6

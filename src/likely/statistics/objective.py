@@ -8,8 +8,6 @@ import numpy as np
 
 from likely._typing import Floats
 
-__all__ = ["Objective"]
-
 
 @dataclass(frozen=True, eq=False)
 class Objective:

@@ -15,20 +15,6 @@ import numpy as np
 from likely._typing import Booleans, Floats, Integers, Labels
 from likely.tables.files import arrow
 
-__all__ = [
-    "MISSING_SPELLINGS",
-    "ColumnKind",
-    "TextColumn",
-    "cast_numbers",
-    "column_of",
-    "distinct",
-    "is_number_or_missing",
-    "is_text",
-    "kind_of",
-    "numbers_of",
-    "texts_of",
-]
-
 ColumnKind: TypeAlias = Literal["number", "category"]
 
 

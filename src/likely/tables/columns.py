@@ -41,8 +41,6 @@ from likely.tables.files import (
 )
 from likely.tables.lines import check_not_empty, check_records, line_of, records
 
-__all__ = ["FileColumns", "Roles", "read_columns"]
-
 _SAMPLE = 200
 """Rows from which the type of each column of a text table is guessed."""
 _BLOCK = 2**20

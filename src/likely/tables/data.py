@@ -27,8 +27,6 @@ from likely.tables.files import (
 )
 from likely.tables.npz import read_npz
 
-__all__ = ["ColumnSummary", "DataTable", "ScoreTable", "check_score_names", "read_data", "read_scores"]
-
 _MAX_COUNTED = 2_000_000
 """Cells of a table up to which the distinct numbers of its columns are counted."""
 _MIN_ROWS_OF_AN_IDENTIFIER = 20

@@ -18,22 +18,6 @@ from likely._formatting import format_names
 from likely.exceptions import MissingDependencyError, TableError
 from likely.tables.lines import check_encoding, first_line, records
 
-__all__ = [
-    "DELIMITERS",
-    "arrow",
-    "check_content",
-    "check_distinct",
-    "check_named",
-    "check_present",
-    "delimiter_of",
-    "existing",
-    "hint",
-    "read_header",
-    "read_text_table",
-    "read_typed_table",
-    "suffix_of",
-]
-
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _SUFFIXES = [*DELIMITERS, ".parquet", ".arrow", ".feather"]
 

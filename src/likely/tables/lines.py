@@ -19,8 +19,6 @@ from typing import IO, Any
 from likely._formatting import shorten
 from likely.exceptions import TableError
 
-__all__ = ["check_encoding", "check_not_empty", "check_records", "check_width", "first_line", "line_of", "records"]
-
 _BREAK = re.compile(r"\r\n|\r|\n")
 _UNDECODED = re.compile("[\ud800-\udfff]")
 _UNREADABLE = (csv.Error, EOFError, zlib.error, gzip.BadGzipFile)

@@ -16,8 +16,6 @@ from likely.tables.cells import column_of
 from likely.tables.columns import Roles
 from likely.tables.files import check_distinct, check_present
 
-__all__ = ["read_npz"]
-
 
 def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
     """Read the columns with as many rows as the target, or else as the one array of rows, and their roles.

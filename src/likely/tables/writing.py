@@ -18,8 +18,6 @@ from likely.exceptions import InvalidDataError, InvalidParameterError, MissingVa
 from likely.tables.data import check_score_names
 from likely.tables.files import DELIMITERS, arrow, suffix_of
 
-__all__ = ["read_arrays", "write_arrays", "write_columns", "write_scores"]
-
 _STRUCTURAL = '[",\t\r\n]'
 """Characters that make a text need quotation marks."""
 _METADATA_KEY = b"likely"

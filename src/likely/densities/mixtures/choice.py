@@ -9,13 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
+from likely._constraints import is_count
 from likely._typing import Floats, Integers
-from likely._validation import check_option, check_training, is_count
+from likely._validation import check_option, check_training
 from likely.densities.covariance import Covariance
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
 from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, quietly
-
-__all__ = ["MixtureChoice", "choose_mixture"]
 
 CRITERIA = ("bic", "aic", "log_likelihood")
 

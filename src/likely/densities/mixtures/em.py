@@ -24,8 +24,6 @@ from likely.densities.natural_form import GaussianSums
 if TYPE_CHECKING:
     from likely.densities.mixtures.mixture import Mixed
 
-__all__ = ["MAX_ITER", "EMResult", "EStep", "Family", "Sums", "e_step", "m_step", "run_em"]
-
 MAX_ITER = 1000
 """Passes over the rows after which learning stops without convergence."""
 

@@ -20,8 +20,6 @@ from likely.densities.mixtures.em import EStep, Family, Sums
 from likely.densities.mixtures.mixture import Mixed
 from likely.densities.natural_form import Expanded, GaussianSums, NaturalForm
 
-__all__ = ["GaussianEStep", "GaussianFamily"]
-
 _WORKSPACE = Workspace()
 
 RESTART = 0.5

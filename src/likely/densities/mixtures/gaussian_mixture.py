@@ -24,9 +24,10 @@ from likely._constraints import (
     one_of,
     random_state,
 )
+from likely._fitted import all_or_nothing
 from likely._formatting import format_count
 from likely._typing import Floats, Integers
-from likely.blocks import Source, all_or_nothing
+from likely.blocks import Source
 from likely.densities.covariance import SHAPE, shape_of
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import EMResult
@@ -48,8 +49,6 @@ from likely.exceptions import (
     IncompatiblePartsError,
     warn_of_degenerate_data,
 )
-
-__all__ = ["GaussianMixture"]
 
 
 @dataclass(frozen=True, eq=False)

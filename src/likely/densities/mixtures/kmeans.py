@@ -25,10 +25,11 @@ from likely._constraints import (
     one_of,
     random_state,
 )
+from likely._fitted import all_or_nothing
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import as_floats, check_rows, check_weight
-from likely.blocks import SAMPLE_ROWS, ArraySource, Block, Source, SourceLearner, all_or_nothing, over_rows, sampled
+from likely.blocks import SAMPLE_ROWS, ArraySource, Block, Source, SourceLearner, over_rows, sampled
 from likely.blocks.gathering import moments
 from likely.densities.factors import DistancesByVariances
 from likely.exceptions import (
@@ -37,8 +38,6 @@ from likely.exceptions import (
     warn_of_no_convergence,
 )
 from likely.statistics import DiagonalMoments
-
-__all__ = ["KMeans", "cluster_sample"]
 
 _WORKSPACE = Workspace()
 

@@ -44,8 +44,6 @@ from likely.exceptions import (
 )
 from likely.statistics import ByClass
 
-__all__ = ["Mixed", "Mixture", "MixtureBase", "Several"]
-
 IMPOSSIBLE = -1e300
 ROWS = 2**16
 """Rows whose densities under all components are held at once."""

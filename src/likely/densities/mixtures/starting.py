@@ -36,19 +36,6 @@ from likely.densities.mixtures.mixture import Mixed, MixtureBase
 from likely.exceptions import InvalidDataError, InvalidParameterError, MissingValuesError
 from likely.statistics import DiagonalMoments, Moments
 
-__all__ = [
-    "FLOOR",
-    "FLOORS",
-    "LBG",
-    "STARTS",
-    "AbsoluteFloor",
-    "KMeansStart",
-    "RandomStart",
-    "Setup",
-    "mixture_shape",
-    "start_of",
-]
-
 FLOOR = 1e-6
 """Default floor of a mixture, relative to the variances of all rows."""
 

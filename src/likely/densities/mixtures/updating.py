@@ -17,8 +17,6 @@ from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.mixture import Mixed
 from likely.exceptions import InvalidDataError
 
-__all__ = ["Stepwise", "adapt_means"]
-
 FORGETTING = 0.7
 """Exponent between ½, which forgets fastest, and 1, with which all instalments weigh alike."""
 

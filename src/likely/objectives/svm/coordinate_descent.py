@@ -19,8 +19,6 @@ from likely.blocks import Block
 from likely.kernels import Kernel, LinearKernel
 from likely.objectives.svm.working_set import DualSolution, dual_solution
 
-__all__ = ["balanced", "descend_rows", "is_wide", "solve_dual_by_rows"]
-
 MANY_ROWS, MANY_COLUMNS = 2048, 2000
 """From so many sparse rows and columns on: of fewer rows the whole matrix is soon made, and of fewer columns Newton's
 method in the primal has small Hessians."""

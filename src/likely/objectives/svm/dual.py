@@ -20,8 +20,6 @@ from likely.objectives.svm.hard_margin import SeparabilityCheck
 from likely.objectives.svm.task import DualSolver, Machine, Task, describe_sides, report_progress
 from likely.objectives.svm.working_set import DualSolution, solve_dual
 
-__all__ = ["solve_in_dual"]
-
 Start = tuple[Floats, Floats] | None
 Ascend = Callable[[Floats, Start], DualSolution]
 """Solves a problem for the costs of its rows, from dual coefficients and scores to start from."""

@@ -15,8 +15,6 @@ from likely._typing import Floats, Integers
 from likely.exceptions import NotSeparableError
 from likely.kernels import GramRows
 
-__all__ = ["Features", "Overlap", "SeparabilityCheck", "overlap_of"]
-
 NEAR = 1e-2
 """Distance of two mixtures, relative to the length of the longest row, below which a proof is sought."""
 

@@ -34,8 +34,6 @@ from likely.objectives.svm.path_following import (
 )
 from likely.objectives.svm.primal import WARM, PrimalSolution, margin_setting, start_on_sample
 
-__all__ = ["JointProblem", "solve_joint"]
-
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
 """Most parameters of all classes together for Hessians to be formed; the second, where rows are no more than those."""
 

@@ -30,8 +30,6 @@ from likely._typing import Floats, Integers
 from likely.blocks import Block, Source, for_each
 from likely.objectives.linear_rows import LinearRows, check_finite_sum
 
-__all__ = ["MarginProblem", "MarginSetting", "MarginSums", "Point", "SmoothedLosses", "follow_path", "weighty"]
-
 NEAR, AIM, LOST, ASTRAY = 0.3, 0.3, 1.0, 25.0
 """Lengths of Newton steps, relative to what moves rows across the margin: below the first the next μ may be tried; the
 second is wished for the first step there; beyond the third the predictor has failed; beyond the fourth a start is

@@ -25,8 +25,6 @@ from likely.objectives.svm.path_following import MarginProblem, MarginSetting, P
 from likely.objectives.svm.smoothed_hinge import HingeProblem
 from likely.objectives.svm.task import Machine, PrimalSolver, Task, describe_sides, report_progress
 
-__all__ = ["SUPPORT", "PrimalSolution", "margin_setting", "solve_in_primal", "solve_primal", "start_on_sample"]
-
 FIRST, WARM = 1.0, 0.1
 """μ to begin with, from θ = 0 and from a warm start: the margin is 1."""
 

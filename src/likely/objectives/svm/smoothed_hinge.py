@@ -28,8 +28,6 @@ from likely.objectives.svm.path_following import (
     weighty,
 )
 
-__all__ = ["HingeProblem", "Repair", "dual_coefficients"]
-
 
 @dataclass(frozen=True)
 class Repair:

@@ -19,18 +19,6 @@ from likely.blocks import ClassCounts, Source
 from likely.exceptions import InvalidParameterError
 from likely.kernels import Kernel
 
-__all__ = [
-    "SVM_SOLVER",
-    "DualSolver",
-    "Machine",
-    "PrimalSolver",
-    "Task",
-    "class_scores",
-    "describe_sides",
-    "report_progress",
-    "sides_of",
-]
-
 
 @dataclass(frozen=True)
 class DualSolver:

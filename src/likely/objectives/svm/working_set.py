@@ -27,8 +27,6 @@ from likely._typing import Booleans, Floats, Integers
 from likely.blocks import Block, for_each, one_blas_thread
 from likely.kernels import GramRows
 
-__all__ = ["DualSolution", "add_rows", "ascend_by_ones", "ascend_by_pairs", "dual_solution", "gather", "solve_dual"]
-
 WORKING_SET = 1024
 """Coefficients changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
 where more are free at once the set must hold them all, or it cycles for long."""
