@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -126,7 +126,12 @@ def make_candidates(given: Any) -> list[Candidate]:
             f"classifier}}, or names of families, but is {given!r}."
         )
     made = [_wrap(entry) for entry in entries]
-    return _with_unique_names(made)
+    times, count = Counter(candidate.name for candidate in made), Counter[str]()
+    for at, candidate in enumerate(made):  # names that occur more than once are numbered
+        count[candidate.name] += 1
+        if times[candidate.name] > 1:
+            made[at] = replace(candidate, name=f"{candidate.name} ({count[candidate.name]})")
+    return made
 
 
 def _wrap(entry: Any) -> Candidate:
@@ -139,24 +144,9 @@ def _wrap(entry: Any) -> Candidate:
         )
     check_scorer(estimator, weighted=False)
     steps = steps_of(estimator)
-    return Candidate(_describe_chain(steps) if name is None else str(name), estimator, type(steps[-1]).__name__)
-
-
-def _describe_chain(steps: list[Any]) -> str:
-    """Describe a chain of steps as Python writes it, on one line."""
-    return " → ".join(" ".join(str(step).split()) for step in steps)[:200]
-
-
-def _with_unique_names(candidates: list[Candidate]) -> list[Candidate]:
-    """Number the candidates whose name occurs more than once."""
-    times = Counter(candidate.name for candidate in candidates)
-    count: Counter[str] = Counter()
-    named = []
-    for candidate in candidates:
-        count[candidate.name] += 1
-        numbered = f"{candidate.name} ({count[candidate.name]})"
-        named.append(replace(candidate, name=numbered) if times[candidate.name] > 1 else candidate)
-    return named
+    if name is None:
+        name = " → ".join(" ".join(str(step).split()) for step in steps)[:200]
+    return Candidate(str(name), estimator, type(steps[-1]).__name__)
 
 
 def score_shapes(n: int, n_classes: int) -> list[tuple[int, ...]]:
@@ -213,10 +203,6 @@ Features = tuple[str, list[Any]]
 """The name of some features and the steps that make them; the raw columns need no step."""
 
 
-def _raw() -> Features:
-    return "raw", []
-
-
 def _standardised() -> Features:
     return "standardised", [Standardize()]
 
@@ -235,22 +221,40 @@ def _projected(shape: DataShape, standardised: bool) -> list[Features]:
     return [(f"{prefix}PCA {k}", [*before, PCA(k)]) for k in shape.components]
 
 
+def _grid(
+    family: str, shape: DataShape, features: list[Features], models: list[tuple[dict[str, Any], list[Any]]]
+) -> list[Candidate]:
+    """Make a candidate of each kind of features and each model, given by its settings and its steps.
+
+    Candidates learn from columns as numbers and are named after their settings. Missing values are filled, unless the
+    model ignores them in its sums and marginalises them when it scores.
+    """
+    grid = []
+    for name, first in features:
+        for varied, last in models:
+            steps, settings = [*first, *last], {"features": name, **varied}
+            if shape.has_missing and (len(steps) > 1 or getattr(steps[0], "covariance", None) != "diagonal"):
+                steps = [Fill(), *steps]
+            estimator = make_pipeline(*steps) if len(steps) > 1 else steps[0]
+            parts = (f"{k} {v:g}" if isinstance(v, (int, float)) else str(v) for k, v in settings.items())
+            grid.append(Candidate(f"{family}: {', '.join(parts)}", estimator, family, settings, encoded=True))
+    return grid
+
+
 def _gaussians(shape: DataShape) -> list[Candidate]:
     """Gaussian models by covariance shape; all but the Gaussianised features are learned from the same moments."""
-    models = {
-        "full": GaussianClassifier(),
-        "tied": GaussianClassifier(tied=True),
-        "diagonal": GaussianClassifier("diagonal"),
-        "tied diagonal": GaussianClassifier("diagonal", tied=True),
-    }
-    projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
-    features = [_raw(), *_gaussianised(shape), ("LDA", [LDA()]), *projections]
-    return [
-        _grid_candidate("Gaussian", [*steps, model], shape, features=name, covariance=covariance)
-        for name, steps in features
-        for covariance, model in models.items()
-        if covariance.endswith("diagonal") or shape.n_features <= MOST_FULL or "PCA" in name
+    diagonal: list[Any] = [
+        ({"covariance": "diagonal"}, [GaussianClassifier("diagonal")]),
+        ({"covariance": "tied diagonal"}, [GaussianClassifier("diagonal", tied=True)]),
     ]
+    full: list[Any] = [
+        ({"covariance": "full"}, [GaussianClassifier()]),
+        ({"covariance": "tied"}, [GaussianClassifier(tied=True)]),
+    ]
+    projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
+    features = [("raw", []), *_gaussianised(shape), ("LDA", [LDA()])]
+    models = full + diagonal if shape.n_features <= MOST_FULL else diagonal
+    return _grid("Gaussian", shape, features, models) + _grid("Gaussian", shape, projections, full + diagonal)
 
 
 def _mixtures(shape: DataShape) -> list[Candidate]:
@@ -261,20 +265,16 @@ def _mixtures(shape: DataShape) -> list[Candidate]:
         "diagonal": {"covariance": "diagonal"},
         "spherical": {"covariance": "spherical"},
     }
-    raw = [_raw()] if shape.n_features <= MOST_FULL else []
-    return [
-        _grid_candidate(
-            "mixture",
-            [*steps, MixtureClassifier(k, floor=0.01, **option)],
-            shape,
-            features=name,
-            covariance=covariance,
-            components=k,
-        )
-        for name, steps in [*raw, *_projected(shape, standardised=True)[1:2]]
-        for covariance, option in options.items()
-        for k in _sizes(shape, steps, covariance)
-    ]
+    raw: list[Features] = [("raw", [])] if shape.n_features <= MOST_FULL else []
+    grid = []
+    for name, steps in [*raw, *_projected(shape, standardised=True)[1:2]]:
+        models = [
+            ({"covariance": covariance, "components": k}, [MixtureClassifier(k, floor=0.01, **option)])
+            for covariance, option in options.items()
+            for k in _sizes(shape, steps, covariance)
+        ]
+        grid += _grid("mixture", shape, [(name, steps)], models)
+    return grid
 
 
 def _sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
@@ -291,69 +291,39 @@ def _sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
 
 
 def _nearest_means(shape: DataShape) -> list[Candidate]:
-    features = [_raw(), _standardised(), ("LDA", [LDA()])]
-    return [
-        _grid_candidate("nearest mean", [*steps, NearestMeanClassifier()], shape, features=name)
-        for name, steps in features
-    ]
+    features = [("raw", []), _standardised(), ("LDA", [LDA()])]
+    return _grid("nearest mean", shape, features, [({}, [NearestMeanClassifier()])])
 
 
-def _logistic(strength: float, penalty: str = "l2") -> LogisticRegression:
-    """Logistic regression with a tolerance that costs cannot tell from its minimum: half the passes on MNIST."""
-    return LogisticRegression(strength, penalty, tolerance=1e-6)
+def _penalised(strengths: tuple[float, ...], *before: Any, penalty: str = "l2") -> list[tuple[dict[str, Any], Any]]:
+    """Logistic regressions with a tolerance that costs cannot tell from its minimum: half the passes on MNIST."""
+    return [({"λ": lam}, [*before, LogisticRegression(lam, penalty, tolerance=1e-6)]) for lam in strengths]
 
 
 def _logistics(shape: DataShape) -> list[Candidate]:
     """Linear logistic regression on a path of the L2 penalty for each kind of features, and of the L1 penalty."""
-    grid = [
-        _grid_candidate("logistic", [*steps, _logistic(strength)], shape, features=name, λ=strength)
-        for name, steps in [_standardised(), *_gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
-        for strength in (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    ]
-    name, steps = _standardised()
-    return grid + [
-        _grid_candidate("logistic L1", [*steps, _logistic(strength, "l1")], shape, features=name, λ=strength)
-        for strength in (1e-3, 1e-2, 1e-1)
-    ]
+    features = [_standardised(), *_gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
+    l2, l1 = _penalised((1e-4, 1e-3, 1e-2, 1e-1, 1.0)), _penalised((1e-3, 1e-2, 1e-1), penalty="l1")
+    return _grid("logistic", shape, features, l2) + _grid("logistic L1", shape, [_standardised()], l1)
 
 
 def _quadratic_logistics(shape: DataShape) -> list[Candidate]:
     """Products of the features, or of the largest number of principal components that can be expanded."""
-    features = [_standardised()] if shape.n_features <= MOST_QUADRATIC else []
-    features += [made for made in _projected(shape, standardised=True) if len(features) == 0 and _fits(made)][-1:]
-    return [
-        _grid_candidate(
-            "quadratic logistic",
-            [*steps, QuadraticFeatures(), Standardize(), _logistic(strength)],
-            shape,
-            features=name,
-            λ=strength,
-        )
-        for name, steps in features
-        for strength in (1e-3, 1e-2, 1e-1, 1.0)
-    ]
-
-
-def _fits(features: Features) -> bool:
-    return int(features[1][-1].n_components) <= MOST_QUADRATIC
+    features = [_standardised()]
+    if shape.n_features > MOST_QUADRATIC:
+        projected = _projected(shape, standardised=True)
+        features = [made for made in projected if int(made[1][-1].n_components) <= MOST_QUADRATIC][-1:]
+    models = _penalised((1e-3, 1e-2, 1e-1, 1.0), QuadraticFeatures(), Standardize())
+    return _grid("quadratic logistic", shape, features, models)
 
 
 def _radial_logistics(shape: DataShape) -> list[Candidate]:
-    name, steps = _standardised()
     n_centers = min(100, shape.n_rows // 5)
     if n_centers < 2:
         return []
-    return [
-        _grid_candidate(
-            "radial logistic",
-            [*steps, RadialFeatures(n_centers, random_state=0), _logistic(strength)],
-            shape,
-            features=name,
-            centers=n_centers,
-            λ=strength,
-        )
-        for strength in (1e-4, 1e-3, 1e-2)
-    ]
+    models = _penalised((1e-4, 1e-3, 1e-2), RadialFeatures(n_centers, random_state=0))
+    models = [({"centers": n_centers, **settings}, steps) for settings, steps in models]
+    return _grid("radial logistic", shape, [_standardised()], models)
 
 
 def _svm(C: float, kernel: Any = "linear") -> SVM:
@@ -362,56 +332,44 @@ def _svm(C: float, kernel: Any = "linear") -> SVM:
 
 
 def _svms(shape: DataShape) -> list[Candidate]:
-    name, steps = _standardised()
-    return [_grid_candidate("SVM", [*steps, _svm(C)], shape, features=name, C=C) for C in (0.01, 0.1, 1.0, 10.0)]
+    return _grid("SVM", shape, [_standardised()], [({"C": C}, [_svm(C)]) for C in (0.01, 0.1, 1.0, 10.0)])
 
 
 def _polynomial_svms(shape: DataShape) -> list[Candidate]:
     """Polynomial kernels of degree 2 and 3; kernel values grow with the degree, so the grid of C moves down."""
-    name, steps = _standardised()
     grids = {2: (1e-4, 1e-3, 1e-2, 1e-1), 3: (1e-5, 1e-4, 1e-3, 1e-2)}
-    return [
-        _grid_candidate(
-            "polynomial SVM", [*steps, _svm(C, PolynomialKernel(degree))], shape, features=name, degree=degree, C=C
-        )
+    models = [
+        ({"degree": degree, "C": C}, [_svm(C, PolynomialKernel(degree))])
         for degree, grid in grids.items()
         for C in grid
-        if shape.n_rows <= MOST_KERNEL_ROWS
     ]
+    return _grid("polynomial SVM", shape, [_standardised()], models) if shape.n_rows <= MOST_KERNEL_ROWS else []
 
 
 def _rbf_svms(shape: DataShape) -> list[Candidate]:
     """RBF kernels around the typical distance of standardised rows; Nystroem landmarks where there are many rows."""
-    name, steps = _standardised()
+    models: list[tuple[dict[str, Any], list[Any]]]
     if shape.n_rows > MOST_KERNEL_ROWS:
-        landmarks = NystromFeatures(LANDMARKS, RBFKernel(1 / shape.n_features), random_state=0)
-        return [
-            _grid_candidate("RBF SVM", [*steps, landmarks, _svm(C)], shape, features=name, landmarks=LANDMARKS, C=C)
-            for C in (0.1, 1.0, 10.0)
-        ]
-    return [
-        _grid_candidate("RBF SVM", [*steps, _svm(C, RBFKernel(gamma))], shape, features=name, γ=gamma, C=C)
-        for gamma in (float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0))
-        for C in (0.1, 1.0, 10.0, 100.0)
-    ]
+        features = NystromFeatures(LANDMARKS, RBFKernel(1 / shape.n_features), random_state=0)
+        models = [({"landmarks": LANDMARKS, "C": C}, [features, _svm(C)]) for C in (0.1, 1.0, 10.0)]
+    else:
+        gammas = [float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0)]
+        grid = [(gamma, C) for gamma in gammas for C in (0.1, 1.0, 10.0, 100.0)]
+        models = [({"γ": gamma, "C": C}, [_svm(C, RBFKernel(gamma))]) for gamma, C in grid]
+    return _grid("RBF SVM", shape, [_standardised()], models)
 
 
 def _least_squares(shape: DataShape) -> list[Candidate]:
-    name, steps = _standardised()
-    return [
-        _grid_candidate("least squares", [*steps, LeastSquaresClassifier(strength)], shape, features=name, λ=strength)
-        for strength in (0.0, 1e-2, 1.0)
-    ]
+    models = [({"λ": strength}, [LeastSquaresClassifier(strength)]) for strength in (0.0, 1e-2, 1.0)]
+    return _grid("least squares", shape, [_standardised()], models)
 
 
 def _fishers(shape: DataShape) -> list[Candidate]:
-    return [_grid_candidate("Fisher", [FisherClassifier()], shape, features="raw")]
+    return _grid("Fisher", shape, [("raw", [])], [({}, [FisherClassifier()])])
 
 
 def _perceptrons(shape: DataShape) -> list[Candidate]:
-    name, steps = _standardised()
-    model = Perceptron(shuffle=True, random_state=0)
-    return [_grid_candidate("perceptron", [*steps, model], shape, features=name)]
+    return _grid("perceptron", shape, [_standardised()], [({}, [Perceptron(shuffle=True, random_state=0)])])
 
 
 FAMILIES: dict[str, Callable[[DataShape], list[Candidate]]] = {
@@ -439,7 +397,19 @@ def default_candidates(shape: DataShape) -> list[Candidate]:
 def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
     """Find the grid of one family, or one system of any grid, by its name."""
     if name in FAMILIES:
-        return FAMILIES[name](shape) or _raise_empty_grid(name, shape)
+        grid = FAMILIES[name](shape)
+        if grid:
+            return grid
+        learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')} here"
+        if name != "polynomial-svm":
+            raise InvalidParameterError(
+                f"The family {name!r} has nothing to try, since {learned}. Leave it out, or gather more rows."
+            )
+        raise InvalidParameterError(
+            f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "
+            f"but {learned}. Leave it out, take 'rbf-svm', which goes by way of landmarks then, take some of the rows, "
+            "or give make_pipeline(Standardize(), NystromFeatures(300, PolynomialKernel(2)), SVM()) as a candidate."
+        )
     systems = {_fold_case(candidate.name): candidate for candidate in default_candidates(shape)}
     if _fold_case(name) in systems:
         return [systems[_fold_case(name)]]
@@ -451,34 +421,6 @@ def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
     )
 
 
-def _raise_empty_grid(name: str, shape: DataShape) -> NoReturn:
-    """Explain why the grid of a family is empty for these data."""
-    learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')} here"
-    if name == "polynomial-svm":
-        raise InvalidParameterError(
-            f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "
-            f"but {learned}. Leave it out, take 'rbf-svm', which goes by way of landmarks then, take some of the rows, "
-            "or give make_pipeline(Standardize(), NystromFeatures(300, PolynomialKernel(2)), SVM()) as a candidate."
-        )
-    raise InvalidParameterError(
-        f"The family {name!r} has nothing to try, since {learned}. Leave it out, or gather more rows."
-    )
-
-
 def _fold_case(name: str) -> str:
     """Normalise a name as it may be typed: any case, Greek letters spelled out."""
     return " ".join(name.lower().replace("lambda", "λ").replace("gamma", "γ").replace("=", " ").split())
-
-
-def _grid_candidate(family: str, steps: list[Any], shape: DataShape, **settings: Any) -> Candidate:
-    """Make a candidate that learns from columns as numbers and is named after its settings."""
-    parts = (f"{name} {value:g}" if isinstance(value, (int, float)) else str(value) for name, value in settings.items())
-    if shape.has_missing and not _accepts_missing(steps):
-        steps = [Fill(), *steps]
-    estimator = make_pipeline(*steps) if len(steps) > 1 else steps[0]
-    return Candidate(f"{family}: {', '.join(parts)}", estimator, family, settings, encoded=True)
-
-
-def _accepts_missing(steps: list[Any]) -> bool:
-    """Whether a model ignores missing values in its sums and marginalises them when it scores."""
-    return len(steps) == 1 and getattr(steps[0], "covariance", None) == "diagonal"

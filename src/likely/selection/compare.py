@@ -7,8 +7,8 @@ line builds too. Then rows, folds and candidates are prepared, all candidates ar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +28,10 @@ from likely.selection.candidates import (
     make_candidates,
     make_outside_candidates,
 )
-from likely.selection.comparison import Comparison, Workings, save_best_model, save_report
+from likely.selection.comparison import Comparison, Workings, save_comparison
 from likely.selection.judging import Judge, Ranking, find_target, name_applications
 from likely.selection.rows import (
     Folds,
-    GivenScores,
     HeldOutSet,
     RowSet,
     ScoringProtocol,
@@ -40,8 +39,8 @@ from likely.selection.rows import (
     make_encoder,
     make_splitter,
 )
-from likely.selection.scoring import CandidateScores, Progress, score_candidates
-from likely.selection.store import MemoryStore, RunStore, describe_settings, run_identity
+from likely.selection.scoring import CandidateScores, Progress, record_warnings, score_candidates
+from likely.selection.store import RunStore, library_versions, run_identity
 
 Trial = tuple[RowSet, Mapping[str, Floats]]
 """Evaluation rows, and the scores that outside systems gave to them."""
@@ -70,33 +69,24 @@ class CompareOptions:
 
     def __post_init__(self) -> None:
         check_option("by", self.by, ("minimum", "actual", "cllr"))
-        _check_count("fuse", self.fuse, 100)
-        _check_count("seed", self.seed, 2**32 - 1)
+        for name, high in (("fuse", 100), ("seed", 2**32 - 1)):
+            value = getattr(self, name)
+            if not is_count(value, 0, high):
+                raise InvalidParameterError(
+                    f"{name} must be an integer from 0 to {high}, but is {value!r}.", parameter=name
+                )
         for name in ("held_out", "evaluation"):
-            _check_pair(name, getattr(self, name))
-
-    @property
-    def ranking(self) -> Ranking:
-        """How systems are ordered, fused and calibrated."""
-        calibrator = AffineCalibrator(rising=True) if self.calibrator is None else self.calibrator
-        return Ranking(self.by, self.fuse, calibrator)
-
-
-def _check_count(name: str, value: Any, high: int) -> None:
-    if not is_count(value, 0, high):
-        raise InvalidParameterError(f"{name} must be an integer from 0 to {high}, but is {value!r}.", parameter=name)
-
-
-def _check_pair(name: str, given: Any) -> None:
-    """Raise unless other rows are given as (X, y), or as (X, y, scores) where outside systems are judged."""
-    if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
-        raise InvalidParameterError(
-            f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.", parameter=name
-        )
-    if name == "held_out" and given is not None and len(given) == 3 and given[2] is not None:
-        raise InvalidParameterError(
-            "held_out must be (X, y): scores of outside systems are given by scores=.", parameter=name
-        )
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
+                raise InvalidParameterError(
+                    f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.", parameter=name
+                )
+        if self.held_out is not None and len(self.held_out) == 3 and self.held_out[2] is not None:
+            raise InvalidParameterError(
+                "held_out must be (X, y): scores of outside systems are given by scores=.", parameter="held_out"
+            )
+        if self.calibrator is None:
+            object.__setattr__(self, "calibrator", AffineCalibrator(rising=True))
 
 
 def compare(
@@ -164,8 +154,8 @@ def compare(
     seed : int, default 0
         Of the folds.
     run : path, optional
-        A folder for everything that is computed, with a page of it, ``report.html``. The same call goes on where an
-        earlier one was stopped. A folder of other data, folds or versions is refused.
+        A folder for everything that is computed, with a page of it, ``report.html``. The same call resumes an
+        earlier one that was stopped. A folder of other data, folds or versions is refused.
     restart : bool, default False
         Remove what an earlier run left in the folder.
     about : dict of plain values, optional
@@ -264,12 +254,10 @@ def compare_scores(
     if not systems:
         raise InvalidParameterError("There is nothing to compare: scores is empty.", parameter="scores")
     rows, parts = _without_zero_weights(rows, {each.name: each.scores for each in systems if each.scores is not None})
-    protocol, judge = GivenScores(rows, seed), Judge.of(rows, classes, list(named.values()))
-    workings = Workings(rows, protocol, judge, options.ranking.calibrator, None)
+    protocol = ScoringProtocol(rows, "scores as given", seed)
     found = CandidateScores({each.name: each for each in systems}, parts, {}, {}, [], [])
-    comparison = _rank(found, named, options.ranking, workings, None, target)
-    comparison.record.update(describe_settings(options.ranking, seed, systems))
-    return comparison
+    workings = Workings(rows, protocol, Judge(rows, classes, list(named.values())), options.calibrator, None)
+    return _rank(found, named, options, workings, None, target)
 
 
 def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
@@ -278,49 +266,58 @@ def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
     rows, outside = _training_rows(X, y, options, encoder)
     classes = check_two_classes(rows.y, "compare")
     named = name_applications(options.applications, classes)
-    protocol = _protocol(rows, options, encoder)
-    trial = None if options.evaluation is None else _evaluation(options.evaluation, encoder, rows, classes)
+    protocol: ScoringProtocol
+    if options.held_out is None:
+        protocol = Folds(rows, *make_splitter(rows, options.folds, options.seed))
+    else:
+        protocol = HeldOutSet(rows, _other_rows("held_out", options.held_out, encoder, rows)[0], options.seed)
+    trial = None if options.evaluation is None else _other_rows("evaluation", options.evaluation, encoder, rows)
     shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
     candidates = _candidates(options.candidates, shape, outside, len(protocol.judged.y), len(classes))
-    _check_judged(candidates, trial)
-    opened = None
+    for each in candidates:  # an outside system may be the one that is chosen
+        if trial is not None and each.estimator is None and each.name not in trial[1]:
+            raise InvalidParameterError(
+                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores).",
+                parameter="evaluation",
+            )
+    store = None
     if options.run is not None:
-        opened = RunStore(options.run, run_identity(rows, protocol, classes), options.restart)
-    with nullcontext(MemoryStore()) if opened is None else closing(opened) as store:
+        store = RunStore(options.run, run_identity(rows, protocol, classes), options.restart)
+    with nullcontext() if store is None else closing(store):
         found = score_candidates(candidates, rows, protocol, trial, store, options.progress)
-        judge = Judge.of(protocol.judged, classes, list(named.values()))
-        workings = Workings(rows, protocol, judge, options.ranking.calibrator, encoder)
-        target = find_target(options.applications, classes)
-        comparison = _rank(found, named, options.ranking, workings, trial, target)
-        comparison.record.update(describe_settings(options.ranking, options.seed, candidates))
-        if opened is not None:
-            comparison.record["model"] = save_best_model(comparison, opened, options.about or {})
-        store.write_json("leaderboard.json", comparison.to_dict())
-        if opened is not None:
-            save_report(comparison, opened, options.about or {})
+        judge = Judge(protocol.judged, classes, list(named.values()))
+        workings = Workings(rows, protocol, judge, options.calibrator, encoder)
+        comparison = _rank(found, named, options, workings, trial, find_target(options.applications, classes))
+        if store is not None:
+            save_comparison(comparison, store, options.about or {})
     return comparison
 
 
 def _rank(
     found: CandidateScores,
     named: dict[str, Application],
-    ranking: Ranking,
+    options: CompareOptions,
     workings: Workings,
     trial: Trial | None,
     target: Any,
 ) -> Comparison:
     """Order the systems by their scores, and judge them on the evaluation rows if there are any."""
-    judge = workings.judge
-    systems, notes = ranking.systems(found, judge, workings.protocol.calibration_folds())
-    verdict = None
+    judge, folds = workings.judge, workings.protocol.calibration_folds()
+    ranking = Ranking(found, judge, folds, options.by, options.fuse, options.calibrator)
+    verdict, more = None, []
+    with record_warnings() as notes:
+        systems = ranking.systems()
     if trial is not None:
-        there = Judge.of(trial[0], judge.classes, judge.applications)
-        verdict, more = ranking.verdict(systems, found, judge, there)
-        notes += more
-    notes = list(dict.fromkeys([*found.notes, *notes]))
-    total = sum(batch["seconds"] for batch in found.batches)
-    record: dict[str, Any] = {"seconds": {"total": total, "batches": found.batches}}
-    return Comparison(systems, named, ranking.by, found.failures, notes, verdict, record, workings, target)
+        with record_warnings() as more:
+            verdict = ranking.verdict(systems, Judge(trial[0], judge.classes, judge.applications))
+    notes = list(dict.fromkeys([*found.notes, *notes, *more]))
+    settings = {"fuse": options.fuse, "seed": options.seed, "calibrator": str(options.calibrator)}
+    record = {
+        "seconds": {"total": sum(batch["seconds"] for batch in found.batches), "batches": found.batches},
+        "settings": settings | {"candidates": list(found.candidates)},
+        "versions": library_versions(),
+    }
+    return Comparison(systems, named, options.by, found.failures, notes, verdict, record, workings, target)
 
 
 # Rows.
@@ -348,46 +345,26 @@ def _check_outside(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Flo
     return {each.name: each.scores for each in systems if each.scores is not None}
 
 
-def _protocol(rows: RowSet, options: CompareOptions, encoder: Any) -> ScoringProtocol:
-    if options.held_out is None:
-        return Folds(rows, *make_splitter(rows, options.folds, options.seed))
-    with _naming("held_out"):
-        judged = RowSet.of(options.held_out[0], options.held_out[1], None, None, encoder, "held_out")
-        _check_alike(judged, rows, np.unique(rows.y), "held_out")
-    return HeldOutSet(rows, judged, options.seed)
-
-
-def _evaluation(given: Any, encoder: Any, rows: RowSet, classes: Labels) -> Trial:
-    with _naming("evaluation"):
-        judged = RowSet.of(given[0], given[1], None, None, encoder, "evaluation")
-        _check_alike(judged, rows, classes, "evaluation")
-        if int(np.unique(judged.y, return_counts=True)[1].min()) < 2:
+def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Trial:
+    """Check rows to judge on, and outside scores of them: they must have the features and classes of the others."""
+    try:
+        judged = RowSet.of(given[0], given[1], None, None, encoder, name)
+        expected, found = (int(rows.numbers.shape[1]) for rows in (training, judged))
+        if expected != found:
+            raise InvalidDataError(f"{name} must have the {expected} features of X, but has {found}.")
+        classes, (there, counts) = np.unique(training.y), np.unique(judged.y, return_counts=True)
+        if not np.array_equal(there, classes):
+            raise DegenerateDataError(
+                f"{name} must have rows of the classes that are compared, {classes.tolist()}, but has {there.tolist()}."
+            )
+        if name == "evaluation" and counts.min() < 2:
             raise DegenerateDataError(
                 "evaluation must have two rows of each class at least, but has one of some class."
             )
         return judged, _check_outside(given[2] if len(given) == 3 else None, judged.y)
-
-
-@contextmanager
-def _naming(parameter: str) -> Iterator[None]:
-    """Inside, errors of this library are about a parameter."""
-    try:
-        yield
     except LikelyError as error:
-        error.parameter = parameter
+        error.parameter = name
         raise
-
-
-def _check_alike(judged: RowSet, rows: RowSet, classes: Labels, whose: str) -> None:
-    """Raise unless the rows to judge on have the features and classes of the training rows."""
-    n_features = [int(each.numbers.shape[1]) for each in (rows, judged)]
-    if n_features[0] != n_features[1]:
-        raise InvalidDataError(f"{whose} must have the {n_features[0]} features of X, but has {n_features[1]}.")
-    there = np.unique(judged.y)
-    if not np.array_equal(there, classes):
-        raise DegenerateDataError(
-            f"{whose} must have rows of the classes that are compared, {classes.tolist()}, but has {there.tolist()}."
-        )
 
 
 # Candidates.
@@ -414,18 +391,6 @@ def _classifiers(given: Any, shape: DataShape) -> list[Candidate]:
     families = [candidate for name in listed if isinstance(name, str) for candidate in find_candidates(name, shape)]
     own = [entry for entry in listed if not isinstance(entry, str)]
     return families + (make_candidates(own) if own else [])
-
-
-def _check_judged(candidates: list[Candidate], trial: Trial | None) -> None:
-    """Raise unless every outside system has scores of the evaluation rows too: it may be the one that is chosen."""
-    if trial is None:
-        return
-    for each in candidates:
-        if each.estimator is None and each.name not in trial[1]:
-            raise InvalidParameterError(
-                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores).",
-                parameter="evaluation",
-            )
 
 
 # Scores without a model.

@@ -20,7 +20,6 @@ from likely.persistence import check_savable, save
 from likely.report import Report
 from likely.report.facts import finite_or_none, mark_family_leaders
 from likely.resampling.chains import steps_of
-from likely.selection.candidates import Candidate
 from likely.selection.judging import Judge, System, Verdict
 from likely.selection.rows import RowSet, ScoringProtocol
 from likely.selection.scoring import record_warnings
@@ -112,9 +111,12 @@ class Comparison:
         return self._train(self.best)
 
     def _train(self, system: System) -> Any:
-        if any(part.estimator is None for part in system.parts):
-            return self._train_map(system)
         rows, judged = self.workings.rows, self.workings.protocol.judged
+        if _is_outside(system):
+            scores = system.scores
+            if system.is_fusion:
+                scores = np.stack([self[part.name].scores for part in system.parts], axis=1)
+            return self.workings.judge.train(self.untrained(system), scores)
         held_out: dict[str, Any] = {"out_of_fold": system.raw}
         if judged is not rows:
             held_out = {"calibration_set": (judged.X, judged.y, judged.weight)}
@@ -122,25 +124,16 @@ class Comparison:
 
     def untrained(self, system: System) -> Any:
         """A system's model before it learns, or of an outside system the map on its scores."""
-        if any(part.estimator is None for part in system.parts):
+        if _is_outside(system):
             return LogisticFusion() if system.is_fusion else self.workings.calibrator
-        estimators = [(part.name, self._final(part)) for part in system.parts]
+        encoder, estimators = self.workings.encoder, []
+        for part in system.parts:
+            is_encoded = part.encoded and encoder is not None
+            model = make_pipeline(encoder, *steps_of(part.estimator)) if is_encoded else part.estimator
+            estimators.append((part.name, model))
         if system.is_fusion:
             return FusedClassifier(estimators)
         return CalibratedClassifier(estimators[0][1], self.workings.calibrator)
-
-    def _train_map(self, system: System) -> Any:
-        """The calibrator, or fuser, of a system that has no model, trained on all its scores."""
-        scores = system.scores
-        if system.is_fusion:
-            scores = np.stack([self[part.name].scores for part in system.parts], axis=1)
-        return self.workings.judge.train(self.untrained(system), scores)
-
-    def _final(self, part: Candidate) -> Any:
-        """A candidate's estimator, for rows as they were given."""
-        if not part.encoded or self.workings.encoder is None:
-            return part.estimator
-        return make_pipeline(self.workings.encoder, *steps_of(part.estimator))
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """The systems in order as plain dictionaries of names and numbers: for tables and files."""
@@ -152,7 +145,10 @@ class Comparison:
         """All results as plain data."""
         return {
             "classes": self.classes.tolist(),
-            "applications": {name: _application(app) for name, app in self.applications.items()},
+            "applications": {
+                name: {"priors": app.priors.tolist(), "costs": app.costs.tolist()}
+                for name, app in self.applications.items()
+            },
             "by": self.by,
             "rows": len(self.workings.protocol.judged.y),
             "protocol": self.workings.protocol.description,
@@ -192,13 +188,16 @@ class Comparison:
         first, rows = next(iter(self.applications)), self.leaderboard()[:10]
         width = max(len(row["name"]) for row in rows)
         lines = [f"{len(self.systems)} systems compared by {self.by} cost at {first}:"]
-        return "\n".join([*lines, *(f"  {row['name']:<{width}}  {_format_costs(row, first)}" for row in rows)])
+        for row in rows:
+            minimum, actual = (format_cost(row["costs"][first][which]) for which in ("minimum", "actual"))
+            costs = f"min {minimum}  actual {actual}  Cllr {format_cost(row['cllr'])}"
+            lines.append(f"  {row['name']:<{width}}  {costs}")
+        return "\n".join(lines)
 
 
-def _format_costs(row: dict[str, Any], application: str) -> str:
-    costs, cllr = row["costs"][application], row["cllr"]
-    parts = {"min": costs["minimum"], "actual": costs["actual"], "Cllr": cllr}
-    return "  ".join(f"{name} {format_cost(cost)}" for name, cost in parts.items())
+def _is_outside(system: System) -> bool:
+    """Whether a system is, or contains, an outside system, so that it is a map on scores."""
+    return any(part.estimator is None for part in system.parts)
 
 
 def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
@@ -230,11 +229,17 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _application(application: Application) -> dict[str, Any]:
-    return {"priors": application.priors.tolist(), "costs": application.costs.tolist()}
+def save_comparison(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> None:
+    """Write the best system's model, the leaderboard, and the report with its facts to the run folder."""
+    comparison.record["model"] = _save_best_model(comparison, store, about)
+    store.write_json("leaderboard.json", comparison.to_dict())
+    with record_warnings():  # the same warnings were recorded when systems were judged
+        report = comparison.report(about=about)
+    store.write_text("report.json", report.json())
+    store.write_text("report.html", report.html())
 
 
-def save_best_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
+def _save_best_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
     """Train the best system on all rows and save it in the run folder; return None, with a note, if that fails."""
     path = store.folder / "models" / "best.likely"
     try:
@@ -248,14 +253,6 @@ def save_best_model(comparison: Comparison, store: RunStore, about: dict[str, An
         comparison.notes.append(f"The best system is not saved: {error}")
         return None
     return "models/best.likely"
-
-
-def save_report(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> None:
-    """Write the page and its facts to the run folder."""
-    with record_warnings():  # the same warnings were recorded when systems were judged
-        report = comparison.report(about=about)
-    store.write_text("report.json", report.json())
-    store.write_text("report.html", report.html())
 
 
 def describe_best(comparison: Comparison) -> dict[str, Any]:

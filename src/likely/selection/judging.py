@@ -22,7 +22,7 @@ from likely.resampling import kfold_calibrate
 from likely.resampling.chains import floor_of, in_classes
 from likely.selection.candidates import Candidate
 from likely.selection.rows import RowSet
-from likely.selection.scoring import CandidateScores, describe_error, record_warnings
+from likely.selection.scoring import CandidateScores, describe_error
 
 RESAMPLED_ROWS, LEAST_RESAMPLES, MOST_RESAMPLES = 2e7, 200, 1000
 """Rows drawn for an interval in all resamples; there are fewer resamples of many rows, whose costs vary little."""
@@ -110,68 +110,75 @@ class System:
         return self.name if self.family == "outside" else self.family
 
 
-def _or_error(make: Callable[..., System]) -> Callable[..., System | Exception]:
-    """Return a system, or the exception that prevented it: no calibrator may be able to learn from its scores."""
-
-    def attempt(*args: Any) -> System | Exception:
-        try:
-            return make(*args)
-        except Exception as error:  # noqa: BLE001  a calibrator of anybody's may raise anything, and the others go on
-            return error
-
-    return attempt
-
-
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """How systems are ordered, fused and calibrated."""
+    """Systems made of the candidates' scores: calibrated, judged, put in order and fused.
 
+    Attributes
+    ----------
+    found : CandidateScores
+    judge : Judge
+        Of the rows compared on.
+    folds : list of (train, test)
+        By which calibrators and fusers are judged.
+    by, fuse, calibrator
+        As :func:`likely.compare` takes them.
+    """
+
+    found: CandidateScores
+    judge: Judge
+    folds: Any
     by: str
     fuse: int
     calibrator: Any
 
-    def systems(self, found: CandidateScores, judge: Judge, folds: Any) -> tuple[list[System], list[str]]:
-        """Make all systems, the best first, and return them with the warnings."""
-        with record_warnings() as notes:
-            names = list(found.scores)
-            single = _successes(
-                names, for_each(lambda name: self._make_single(found, name, judge, folds), names), found
-            )
-            if not single:
-                raise DegenerateDataError(f"No candidate could be compared. {_first_failure(found)}")
-            ordered = self._order(single)
-            ordered = self._order(ordered + self._make_fusions(ordered, found, judge, folds))
-            detailed = self._add_intervals(ordered[:DETAILED], judge)
-        return detailed + ordered[DETAILED:], notes
+    def systems(self) -> list[System]:
+        """Make all systems, the best first, with intervals and a test of those at the head."""
+        scored = [name for name in self.found.candidates if name not in self.found.failures]
+        single = self._attempt(self._make_single, {name: name for name in scored})
+        if not single:
+            name, reason = next(iter(self.found.failures.items()), ("", ""))
+            raise DegenerateDataError(f"No candidate could be compared. The first, {name!r}, failed: {reason}")
+        single = self._order(single)
+        leaders = first_of_each(single, lambda system: system.family_key)[: self.fuse]
+        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best of two families, of three, and so on
+        fusions = self._attempt(self._fuse, {_name_fusion(members): members for members in groups})
+        ordered = self._order(single + fusions)
+        return self._add_intervals(ordered[:DETAILED]) + ordered[DETAILED:]
 
-    @_or_error
-    def _make_single(self, found: CandidateScores, name: str, judge: Judge, folds: Any) -> System:
-        candidate, raw = found.candidates[name], found.scores[name]
-        scores = in_classes(raw, len(judge.classes), _floor(candidate, raw))
-        calibrated = judge.calibrate(self.calibrator, scores, folds)
-        return System(name, candidate.family, [candidate], [raw], scores, calibrated, judge.measure(scores, calibrated))
+    def _attempt(self, make: Callable[[Any], System], items: dict[str, Any]) -> list[System]:
+        """Make a system of each item; an error is recorded as the reason why there is no such system."""
 
-    def _make_fusions(self, ordered: list[System], found: CandidateScores, judge: Judge, folds: Any) -> list[System]:
-        """Fuse the best systems of the best two families, of the best three, and so on."""
-        leaders = first_of_each(ordered, lambda system: system.family_key)[: self.fuse]
-        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]
-        fused = for_each(lambda members: self._fuse(members, judge, folds), groups)
-        return _successes([_fusion_of(members) for members in groups], fused, found)
+        def attempt(item: Any) -> System | Exception:
+            try:
+                return make(item)
+            except Exception as error:  # noqa: BLE001  a calibrator of the user may raise anything, and others continue
+                return error
 
-    @_or_error
-    def _fuse(self, members: list[System], judge: Judge, folds: Any) -> System:
+        made = dict(zip(items, for_each(attempt, list(items.values())), strict=True))
+        self.found.failures.update({k: describe_error(each) for k, each in made.items() if isinstance(each, Exception)})
+        return [each for each in made.values() if isinstance(each, System)]
+
+    def _make_single(self, name: str) -> System:
+        candidate, raw = self.found.candidates[name], self.found.scores[name]
+        scores = in_classes(raw, len(self.judge.classes), _floor(candidate, raw))
+        calibrated = self.judge.calibrate(self.calibrator, scores, self.folds)
+        costs = self.judge.measure(scores, calibrated)
+        return System(name, candidate.family, [candidate], [raw], scores, calibrated, costs)
+
+    def _fuse(self, members: list[System]) -> System:
         inputs = np.stack([member.scores for member in members], axis=1)
-        fused = judge.calibrate(LogisticFusion(), inputs, folds)
+        fused = self.judge.calibrate(LogisticFusion(), inputs, self.folds)
         parts, raw = [member.parts[0] for member in members], [member.raw[0] for member in members]
-        return System(_fusion_of(members), "fusion", parts, raw, fused, fused, judge.measure(fused, fused))
+        return System(_name_fusion(members), "fusion", parts, raw, fused, fused, self.judge.measure(fused, fused))
 
     def _order(self, systems: list[System]) -> list[System]:
         """Sort by cost, then by Cllr; the sort is stable, and simpler systems come first."""
         return sorted(systems, key=lambda system: (system.standing.by(self.by), system.standing.cllr))
 
-    def _add_intervals(self, ordered: list[System], judge: Judge) -> list[System]:
+    def _add_intervals(self, ordered: list[System]) -> list[System]:
         """Add intervals and a paired test against the first system."""
-        details = judge.resample([(system.scores, system.calibrated) for system in ordered])
+        details = self.judge.resample([(system.scores, system.calibrated) for system in ordered])
         if any(own.is_constant for own in details):
             warn_of_degenerate_data(NO_MISTAKES)
         return [
@@ -183,16 +190,10 @@ class Ranking:
             for place, (system, own) in enumerate(zip(ordered, details, strict=True))
         ]
 
-    def verdict(
-        self, systems: list[System], found: CandidateScores, judge: Judge, there: Judge
-    ) -> tuple[Verdict, list[str]]:
-        """Judge all systems on the evaluation rows, calibrated by maps trained before; return warnings too."""
-        with record_warnings() as notes:
-            return self._verdict(systems, found, judge, there), notes
-
-    def _verdict(self, systems: list[System], found: CandidateScores, judge: Judge, there: Judge) -> Verdict:
-        known = [system for system in systems if all(part.name in found.evaluation for part in system.parts)]
-        mapped = for_each(lambda system: self._score_elsewhere(system, found, judge), known)
+    def verdict(self, systems: list[System], there: Judge) -> Verdict:
+        """Judge all systems on the evaluation rows, calibrated by maps trained before."""
+        known = [system for system in systems if all(part.name in self.found.evaluation for part in system.parts)]
+        mapped = for_each(self._score_elsewhere, known)
         judged = [
             EvaluatedSystem(system.name, system.family, there.measure(*scores))
             for system, scores in zip(known, mapped, strict=True)
@@ -206,40 +207,25 @@ class Ranking:
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
 
-    def _score_elsewhere(self, system: System, found: CandidateScores, judge: Judge) -> tuple[Floats, Floats]:
+    def _score_elsewhere(self, system: System) -> tuple[Floats, Floats]:
         """Scores of the evaluation rows, and the same after calibration or fusion trained on the rows compared on."""
-        n_classes = len(judge.classes)
-        floors = [_floor(part, raw) for part, raw in zip(system.parts, system.raw, strict=True)]
-        new = [
-            in_classes(found.evaluation[p.name], n_classes, floor)
-            for p, floor in zip(system.parts, floors, strict=True)
-        ]
+        old, new = [], []
+        for part, raw in zip(system.parts, system.raw, strict=True):
+            n_classes, floor = len(self.judge.classes), _floor(part, raw)
+            old.append(in_classes(raw, n_classes, floor))
+            new.append(in_classes(self.found.evaluation[part.name], n_classes, floor))
         if not system.is_fusion:
-            return new[0], judge.train(self.calibrator, system.scores).transform(new[0])
-        old = [in_classes(raw, n_classes, floor) for raw, floor in zip(system.raw, floors, strict=True)]
-        fused = judge.train(LogisticFusion(), np.stack(old, axis=1)).transform(np.stack(new, axis=1))
+            return new[0], self.judge.train(self.calibrator, old[0]).transform(new[0])
+        fused = self.judge.train(LogisticFusion(), np.stack(old, axis=1)).transform(np.stack(new, axis=1))
         return fused, fused
 
 
-def _successes(names: list[str], made: list[System | Exception], found: CandidateScores) -> list[System]:
-    """Keep the systems that could be made and record the reasons of the others."""
-    found.failures.update(
-        {name: describe_error(e) for name, e in zip(names, made, strict=True) if isinstance(e, Exception)}
-    )
-    return [each for each in made if isinstance(each, System)]
-
-
-def _fusion_of(members: list[System]) -> str:
+def _name_fusion(members: list[System]) -> str:
     return "fusion: " + " + ".join(member.family_key for member in members)
 
 
 def _floor(candidate: Candidate, raw: Floats) -> float:
     return -np.inf if candidate.estimator is None else floor_of(raw, candidate.estimator)
-
-
-def _first_failure(found: CandidateScores) -> str:
-    name, reason = next(iter(found.failures.items()), ("", ""))
-    return f"The first, {name!r}, failed: {reason}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,96 +301,74 @@ class Verdict:
         }
 
 
+@dataclass(frozen=True, eq=False)
 class Judge:
-    """Labels and applications that scores are measured against.
+    """Rows, with their labels, and applications that scores are measured against; all in class order."""
 
-    Parameters
-    ----------
-    y : array of labels
-    classes : array of labels
-    applications : list of Application
-        In class order.
-    weight, groups
-        Of the rows.
-    """
+    rows: RowSet
+    classes: Labels
+    applications: list[Application]
 
-    def __init__(
-        self, y: Labels, classes: Labels, applications: list[Application], weight: Floats | None, groups: Any
-    ) -> None:
-        self.y, self.classes, self.applications, self.weight, self.groups = y, classes, applications, weight, groups
-        self.is_binary = len(classes) == 2
-        self._setup = {"sample_weight": weight, "groups": groups}
-
-    @classmethod
-    def of(cls, rows: RowSet, classes: Labels, applications: list[Application]) -> Judge:
-        """Make a judge of the rows that systems are judged on."""
-        return cls(rows.y, classes, applications, rows.weight, rows.groups)
+    @property
+    def is_binary(self) -> bool:
+        return len(self.classes) == 2
 
     def calibrate(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
         """Calibrate or fuse scores by maps that have not seen their fold."""
-        return kfold_calibrate(calibrator, clip_infinite(scores), self.y, folds, self.groups, self.weight)
+        rows = self.rows
+        return kfold_calibrate(calibrator, clip_infinite(scores), rows.y, folds, rows.groups, rows.weight)
 
     def train(self, calibrator: Any, scores: Floats) -> Any:
         """Train a calibrator or fuser on all scores."""
-        weights = {} if self.weight is None else {"sample_weight": self.weight}
-        return clone(calibrator).fit(clip_infinite(scores), self.y, **weights)
+        weights = {} if self.rows.weight is None else {"sample_weight": self.rows.weight}
+        return clone(calibrator).fit(clip_infinite(scores), self.rows.y, **weights)
 
     def measure(self, scores: Floats, calibrated: Floats) -> SystemCosts:
         """Measure the costs of a system, without intervals."""
-        return (
-            self._measure_binary(scores, calibrated) if self.is_binary else self._measure_multiclass(scores, calibrated)
-        )
-
-    def _measure_binary(self, scores: Floats, calibrated: Floats) -> SystemCosts:
-        raw, mapped = (Trials(self.y, part, sample_weight=self.weight) for part in (scores, calibrated))
+        if not self.is_binary:
+            return self._measure_multiclass(scores, calibrated)
+        raw, mapped = (Trials(self.rows.y, part, sample_weight=self.rows.weight) for part in (scores, calibrated))
         minima, as_is = raw.min_dcf(self.applications), raw.actual_dcf(self.applications)
         actuals = mapped.actual_dcf(self.applications)
         return SystemCosts(minima.tolist(), actuals.tolist(), as_is.tolist(), mapped.cllr(), raw.min_cllr())
 
     def _measure_multiclass(self, scores: Floats, calibrated: Floats) -> SystemCosts:
         """As :func:`bayes_risk_after_affine` has it, with one calibration for all applications of the same priors."""
+        rows: dict[str, Any] = {"labels": self.classes, "sample_weight": self.rows.weight}
         equal = Application.equal(len(self.classes)).priors
         calibrations = {app.priors.tobytes(): app.priors for app in self.applications} | {equal.tobytes(): equal}
         best = {
             key: self.train(AffineCalibrator(priors), scores).transform(scores) for key, priors in calibrations.items()
         }
-        as_is, actuals = ([self._risk(part, app) for app in self.applications] for part in (scores, calibrated))
-        mended = [self._risk(best[app.priors.tobytes()], app) for app in self.applications]
+        as_is, actuals, mended = (
+            [bayes_risk(self.rows.y, of(app), app, **rows) for app in self.applications]
+            for of in (lambda _: scores, lambda _: calibrated, lambda app: best[app.priors.tobytes()])
+        )
         minima = [min(pair) for pair in zip(mended, as_is, strict=True)]
-        return SystemCosts(minima, actuals, as_is, self._entropy(calibrated), self._entropy(best[equal.tobytes()]))
-
-    def _risk(self, scores: Floats, application: Application) -> float:
-        return bayes_risk(self.y, scores, application, labels=self.classes, sample_weight=self.weight)
-
-    def _entropy(self, scores: Floats) -> float:
-        """Cross-entropy at equal priors, 1 where the scores say nothing."""
-        nats = cross_entropy(self.y, scores, labels=self.classes, sample_weight=self.weight)
-        return float(nats / np.log(len(self.classes)))
+        # Cross-entropies at equal priors, 1 where the scores say nothing.
+        entropies = (cross_entropy(self.rows.y, part, **rows) for part in (calibrated, best[equal.tobytes()]))
+        actual, least = (float(nats / np.log(len(self.classes))) for nats in entropies)
+        return SystemCosts(minima, actuals, as_is, actual, least)
 
     def resample(self, systems: list[tuple[Floats, Floats]]) -> list[ResampledCosts]:
         """Costs and Cllr of systems, given as (scores, calibrated scores), in bootstrap resamples of the rows.
 
         Minimum costs are resampled for two classes only, where the search is fast.
         """
-        measures = {"actual": self._costs("actual") | {"cllr": self._cllr()}}
-        measures |= {"minimum": self._costs("minimum")} if self.is_binary else {}
-        parts = [(of, pair[which == "actual"]) for pair in systems for which, of in measures.items()]
-        n_resamples = int(np.clip(RESAMPLED_ROWS / len(self.y), LEAST_RESAMPLES, MOST_RESAMPLES))
-        found = iter(Resampled.of_each(parts, self.y, **self._setup, n_resamples=n_resamples))
-        names = [str(i) for i in range(len(self.applications))]
-        return [ResampledCosts({which: next(found) for which in measures}, names) for _ in systems]
-
-    def _costs(self, which: str) -> dict[str, Any]:
-        """The cost at each application."""
+        apps = {str(i): app for i, app in enumerate(self.applications)}
+        measures: dict[str, dict[str, Any]]
         if self.is_binary:
-            metric = min_dcf if which == "minimum" else actual_dcf
-            return {str(i): partial(metric, applications=app) for i, app in enumerate(self.applications)}
-        return {
-            str(i): partial(bayes_risk, application=app, labels=self.classes) for i, app in enumerate(self.applications)
-        }
-
-    def _cllr(self) -> Any:
-        return cllr if self.is_binary else partial(cross_entropy, labels=self.classes)
+            measures = {"actual": {i: partial(actual_dcf, applications=app) for i, app in apps.items()}}
+            measures["minimum"] = {i: partial(min_dcf, applications=app) for i, app in apps.items()}
+            measures["actual"]["cllr"] = cllr
+        else:
+            risk, entropy = (partial(metric, labels=self.classes) for metric in (bayes_risk, cross_entropy))
+            measures = {"actual": {i: partial(risk, application=app) for i, app in apps.items()} | {"cllr": entropy}}
+        parts = [(of, pair[which == "actual"]) for pair in systems for which, of in measures.items()]
+        n_resamples = int(np.clip(RESAMPLED_ROWS / len(self.rows.y), LEAST_RESAMPLES, MOST_RESAMPLES))
+        setup = {"sample_weight": self.rows.weight, "groups": self.rows.groups, "n_resamples": n_resamples}
+        found = iter(Resampled.of_each(parts, self.rows.y, **setup))
+        return [ResampledCosts({which: next(found) for which in measures}, list(apps)) for _ in systems]
 
 
 def clip_infinite(scores: Floats) -> Floats:
@@ -461,7 +425,15 @@ def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> d
         parts = dict(zip(_names_of(applications), applications, strict=True))
     if not parts:
         raise InvalidParameterError("applications must name one application at least.")
-    return {name: _plain(part.aligned(classes), rejecting) for name, part in parts.items()}
+    named = {}
+    for name, part in parts.items():
+        aligned = part.aligned(classes)
+        priors: Any = aligned.priors
+        if aligned.labels:
+            priors = dict(zip(aligned.labels, aligned.priors.tolist(), strict=True))
+        named[name] = Application(priors, aligned.costs, aligned.reject_cost if rejecting else None)
+        named[name].constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
+    return named
 
 
 def find_target(given: Any, classes: Labels) -> Any:
@@ -473,18 +445,6 @@ def find_target(given: Any, classes: Labels) -> Any:
     )
     named = [app.labels[1] for app in listed if isinstance(app, Application) and app.labels and app.labels[0] is None]
     return named[0] if named else classes[1].item() if hasattr(classes[1], "item") else classes[1]
-
-
-def _plain(application: Application, rejecting: bool) -> Application:
-    plain = Application(
-        dict(zip(application.labels, application.priors.tolist(), strict=True))
-        if application.labels
-        else application.priors,
-        application.costs,
-        application.reject_cost if rejecting else None,
-    )
-    plain.constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
-    return plain
 
 
 def _names_of(applications: list[Application]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely._typing import Floats
 from likely._validation import encode_labels
 from likely.blocks import for_each
 from likely.evaluation import Trials
@@ -15,12 +14,11 @@ from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
 from likely.report.curves import against_the_rest, grid_facts, series_facts
-from likely.report.explorer import Controls, sample_rows, unit_of
+from likely.report.explorer import Controls, sample_facts, unit_of
 from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
 from likely.report.findings import list_findings, write_verdict
 from likely.report.row_findings import Diagnostics
 from likely.selection.judging import Judge
-from likely.selection.rows import Folds
 from likely.selection.scoring import record_warnings
 
 if TYPE_CHECKING:
@@ -136,8 +134,8 @@ class _Subject:
             return {"name": label, "class": int(k), "family": best.family, "place": 1} | series_facts(given, calibrated)
 
         shown = self._sampled()
-        sample = sample_rows(self.codes, len(self.judge.classes), self.rows.weight, len(shown))
-        explorer = {"kind": "classes", "variant": shown[0]["variant"], **sample.to_dict(shown)}
+        sample = sample_facts(self.codes, len(self.judge.classes), self.rows.weight, shown)
+        explorer = {"kind": "classes", "variant": shown[0]["variant"], **sample}
         return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
 
     def _sampled(self) -> list[dict[str, Any]]:
@@ -147,7 +145,8 @@ class _Subject:
         pairs += [(system, order[0]) for system in self.drawn[1:]]
         most = SAMPLED if len(self.judge.classes) <= 10 else 1
         return [
-            self._named(system) | {"variant": which, "scores": _scores(system, which)} for system, which in pairs[:most]
+            self._named(system) | {"variant": which, "scores": system.scores if which == "given" else system.calibrated}
+            for system, which in pairs[:most]
         ]
 
     def _named(self, system: System) -> dict[str, Any]:
@@ -187,7 +186,7 @@ class _Subject:
             self.rows.weight,
             self.judge.applications,
             best.scores if self.given_first else best.calibrated,
-            list(protocol.split.tests) if isinstance(protocol, Folds) else None,
+            protocol.tests,
             self.rows.numbers if self.rows.numbers.shape[1] else None,
             self.rows.groups,
             self._training_costs(),
@@ -207,7 +206,7 @@ class _Subject:
                 scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
             except Exception:  # noqa: BLE001  a third-party model may raise anything, and only a note depends on it
                 return None
-        there = Judge.of(rows, self.judge.classes, self.judge.applications)
+        there = Judge(rows, self.judge.classes, self.judge.applications)
         return there.measure(scores, scores).minimum
 
 
@@ -225,10 +224,6 @@ def _is_savable(comparison: Comparison) -> bool:
     except ModelFileError:
         return False
     return True
-
-
-def _scores(system: System, which: str) -> Floats:
-    return system.scores if which == "given" else system.calibrated
 
 
 def _choose_drawn(systems: list[System], most: int) -> list[System]:

@@ -47,7 +47,10 @@ class RowSet:
                 raise InvalidDataError(
                     f"{whose}: {part.shape[0]} {what} came with {len(labels)} labels. There must be one for each row."
                 )
-        numbers = X if encoder is None else _encode(X, encoder, whose)
+        try:
+            numbers = X if encoder is None else encoder.transform(X)
+        except InvalidDataError as error:
+            raise type(error)(f"{whose}: {error}") from error
         rows = cls(X, check_rows(BaseEstimator(), numbers, reset=True), labels, weight, names)
         rows._check_values(whose, encoder)
         return rows
@@ -56,9 +59,6 @@ class RowSet:
         """Some of the rows."""
         parts = (None if part is None else part[rows] for part in (self.weight, self.groups))
         return RowSet(take(self.X, rows), self.numbers[rows], self.y[rows], *parts)
-
-    def rows_for(self, encoded: bool) -> Any:
-        return self.numbers if encoded else self.X
 
     @property
     def has_missing(self) -> bool:
@@ -86,14 +86,6 @@ class RowSet:
         for part in (*_parts(self.X), self.y, self.weight, self.groups):
             _add(sha, part)
         return sha.hexdigest()[:16]
-
-
-def _encode(X: Any, encoder: Encode, whose: str) -> Any:
-    """Encode columns as numbers; errors name the argument that holds the rows."""
-    try:
-        return encoder.transform(X)
-    except InvalidDataError as error:
-        raise type(error)(f"{whose}: {error}") from error
 
 
 def make_encoder(X: Any, sample_weight: Any) -> Encode | None:
@@ -161,16 +153,25 @@ class ScoringProtocol:
     ----------
     judged : RowSet
         The rows that candidates are compared on.
-    n_training : int
-        Rows that each model learns from, at least.
     description : str
         The protocol in a few words, for people.
+    n_training : int
+        Rows that each model learns from, at least.
+    tests : list of arrays, or None
+        The positions of the rows that each fold judges.
     """
 
-    judged: RowSet
-    n_training: int
-    description: str
-    _calibration_folds: list[tuple[Integers, Integers]] | None
+    n_training: int = 0
+    tests: list[Integers] | None = None
+
+    def __init__(self, judged: RowSet, description: str, seed: int | None) -> None:
+        """Calibrators get folds of their own, made from a seed, unless that is None."""
+        self.judged, self.description = judged, description
+        self._calibration_folds = [] if seed is None else _split_for_calibration(judged, seed)
+
+    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
+        """The folds that calibrators are judged by: (train, test) positions of judged rows."""
+        return self._calibration_folds
 
     def shape(self, rows: RowSet, *others: RowSet) -> DataShape:
         """What the grids of candidates depend on; other rows will be scored too."""
@@ -183,11 +184,6 @@ class ScoringProtocol:
         """Score the judged rows by models that have not seen them; ``tell`` receives the share that is done."""
         raise NotImplementedError
 
-    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
-        """The folds that calibrators are judged by: (train, test) positions of judged rows."""
-        assert self._calibration_folds is not None
-        return self._calibration_folds
-
     @property
     def identity(self) -> str:
         """A text that differs between protocols on the same rows."""
@@ -198,32 +194,18 @@ class Folds(ScoringProtocol):
     """Every row is judged, scored by models trained without its fold."""
 
     def __init__(self, rows: RowSet, splitter: Any, description: str) -> None:
-        self.judged, self.description = rows, description
-        self.split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
-        self.n_training = min(len(rows.y) - len(test) for test in self.split.tests)
-        self._check_groups()
-        self._calibration_folds = _split_for_calibration(rows, 0) if len(self.split.tests) > MOST_FOLDS else None
+        self.split = split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
+        self.tests = list(split.tests)
+        self.n_training = min(len(rows.y) - len(test) for test in self.tests)
+        _check_groups(rows.groups, split)
+        super().__init__(rows, description, 0 if len(self.tests) > MOST_FOLDS else None)
+
+    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
+        return self._calibration_folds or [(self.split.train(k), test) for k, test in enumerate(self.split.tests)]
 
     def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
         split = self.split if encoded else self.split.of_rows(self.judged.X)
         return kfold_held_out(models, split, all_in_threads=True, tell=tell)  # a batch restores warnings' filters
-
-    def _check_groups(self) -> None:
-        """Raise if folds of the user put rows of one group on both sides."""
-        if self.judged.groups is None:
-            return
-        groups = np.unique(self.judged.groups, return_inverse=True)[1]
-        for fold, test in enumerate(self.split.tests):
-            torn = np.intersect1d(groups[test], groups[self.split.train(fold)])
-            if len(torn):
-                name = np.unique(self.judged.groups).tolist()[int(torn[0])]
-                raise InvalidDataError(
-                    f"folds must keep groups together, but group {name!r} is both learned from and tested on in fold "
-                    f"{fold}. Use a splitter such as GroupKFold, or leave groups out."
-                )
-
-    def calibration_folds(self) -> list[tuple[Integers, Integers]]:
-        return self._calibration_folds or [(self.split.train(fold), test) for fold, test in enumerate(self.split.tests)]
 
     @property
     def identity(self) -> str:
@@ -231,37 +213,42 @@ class Folds(ScoringProtocol):
         return f"{self.description} ({digest(str(describe([folds, *self.split.trains])))})"
 
 
+def _check_groups(groups: Any, split: Split) -> None:
+    """Raise if folds of the user put rows of one group on both sides."""
+    if groups is None:
+        return
+    names, codes = np.unique(groups, return_inverse=True)
+    for fold, test in enumerate(split.tests):
+        torn = np.intersect1d(codes[test], codes[split.train(fold)])
+        if len(torn):
+            raise InvalidDataError(
+                f"folds must keep groups together, but group {names.tolist()[int(torn[0])]!r} is both learned from and "
+                f"tested on in fold {fold}. Use a splitter such as GroupKFold, or leave groups out."
+            )
+
+
 class HeldOutSet(ScoringProtocol):
     """A held-out set is judged, scored by models trained on all other rows."""
 
     def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
-        self.training, self.judged, self._calibration_folds = training, judged, _split_for_calibration(judged, seed)
-        self.n_training, self.description = len(training.y), "held-out rows"
+        super().__init__(judged, "held-out rows", seed)
+        self.training, self.n_training = training, len(training.y)
 
     def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
-        return score_new_rows(models, self.training, self.judged, encoded)
+        return score_new_rows(self.training, self.judged, models, encoded, tell)
 
     @property
     def identity(self) -> str:
         return f"held out ({self.judged.fingerprint})"
 
 
-def score_new_rows(models: dict[int, Any], training: RowSet, new: RowSet, encoded: bool) -> HeldOut:
-    """Train models on some rows and score others."""
-    rows = TrainTest(training.rows_for(encoded), training.y, training.weight, new.rows_for(encoded))
-    return score_held_out(models, rows)
-
-
-class GivenScores(ScoringProtocol):
-    """Rows that came with their scores: only calibrators are trained, on folds of these rows."""
-
-    def __init__(self, judged: RowSet, seed: int) -> None:
-        self.judged, self._calibration_folds = judged, _split_for_calibration(judged, seed)
-        self.n_training, self.description = 0, "scores as given"
-
-    @property
-    def identity(self) -> str:
-        return f"given ({self.judged.fingerprint})"
+def score_new_rows(
+    training: RowSet, new: RowSet, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]
+) -> HeldOut:
+    """Train models on some rows and score others; there are no folds, so ``tell`` is not called."""
+    if encoded:
+        return score_held_out(models, TrainTest(training.numbers, training.y, training.weight, new.numbers))
+    return score_held_out(models, TrainTest(training.X, training.y, training.weight, new.X))
 
 
 def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
@@ -276,7 +263,14 @@ def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
                 parameter="folds",
             )
         return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
-    _check_frequent(rows, int(folds))
+    label, count, what = _find_rarest(rows)
+    if count < folds:
+        fewer = f"set folds={count}, " if count > 1 else ""
+        raise DegenerateDataError(
+            f"Class {label!r} has {count} {what}, fewer than the {folds} folds, so some would be without it. To go "
+            f"on, {fewer}gather more of it, or leave it out.",
+            parameter="folds",
+        )
     make: Callable[..., Any] = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
     name = f"{folds} folds" + ("" if rows.groups is None else " of groups")
     return make(int(folds), shuffle=True, random_state=seed), name
@@ -292,18 +286,6 @@ def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Inte
         )
     splitter, _ = make_splitter(rows, min(5, count), seed)
     return list(splitter.split(rows.numbers, rows.y, rows.groups))
-
-
-def _check_frequent(rows: RowSet, n_folds: int) -> None:
-    """Raise unless every class can be in every fold."""
-    label, count, what = _find_rarest(rows)
-    if count < n_folds:
-        fewer = f"set folds={count}, " if count > 1 else ""
-        raise DegenerateDataError(
-            f"Class {label!r} has {count} {what}, fewer than the {n_folds} folds, so some would be without it. To go "
-            f"on, {fewer}gather more of it, or leave it out.",
-            parameter="folds",
-        )
 
 
 def _find_rarest(rows: RowSet) -> tuple[Any, int, str]:

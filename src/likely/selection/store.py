@@ -38,8 +38,6 @@ from likely.exceptions import RunError, TableError
 from likely.tables.writing import read_arrays, write_arrays
 
 if TYPE_CHECKING:
-    from likely.selection.candidates import Candidate
-    from likely.selection.judging import Ranking
     from likely.selection.rows import RowSet, ScoringProtocol
 
 ROOMS = ("scores", "evaluation", "models")
@@ -58,29 +56,7 @@ class Piece:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-class MemoryStore:
-    """A store in memory."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[tuple[str, str], Piece] = {}
-
-    def get(self, room: str, key: str) -> Piece | None:
-        """Return a stored piece, or None."""
-        return self._pieces.get((room, key))
-
-    def put(self, room: str, key: str, piece: Piece) -> None:
-        """Store a piece."""
-        self._pieces[room, key] = piece
-
-    def write_json(self, name: str, facts: Any) -> None:
-        """Write facts as JSON, if the store has files."""
-        self.write_text(name, json.dumps(facts, indent=1, allow_nan=False))
-
-    def write_text(self, name: str, text: str) -> None:
-        """Do nothing: a store in memory has no files."""
-
-
-class RunStore(MemoryStore):
+class RunStore:
     """A folder of the results of one run, which can be resumed.
 
     Parameters
@@ -94,7 +70,6 @@ class RunStore(MemoryStore):
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: dict[str, Any], restart: bool = False) -> None:
-        super().__init__()
         self.folder = Path(folder)
         self._identity = json.loads(json.dumps(identity))
         if self.folder.exists() and not self.folder.is_dir():
@@ -136,6 +111,10 @@ class RunStore(MemoryStore):
         """Write a piece, completely or not at all."""
         with self._explained("written"):
             write_arrays(self._path(room, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
+
+    def write_json(self, name: str, facts: Any) -> None:
+        """Write facts as JSON."""
+        self.write_text(name, json.dumps(facts, indent=1, allow_nan=False))
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file, completely or not at all."""
@@ -183,9 +162,15 @@ class RunStore(MemoryStore):
             ) from error
         if earlier == self._identity:
             return
-        changed = _changes(earlier if isinstance(earlier, dict) else {}, self._identity)
+        before = earlier if isinstance(earlier, dict) else {}
+        values = {name: (before.get(name), self._identity.get(name)) for name in {**before, **self._identity}}
+        changed = "; ".join(
+            f"{name} was {shorten(json.dumps(was), 60)} and is now {shorten(json.dumps(now), 60)}"
+            for name, (was, now) in values.items()
+            if was != now
+        )
         raise RunError(
-            f"The folder {str(self.folder)!r} holds a run of something else: {'; '.join(changed)}. Name another folder "
+            f"The folder {str(self.folder)!r} holds a run of something else: {changed}. Name another folder "
             "to keep both, or start afresh with restart=True, which removes the earlier run.",
             parameter="restart",
         )
@@ -220,18 +205,12 @@ def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> di
         "classes": [str(label) for label in classes.tolist()],
         "data": rows.fingerprint,
         "folds": protocol.identity,
-        "versions": _versions(),
+        "versions": library_versions(),
     }
 
 
-def describe_settings(ranking: Ranking, seed: int, candidates: list[Candidate]) -> dict[str, Any]:
-    """The settings and versions of a comparison, for its record."""
-    names = [candidate.name for candidate in candidates]
-    chosen = {"fuse": ranking.fuse, "seed": seed, "calibrator": str(ranking.calibrator), "candidates": names}
-    return {"settings": chosen, "versions": _versions()}
-
-
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """The versions that scores depend on."""
     return {
         "likely": library_version(),
         "numpy": np.__version__,
@@ -247,16 +226,6 @@ def _digest(piece: Piece) -> str:
         sha.update(f"|{name}{values.shape}".encode())
         sha.update(values.astype(np.float64, order="C", copy=False).data)
     return sha.hexdigest()
-
-
-def _changes(earlier: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Describe the differences of two identities."""
-    names = [name for name in {**earlier, **now} if earlier.get(name) != now.get(name)]
-    return [f"{name} was {_short(earlier.get(name))} and is now {_short(now.get(name))}" for name in names]
-
-
-def _short(value: Any) -> str:
-    return shorten(json.dumps(value), 60)
 
 
 def _lock(handle: int) -> None:
