@@ -1,4 +1,7 @@
-"""Plots of the columns of the data as SVG: histograms, correlations, principal components, discriminant directions."""
+"""Plots of the columns of the data as SVG: histograms, correlations, principal components, discriminant directions.
+
+All take parts of the facts about the columns (``columns.column_facts``), and labels in class order.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,7 @@ Ellipse: TypeAlias = tuple[float, float, float, float, float]
 
 
 def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], index: int = 0) -> Markup:
-    """A small histogram of a column, each class as shares of its rows.
-
-    Parameters
-    ----------
-    histogram : dict of the facts' columns
-    class_labels : sequence of str
-        In class order.
-    index : int, default 0
-        The position among the histograms, for the ids.
-    """
+    """A small histogram of a column, each class as shares of its rows."""
     by_class = [_shares(counts) for counts in histogram["counts"]]
     most = max((float(np.max(shares, initial=0.0)) for shares in by_class), default=0.0)
     canvas = SvgCanvas("column", left=8, right=_SMALL - 8, top=30, height=82, width=_SMALL)
@@ -58,30 +52,27 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
-    """Correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips.
-
-    Parameters
-    ----------
-    facts : dict of the facts' columns
-        ``names`` and ``values``.
-    """
+    """Correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips."""
     names, values = [str(name) for name in facts["names"]], facts["values"]
     cell = min(22.0, (WIDTH - _CORRELATION_NAMES - 6) / max(len(names), 1))
     canvas = SvgCanvas("correlation")
     canvas.add(group(*(_correlation_row(k, names, values[k], cell) for k in range(len(names))), class_="heat"))
-    canvas.add(_tone_scale(WIDTH - 150, 10))
-    gist = _strongest_correlation(names, values)
+    # The tone of each correlation.
+    left, texts = WIDTH - 150, enumerate(("−1", "0", "1"))
+    tones = [element("rect", class_=f"r{k}", x=left + 12 * (k + 5), y=10, width=12, height=10) for k in range(-5, 6)]
+    ticks = [element("text", text, x=left + 6 + 60 * k, y=34) for k, text in texts]
+    canvas.add(group(group(*tones, class_="heat"), group(*ticks, class_="tick", text_anchor="middle")))
+    pairs = [(abs(v), k, j) for k in range(len(names)) for j in range(k) if (v := values[k][j]) is not None]
+    gist = "No pair of columns."
+    if pairs:
+        _, k, j = max(pairs)
+        between = f"{shorten(names[k], 60)} and {shorten(names[j], 60)}"
+        gist = f"The strongest is {_format_correlation(values[k][j])}, between {between}."
     return canvas.finish("Correlations between columns", gist, height=max(16 + cell * len(names), 60))
 
 
 def explained_variance(shares: Sequence[float | None]) -> Markup:
-    """The share of the columns' variance that the first principal components keep, against their number.
-
-    Parameters
-    ----------
-    shares : sequence of float
-        Cumulative.
-    """
+    """The share of the columns' variance that the first principal components keep, against their number."""
     kept = np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
     counts = np.arange(1, len(kept) + 1)
     x = linear_axis(1, max(len(kept), 2), "Principal components", 8)
@@ -98,23 +89,15 @@ def explained_variance(shares: Sequence[float | None]) -> Markup:
         text = f"{format_percent(_KEPT)} with {enough}"
         canvas.add(element("text", text, class_="best", y=canvas.bottom - 8, **side))
         gist = f"{enough} of {len(kept)} components keep {format_percent(_KEPT)} of the variance."
+    elif known := kept[np.isfinite(kept)].tolist():
+        gist = f"{len(kept)} components keep {format_percent(known[-1])} of the variance."
     else:
-        known = kept[np.isfinite(kept)].tolist()
-        gist = (
-            f"{len(kept)} components keep {format_percent(known[-1])} of the variance." if known else "No components."
-        )
+        gist = "No components."
     return canvas.finish("Variance that principal components keep", gist)
 
 
 def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
-    """The classes along the best direction (a histogram) or the best two (points, means, ellipses).
-
-    Parameters
-    ----------
-    facts : dict of the facts' columns
-    class_labels : sequence of str
-        In class order.
-    """
+    """The classes along the best direction (a histogram) or the best two (points, means, ellipses)."""
     names = [str(name).capitalize() for name in facts["names"]]
     if facts.get("points") is not None and len(names) > 1:
         return _draw_two_directions(facts, names, class_labels)
@@ -122,13 +105,7 @@ def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
 
 
 def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
-    """The columns of largest weight in each direction, as bars from zero.
-
-    Parameters
-    ----------
-    weights : sequence of sequences of (column name, weight)
-        One for each direction.
-    """
+    """The columns of largest weight in each direction, as bars from zero."""
     known = [[(str(name), float(weight)) for name, weight in each if weight is not None] for each in weights]
     largest = max((abs(weight) for each in known for _, weight in each), default=0.0) or 1.0
     canvas, top = SvgCanvas("direction-weights"), 0.0
@@ -156,16 +133,14 @@ def _correlation_row(row: int, names: Sequence[str], values: Sequence[float | No
     cells = [
         element(
             "rect",
-            element(
-                "title", f"{shorten(names[row], 30)} and {shorten(names[k], 30)}: {_format_correlation(values[k])}"
-            ),
-            class_=_tone(values[k]),
+            element("title", f"{shorten(names[row], 30)} and {shorten(names[k], 30)}: {_format_correlation(value)}"),
+            class_="r-none" if value is None else f"r{round(5 * min(max(value, -1.0), 1.0))}",  # one of eleven tones
             x=left + cell * k,
             y=top,
             width=cell - 1,
             height=cell - 1,
         )
-        for k in range(row)
+        for k, value in enumerate(values[:row])
     ]
     return group(
         element("text", name, class_="name", x=left - 6, y=middle, text_anchor="end"),
@@ -174,29 +149,8 @@ def _correlation_row(row: int, names: Sequence[str], values: Sequence[float | No
     )
 
 
-def _tone(value: float | None) -> str:
-    """One of eleven classes, from r-5 to r5."""
-    return "r-none" if value is None else f"r{round(5 * min(max(value, -1.0), 1.0))}"
-
-
 def _format_correlation(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}".replace("-", "−")
-
-
-def _tone_scale(left: float, top: float) -> Markup:
-    """The tone of each correlation."""
-    tones = [element("rect", class_=f"r{k}", x=left + 12 * (k + 5), y=top, width=12, height=10) for k in range(-5, 6)]
-    texts = [element("text", text, x=left + 6 + 60 * k, y=top + 24) for k, text in enumerate(("−1", "0", "1"))]
-    return group(group(*tones, class_="heat"), group(*texts, class_="tick", text_anchor="middle"))
-
-
-def _strongest_correlation(names: Sequence[str], values: Sequence[Sequence[float | None]]) -> str:
-    pairs = [(abs(v), k, j) for k in range(len(names)) for j in range(k) if (v := values[k][j]) is not None]
-    if not pairs:
-        return "No pair of columns."
-    _, k, j = max(pairs)
-    between = f"{shorten(names[k], 60)} and {shorten(names[j], 60)}"
-    return f"The strongest is {_format_correlation(values[k][j])}, between {between}."
 
 
 # Internals: directions.
@@ -241,16 +195,11 @@ def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
     found = {}
     for k, (mean, covariance) in enumerate(zip(facts.get("means") or [], facts.get("covariances") or [], strict=False)):
         if mean and covariance and None not in (*mean, *covariance[0], *covariance[1]):
-            found[k] = (float(mean[0]), float(mean[1]), *_principal_axes(covariance))
+            (a, b), (_, d) = covariance
+            middle, apart = (a + d) / 2, math.hypot((a - d) / 2, b)
+            deviations = math.sqrt(max(middle + apart, 0)), math.sqrt(max(middle - apart, 0))
+            found[k] = float(mean[0]), float(mean[1]), *deviations, math.degrees(math.atan2(2 * b, a - d) / 2)
     return found
-
-
-def _principal_axes(covariance: Sequence[Sequence[float]]) -> tuple[float, float, float]:
-    """Standard deviations along the principal axes of two variables, and the angle of the first."""
-    (a, b), (_, d) = covariance
-    middle, apart = (a + d) / 2, math.hypot((a - d) / 2, b)
-    deviations = (math.sqrt(max(middle + apart, 0)), math.sqrt(max(middle - apart, 0)))
-    return *deviations, math.degrees(math.atan2(2 * b, a - d) / 2)
 
 
 def _equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
@@ -269,8 +218,7 @@ def _equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence
 def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
     """Ellipses of one and two standard deviations around a mean."""
     cx, cy, first, second, angle = ellipse
-    x, y = canvas.at(cx, cy)
-    unit = float(canvas.x(cx + 1)) - x
+    x, y, unit = float(canvas.x(cx)), float(canvas.y(cy)), float(canvas.x(cx + 1) - canvas.x(cx))
     turned = f"translate({number(x)} {number(y)}) rotate({number(-angle)})"
     rings = [
         element("ellipse", class_=f"sigma{n}", rx=n * first * unit, ry=n * second * unit, transform=turned)

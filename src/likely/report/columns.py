@@ -108,9 +108,6 @@ class _Sample:
             _draw_in(values)
         return cls(values, codes[chosen], count if weight is None else count * weight[chosen], n_classes)
 
-    def column(self, j: int) -> Floats:
-        return dense(self.values[:, [j]]).ravel()
-
 
 def _chosen(codes: Integers, n_classes: int, most: int) -> tuple[Integers, Floats]:
     """Rows of each class, all or at random up to a common number, and how many rows each of them stands for."""
@@ -172,7 +169,8 @@ class _Spread:
 
 def _column(sample: _Sample, spread: _Spread, j: int, name: str) -> dict[str, Any]:
     separation, missing = float(spread.separation[j]), float(np.clip(spread.missing[j], 0.0, 1.0))
-    return {"name": name, "separation": separation, "missing": missing, **_histogram(sample, sample.column(j))}
+    values = dense(sample.values[:, [j]]).ravel()
+    return {"name": name, "separation": separation, "missing": missing, **_histogram(sample, values)}
 
 
 def _histogram(sample: _Sample, values: Floats) -> dict[str, Any]:
@@ -234,7 +232,10 @@ def _mixed(standardised: _Sample, names: list[str]) -> dict[str, Any]:
 def _directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) -> dict[str, Any] | None:
     """Where the classes lie in the directions that separate them most."""
     first = classes.each(lambda part: part.leading(len(names)))
-    pca = _resolved(first.total(), len(filled.codes) // ROWS_EACH)
+    # The principal components that the data determine, the largest first and not too many.
+    variances = PCA().estimate(first.total()).explained_variance_
+    n_resolved = int((variances > RESOLVED * variances[0]).sum())
+    pca = PCA(max(1, min(n_resolved, len(filled.codes) // ROWS_EACH))).estimate(first.total())
     n_kept = min(len(classes.parts) - 1, pca.n_components_, 2)
     try:
         with warnings.catch_warnings():
@@ -248,13 +249,6 @@ def _directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) ->
         "weights": [_largest(direction, names) for direction in directions.T],
         **_places(filled, filled.values[:, : len(names)] @ directions),
     }
-
-
-def _resolved(total: Moments, most: int) -> PCA:
-    """The principal components that the data determine, the largest first and not too many."""
-    variances = PCA().estimate(total).explained_variance_
-    n_resolved = int((variances > RESOLVED * variances[0]).sum())
-    return PCA(max(1, min(n_resolved, most))).estimate(total)
 
 
 def _largest(direction: Floats, names: list[str]) -> list[list[Any]]:

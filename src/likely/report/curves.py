@@ -32,7 +32,13 @@ def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = 
     parts = {"given": given, "calibrated": calibrated}
     facts: dict[str, Any] = {"eer": given.eer(), "auc": given.auc()}
     facts["roc"] = {name: _roc(trials) for name, trials in parts.items()}
-    facts["bayes_error"] = _bayes_error(given, calibrated)
+    curve = given.bayes_error()
+    facts["bayes_error"] = {
+        "log_odds": _round_list(curve.prior_log_odds, 3),
+        "given": _round_list(curve.actual, 4),
+        "calibrated": _round_list(calibrated.bayes_error().actual, 4),
+        "minimum": _round_list(curve.minimum, 4),
+    }
     facts["histogram"] = {name: _histogram(trials) for name, trials in parts.items()}
     facts["reliability"] = {name: _reliability(trials) for name, trials in parts.items()}
     if controls is not None:
@@ -57,16 +63,6 @@ def _roc(trials: Trials) -> dict[str, Any]:
         kept |= visible_points(*scaled, probit.ends, probit.ends, cells=CELLS)
         misses, alarms = misses[kept], alarms[kept]
     return {"false_alarms": _round_list(alarms[::-1], 6), "misses": _round_list(misses[::-1], 6)}
-
-
-def _bayes_error(given: Trials, calibrated: Trials) -> dict[str, Any]:
-    curve, mended = given.bayes_error(), calibrated.bayes_error()
-    return {
-        "log_odds": _round_list(curve.prior_log_odds, 3),
-        "given": _round_list(curve.actual, 4),
-        "calibrated": _round_list(mended.actual, 4),
-        "minimum": _round_list(curve.minimum, 4),
-    }
 
 
 def _histogram(trials: Trials) -> dict[str, Any]:
@@ -157,22 +153,23 @@ def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
     is_numeric = all(map(is_number, values))
     values = sorted(values, key=None if is_numeric else _natural_order)
-    scale = _choose_scale(values) if is_numeric else "category"
+    scale = "category"  # of choices, and of numbers one of which has no logarithm
+    if is_numeric and values[0] > 0:
+        scale = "log" if values[-1] > WIDE * values[0] else "linear"
     lines: dict[str, dict[Any, dict[str, Any]]] = {}
     for row in rows:
         others = [_format_setting(value, name) for name, value in row["settings"].items() if name != parameter]
         lines.setdefault(", ".join(others), {})[row["settings"][parameter]] = row
-    return {
-        "family": family,
-        "parameter": parameter,
-        "scale": scale,
-        "values": [_format_setting(value) for value in values] if scale == "category" else values,
-        "lines": [
-            {"name": name}
-            | {which: [_mean_cost(found.get(value), which) for value in values] for which in ("minimum", "actual")}
-            for name, found in sorted(lines.items())
-        ],
-    }
+    drawn = []
+    for name, found in sorted(lines.items()):
+        costs = [list(found[value]["costs"].values()) if value in found else None for value in values]
+        means = {
+            which: [None if each is None else mean_cost([cost[which] for cost in each]) for each in costs]
+            for which in ("minimum", "actual")
+        }
+        drawn.append({"name": name, **means})
+    shown = [_format_setting(value) for value in values] if scale == "category" else values
+    return {"family": family, "parameter": parameter, "scale": scale, "values": shown, "lines": drawn}
 
 
 def _find_varied(rows: list[dict[str, Any]]) -> str | None:
@@ -185,20 +182,9 @@ def _find_varied(rows: list[dict[str, Any]]) -> str | None:
     return max(several, key=lambda name: (all(map(is_number, several[name])), len(several[name])), default=None)
 
 
-def _choose_scale(values: list[float]) -> str:
-    """Logarithmic where values vary by factors; categories where one of them has no logarithm."""
-    if values[0] > 0:
-        return "log" if values[-1] > WIDE * values[0] else "linear"
-    return "category"
-
-
 def _natural_order(text: Any) -> list[Any]:
     """A sorting key by which numbers within texts count: PCA 5 before PCA 10."""
     return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", str(text))]
-
-
-def _mean_cost(row: dict[str, Any] | None, which: str) -> float | None:
-    return None if row is None else mean_cost([cost[which] for cost in row["costs"].values()])
 
 
 def _format_setting(value: Any, name: str = "") -> str:

@@ -45,7 +45,13 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     folds = np.full(len(codes), -1)
     for fold, test in enumerate(tests):
         folds[test] = fold
-    rows, sets = _find_copies(_canonical(numbers), folds)
+    X = np.asarray(numbers) if not hasattr(numbers, "tocsr") else _canonical(numbers.tocsr())
+    # Rows that share their hash with others, and among them the sets of rows that are indeed equal.
+    _, at, counts = np.unique(_hash_rows(X), return_inverse=True, return_counts=True)
+    rows = np.flatnonzero(counts[at] > 1)
+    known: dict[bytes, int] = {}
+    keys = (key for part in _chunks(X, len(rows)) for key in _row_keys(X[rows[part]]))
+    sets = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
     in_all, in_fold = _count_alike(sets), _count_alike(sets, folds[rows])
     of_label, of_both = _count_alike(sets, codes[rows]), _count_alike(sets, folds[rows], codes[rows])
     is_apart = (folds[rows] >= 0) & (in_all > in_fold)
@@ -53,29 +59,12 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     return int(is_apart.sum()), int(is_contradicted.sum())
 
 
-def _canonical(numbers: Any) -> Any:
-    """Rows that can be taken by position; sparse ones with each column stored once."""
-    if not hasattr(numbers, "tocsr"):
-        return np.asarray(numbers)
-    rows = numbers.tocsr()
+def _canonical(rows: Any) -> Any:
+    """Sparse rows with each column stored once."""
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
-
-
-def _find_copies(X: Any, folds: Integers) -> tuple[Integers, Integers]:
-    """Rows whose set of equal rows spans several folds, and the number of each one's set."""
-    _, first, sets = np.unique(_hash_rows(X), return_index=True, return_inverse=True)
-    least, greatest = np.full(len(first), len(folds)), np.full(len(first), -1)
-    np.minimum.at(least, sets, folds)
-    np.maximum.at(greatest, sets, folds)
-    rows = np.flatnonzero((least < greatest)[sets])
-    # Different rows of one hash are all but impossible; only then are the rows themselves grouped.
-    if any(_row_keys(X[rows[part]]) != _row_keys(X[first[sets[rows[part]]]]) for part in _chunks(X, len(rows))):
-        numbers: dict[bytes, int] = {}
-        return rows, np.array([numbers.setdefault(key, len(numbers)) for key in _row_keys(X[rows])])
-    return rows, sets[rows]
 
 
 def _hash_rows(X: Any) -> Integers:

@@ -133,40 +133,6 @@ def unit_of(weight: Floats | None) -> float:
     return float(weight.sum() / 1e12)
 
 
-@dataclass(frozen=True, eq=False)
-class ExplorerSample:
-    """Some rows of more than two classes, on which the explorer decides.
-
-    Attributes
-    ----------
-    rows : array of positions
-    codes : array
-        Their classes.
-    weight : array or None
-        Of the rows that were drawn.
-    counts : array
-        How many rows each class has in all.
-    """
-
-    rows: Integers
-    codes: Integers
-    weight: Floats | None
-    counts: Integers
-
-    def to_dict(self, scores: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """As the page's script reads it; scores are dictionaries with an array, which is shortened."""
-        unit = unit_of(self.weight)
-        weights = None if self.weight is None else np.rint(self.weight / unit).astype(np.int64).tolist()
-        return {
-            "codes": encode_numbers(self.codes.tolist()),
-            "weights": None if weights is None else encode_numbers(weights),
-            "rows": len(self.rows),
-            "of": int(self.counts.sum()),
-            "class_rows": self.counts.tolist(),
-            "systems": [part | _encode_scores(part["scores"][self.rows]) for part in scores],
-        }
-
-
 def _encode_scores(scores: Floats) -> dict[str, Any]:
     """How far below the highest of their row log-likelihoods lie, in units that are small beside most of them."""
     with np.errstate(invalid="ignore"):
@@ -178,19 +144,41 @@ def _encode_scores(scores: Floats) -> dict[str, Any]:
     return {"scores": encode_numbers(steps.tolist()), "resolution": resolution}
 
 
-def sample_rows(codes: Integers, n_classes: int, weight: Floats | None, n_systems: int) -> ExplorerSample:
-    """Rows of each class, half of them by its share and half of them alike, so that no class is known by few rows.
+def sample_facts(
+    codes: Integers, n_classes: int, weight: Floats | None, systems: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Some rows of more than two classes, on which the explorer decides, with the scores of some systems.
 
-    So many that all scores of all systems stay few. The same rows come up each time, with their weights.
+    Half of the rows are drawn by the share of their class and half of them alike, so that no class is known by few
+    rows. Their number keeps all scores of all systems few. The same rows are drawn each time.
+
+    Parameters
+    ----------
+    codes : array of shape (n,)
+        The class of each row.
+    n_classes : int
+    weight : array of shape (n,), or None
+    systems : sequence of dict
+        With an array of ``scores``, which a short text of those of the sample replaces.
     """
-    most = max(n_classes, min(MOST_SAMPLED, MOST_VALUES // (n_classes * n_systems)))
+    most = max(n_classes, min(MOST_SAMPLED, MOST_VALUES // (n_classes * len(systems))))
     rows, counts = np.arange(len(codes)), np.bincount(codes, minlength=n_classes)
     if len(codes) > most:
         rng = np.random.default_rng(0)
         shares = np.minimum(counts, np.maximum(1, counts * most // (2 * len(codes)) + most // (2 * n_classes)))
         drawn = [rng.choice(np.flatnonzero(codes == k), shares[k], replace=False) for k in range(n_classes)]
         rows = np.sort(np.concatenate(drawn))
-    return ExplorerSample(rows, codes[rows], None if weight is None else weight[rows], counts)
+    weights = None
+    if weight is not None:
+        weights = encode_numbers(np.rint(weight[rows] / unit_of(weight[rows])).astype(np.int64).tolist())
+    return {
+        "codes": encode_numbers(codes[rows].tolist()),
+        "weights": weights,
+        "rows": len(rows),
+        "of": int(counts.sum()),
+        "class_rows": counts.tolist(),
+        "systems": [part | _encode_scores(part["scores"][rows]) for part in systems],
+    }
 
 
 # Whole numbers as short text: base 32, five bits to a letter, as the script of the page reads them.

@@ -22,7 +22,6 @@ from likely.report.row_findings import (
     quote_labels,
     separable,
     tiny_class,
-    unit_cost,
     unstable_fold,
     where_paid,
 )
@@ -49,15 +48,15 @@ _BY = {"minimum": "least minimum cost", "actual": "least cost as calibrated", "c
 
 def write_verdict(facts: dict[str, Any]) -> list[str]:
     """Write a few sentences: the best system, its cost against deciding without looking, and how sure that is."""
-    sentences = [
-        _describe_best(facts),
-        _describe_cost(facts),
-        _describe_calibration(facts),
-        _cheapest_as_given(facts),
-        _describe_race(facts),
-    ]
-    sentences += [_describe_evaluation(facts)]
-    return [sentence for sentence in sentences if sentence]
+    parts = (
+        _describe_best,
+        _describe_cost,
+        _describe_calibration,
+        _cheapest_as_given,
+        _describe_race,
+        _describe_evaluation,
+    )
+    return [sentence for describe in parts if (sentence := describe(facts))]
 
 
 def _describe_best(facts: dict[str, Any]) -> str:
@@ -78,19 +77,15 @@ def _describe_cost(facts: dict[str, Any]) -> str:
     at, blind = _described(application, facts), _money(1.0, application)
     if costs[which] is None:
         return f"At {at} its scores as given cost infinitely much: they are sure of what is wrong."
-    said = _between(costs.get("actual interval") if which == "actual" else None, application)
+    paid, around = _money(costs[which], application), costs.get("actual interval") if which == "actual" else None
+    if around is not None and None not in around and around[0] != around[1]:
+        paid += f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
+    saved = f"{100 * (1 - costs[which]):.0f} % saved" if costs[which] < 0.995 else "nothing saved"
+    if costs[which] > 1.005:
+        times = f"{costs[which]:.1f} times as much" if costs[which] < 10 else "many times as much"
+        saved = f"{times}, so as they are they are worse than nothing"
     whose = "with its scores as given " if facts["kind"] == "scores" else ""
-    return (
-        f"At {at}, {whose}1,000 cases cost {_money(costs[which], application)}{said}, against {blind} when deciding "
-        f"without looking: {_share(costs[which])}."
-    )
-
-
-def _share(cost: float) -> str:
-    if cost > 1.005:
-        times = f"{cost:.1f} times as much" if cost < 10 else "many times as much"
-        return f"{times}, so as they are they are worse than nothing"
-    return f"{100 * (1 - cost):.0f} % saved" if cost < 0.995 else "nothing saved"
+    return f"At {at}, {whose}1,000 cases cost {paid}, against {blind} when deciding without looking: {saved}."
 
 
 def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
@@ -161,12 +156,6 @@ def _money(cost: float, application: dict[str, Any]) -> str:
     return f"{float(format(1000 * application['constant_cost'] * cost, '.3g')):,.12g}"
 
 
-def _between(around: Any, application: dict[str, Any]) -> str:
-    if around is None or None in around or around[0] == around[1]:
-        return ""
-    return f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
-
-
 def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, Any]]:
     """Run all checks and list what they found, warnings before notes.
 
@@ -181,8 +170,13 @@ def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[
     -------
     list of dict with "code", "level", "said" and "remedy"
     """
-    found = [finding for check in CHECKS if (finding := check(facts, diagnostics)) is not None]
-    return [finding.to_dict() for finding in sorted(found, key=lambda finding: finding.level != "warning")]
+    found = []
+    for code, check in CHECKS.items():
+        finding = check(facts, diagnostics)
+        if finding is not None:
+            level, text, remedy = finding
+            found.append({"code": code, "level": level, "said": text, "remedy": remedy})
+    return sorted(found, key=lambda finding: finding["level"] != "warning")
 
 
 def miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -194,19 +188,17 @@ def miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | 
         return None
     i, is_clear = lost
     costs = list_costs(facts["leaderboard"][0], facts)[i]
-    said = (
-        "Calibrated on other rows, the best system's decisions cost "
-        f"{format_cost(costs['actual'])}{where_paid(facts, i)}, "
-        f"where the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
+    text = (
+        f"Calibrated on other rows, the best system's decisions cost {format_cost(costs['actual'])}"
+        f"{where_paid(facts, i)}, where the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
     )
     if not is_clear:
-        remedy = "More rows would tell; meanwhile expect a cost between the two."
-        return Finding("miscalibrated", "note", f"{said}. That may be chance.", remedy)
+        return "note", f"{text}. That may be chance.", "More rows would tell; meanwhile expect a cost between the two."
     remedy = (
         "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate with the isotonic "
         "method on its scores. If the folds hold different kinds of rows, no one map fits them all."
     )
-    return Finding("miscalibrated", "warning", f"{said}. That is more than chance.", remedy)
+    return "warning", f"{text}. That is more than chance.", remedy
 
 
 def _as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -220,22 +212,26 @@ def _as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None
         return None
     row, i = (clear or uncertain)[0]
     costs, others = list_costs(row, facts)[i], len(clear or uncertain) - 1
-    said = (
-        f"As given, the scores of {quote(row['name'])} cost "
-        f"{format_cost(costs['uncalibrated'])}{where_paid(facts, i)}, "
-        "where "
-        f"the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
-        + ("" if clear else "; that may be chance")
+    text = (
+        f"As given, the scores of {quote(row['name'])} cost {format_cost(costs['uncalibrated'])}{where_paid(facts, i)},"
+        f" where the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
+        f"{'' if clear else '; that may be chance'}.{_also_of(others)}"
     )
-    said += f". The same holds for {_count_systems(others)} more." if others else "."
-    mended = (
-        "" if costs.get("actual") is None else f" Calibrated on other rows they cost {format_cost(costs['actual'])}."
-    )
+    mended = ""
+    if costs.get("actual") is not None:
+        mended = f" Calibrated on other rows they cost {format_cost(costs['actual'])}."
     remedy = (
         f"Calibrate them before deciding, by likely calibrate or AffineCalibrator.{mended} "
         "Scores that are no log-likelihood ratios at all, such as posteriors, need it in any case."
     )
-    return Finding("miscalibrated", "warning" if clear else "note", said, remedy)
+    return "warning" if clear else "note", text, remedy
+
+
+def _also_of(n_others: int) -> str:
+    """A sentence about further systems, if there are any."""
+    if not n_others:
+        return ""
+    return f" The same holds for {'one system' if n_others == 1 else f'{n_others} systems'} more."
 
 
 def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], diagnostics: Diagnostics) -> tuple[int, bool] | None:
@@ -243,7 +239,7 @@ def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], diagnostics: D
     found = []
     for i, costs in enumerate(list_costs(row, facts)):
         paid, least = (math.inf if costs[each] is None else costs[each] for each in (which, "minimum"))
-        is_clear = paid > _highest_minimum(costs, unit_cost(diagnostics.applications[i], diagnostics.effective_units))
+        is_clear = paid > _highest_minimum(costs, diagnostics.unit_cost(i))
         loss, part = (LOSS, SHARE_LOST) if is_clear else (DOUBTFUL_LOSS, DOUBTFUL_SHARE)
         if least < USELESS and paid - least >= max(loss, part * least):
             found.append((is_clear, paid - least, -i))
@@ -260,10 +256,6 @@ def _highest_minimum(costs: dict[str, Any], unit: float) -> float:
     return float(least + CLEAR * math.sqrt(least * unit) + CLEAR * unit)
 
 
-def _count_systems(count: int) -> str:
-    return "one system" if count == 1 else f"{count} systems"
-
-
 def wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
     """Scores given for two classes are higher for the class that is not the target."""
     turned = _turned(facts, diagnostics)
@@ -271,13 +263,12 @@ def wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | Non
         return None
     target = quote(facts["target"])
     other = next((label for label in quote_labels(facts) if label != target), target)
-    others = f" The same holds for {_count_systems(len(turned) - 1)} more." if len(turned) > 1 else ""
-    said = (
+    text = (
         f"Scores of {quote(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
-        f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{others}"
+        f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{_also_of(len(turned) - 1)}"
     )
     remedy = f"Turn the sign of the scores, or name the class they are high for, {other}, as the positive class."
-    return Finding("wrong-sign", "warning", said, remedy)
+    return "warning", text, remedy
 
 
 def _turned(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, Any]]:
@@ -299,17 +290,16 @@ def worthless(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None
     if not bad:
         return None
     where = where_paid(facts, bad[0]) + (f" and {len(bad) - 1} more of the {n} applications" if len(bad) > 1 else "")
-    said = (
-        f"The best system cannot be told from deciding without looking{where}: it costs "
-        f"{format_cost(paid[bad[0]][0])}, "
-        "where always making the same decision costs 1"
+    text = (
+        f"The best system cannot be told from deciding without looking{where}: it costs {format_cost(paid[bad[0]][0])},"
+        f" where always making the same decision costs 1"
+        f"{f', and the best of {tried} comes out low by chance' if tried > 1 else ''}."
     )
-    said += f", and the best of {tried} comes out low by chance." if tried > 1 else "."
     remedy = (
         "No threshold mends that. Look for columns that say more, or gather more rows of the rarer class; where a "
         "prior is extreme, ask whether the costs are what you mean."
     )
-    return Finding("worthless", "warning" if len(bad) == n else "note", said, remedy)
+    return "warning" if len(bad) == n else "note", text, remedy
 
 
 def _at_most(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: int) -> tuple[float, float]:
@@ -318,10 +308,7 @@ def _at_most(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: int
     The cost of calibrated decisions is not made small on its own rows; but where calibration failed, the minimum tells.
     """
     actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
-    unit, quantile = (
-        unit_cost(diagnostics.applications[i], diagnostics.effective_units),
-        float(norm.isf(SIGNIFICANT / tried)),
-    )
+    unit, quantile = diagnostics.unit_cost(i), float(norm.isf(SIGNIFICANT / tried))
     if actual > _highest_minimum(costs, unit):
         return least, _highest_minimum(costs, unit) + max(0.0, quantile - CLEAR) * _error(costs, "minimum", unit)
     return actual, actual + quantile * _error(costs, "actual", unit)
@@ -341,7 +328,7 @@ def choice(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
     if not there or there["place"] == 1 or there["p_value"] is None or there["p_value"] >= SIGNIFICANT:
         return None
     best = there["systems"][0]
-    said = (
+    text = (
         f"On the evaluation rows {quote(best['name'])} does better than {quote(there['chosen'])}, which was chosen "
         f"and is in place {there['place']} of {len(there['systems'])} there. That is more than chance (p = "
         f"{there['p_value']:.2g})."
@@ -350,7 +337,7 @@ def choice(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
         f"Consider it: comparison.model({best['name']!r}) trains it, and so does likely fit -m. Then it is chosen on "
         "those rows, so judge it on others before you promise its cost."
     )
-    return Finding("choice", "warning", said, format_label(remedy, 400))
+    return "warning", text, format_label(remedy, 400)
 
 
 def close_race(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -361,17 +348,12 @@ def close_race(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | Non
         return None
     names = ", ".join(quote(row["name"]) for row in alike[:3]) + (" and others" if len(alike) > 3 else "")
     count = f"{len(alike)} of the next {len(tested)} systems" if len(tested) > 1 else "The next system"
-    said = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
-    remedy = f"Take the simplest or the cheapest{_taken(facts, alike)}. More rows may tell them apart."
-    return Finding("close-race", "note", said, remedy)
-
-
-def _taken(facts: dict[str, Any], alike: list[dict[str, Any]]) -> str:
-    """How one of some systems is had, where there are models to be had."""
-    if facts["kind"] == "scores":
-        return ""
-    simple = next((row["name"] for row in alike if row["family"] not in ("fusion", "outside")), None)
-    return ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quote(simple)}")
+    text = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
+    models = ""
+    if facts["kind"] != "scores":
+        simple = next((row["name"] for row in alike if row["family"] not in ("fusion", "outside")), None)
+        models = ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quote(simple)}")
+    return "note", text, f"Take the simplest or the cheapest{models}. More rows may tell them apart."
 
 
 def failed(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -381,22 +363,29 @@ def failed(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
         return None
     name, reason = next(iter(failures.items()))
     n = len(failures)
-    said = f"{n} of {n + len(facts['leaderboard'])} candidates failed. {quote(name)}: {format_label(reason, 300)}"
+    text = f"{n} of {n + len(facts['leaderboard'])} candidates failed. {quote(name)}: {format_label(reason, 300)}"
     remedy = "The comparison goes without them. What each said is under failures; the message says what it needs."
-    return Finding("failed", "warning" if n >= len(facts["leaderboard"]) else "note", said, remedy)
+    return "warning" if n >= len(facts["leaderboard"]) else "note", text, remedy
 
 
 def edge_of_grid(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
     """The best setting of the best family is the last that was tried."""
     family = next((row["family"] for row in facts["leaderboard"] if row["family"] != "fusion"), None)
     which = "actual" if facts["about"]["by"] == "actual" else "minimum"
-    for grid in facts.get("grids") or []:
-        if grid["family"] != family or len(grid["values"]) < LEAST_VALUES:
-            continue
-        value = _last(grid, which)
-        if value is not None:
-            return _wider(grid, value)
-    return None
+    grids = [grid for grid in facts.get("grids") or [] if grid["family"] == family]
+    if not grids or len(grids[0]["values"]) < LEAST_VALUES or (value := _last(grids[0], which)) is None:
+        return None
+    values, parameter = [float(each) for each in grids[0]["values"]], format_label(grids[0]["parameter"])
+    side, end = ("below", "least") if value == min(values) else ("above", "greatest")
+    text = (
+        f"The best {format_label(family)} system has {parameter} {value:g}, the {end} of the {len(values)} values "
+        "tried, and its cost still falls there."
+    )
+    remedy = (
+        f"Try values {side} it: give compare candidates of your own, such as classifiers with other values of "
+        f"{parameter}, beside the names of families."
+    )
+    return "note", text, remedy
 
 
 def _last(grid: dict[str, Any], which: str) -> float | None:
@@ -409,10 +398,8 @@ def _last(grid: dict[str, Any], which: str) -> float | None:
     known = [line for line in lines if any(cost is not None for cost in line)]
     if not known:
         return None
-    line = [
-        math.inf if cost is None else cost
-        for cost in min(known, key=lambda each: min(c for c in each if c is not None))
-    ]
+    best = min(known, key=lambda line: min(cost for cost in line if cost is not None))
+    line = [math.inf if cost is None else cost for cost in best]
     for end, before in ((0, 1), (-1, -2)):
         value = float(grid["values"][order[end]])
         falls = math.isfinite(line[before]) and line[before] - line[end] > FLAT * line[before]
@@ -421,34 +408,19 @@ def _last(grid: dict[str, Any], which: str) -> float | None:
     return None
 
 
-def _wider(grid: dict[str, Any], value: float) -> Finding:
-    values = [float(each) for each in grid["values"]]
-    side, which = ("below", "least") if value == min(values) else ("above", "greatest")
-    parameter = format_label(grid["parameter"])
-    said = (
-        f"The best {format_label(grid['family'])} system has {parameter} {value:g}, the "
-        f"{which} of the {len(values)} values tried, and its cost still falls there."
-    )
-    remedy = (
-        f"Try values {side} it: give compare candidates of your own, such as classifiers with other values of "
-        f"{parameter}, beside the names of families."
-    )
-    return Finding("edge-of-grid", "note", said, remedy)
-
-
-# One check for each code, the gravest first.
-CHECKS = (
-    wrong_sign,
-    worthless,
-    separable,
-    duplicate_rows,
-    miscalibrated,
-    overfitting,
-    unstable_fold,
-    choice,
-    tiny_class,
-    failed,
-    edge_of_grid,
-    close_race,
-    prior_mismatch,
-)
+CHECKS = {
+    "wrong-sign": wrong_sign,
+    "worthless": worthless,
+    "separable": separable,
+    "duplicate-rows": duplicate_rows,
+    "miscalibrated": miscalibrated,
+    "overfitting": overfitting,
+    "unstable-fold": unstable_fold,
+    "choice": choice,
+    "tiny-class": tiny_class,
+    "failed": failed,
+    "edge-of-grid": edge_of_grid,
+    "close-race": close_race,
+    "prior-mismatch": prior_mismatch,
+}
+"""One check for each code, the gravest first."""

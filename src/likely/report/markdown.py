@@ -66,8 +66,9 @@ def render_markdown(facts: dict[str, Any]) -> str:
         _columns(facts.get("columns")),
         _list("Failures", [f"{_name(name)}: {_sentence(why)}" for name, why in (facts.get("failures") or {}).items()]),
         _list("Notes", map(_sentence, facts.get("notes") or [])),
-        _versions(facts["about"].get("versions") or {}),
     ]
+    versions = [f"{_name(name)} {_name(version)}" for name, version in (facts["about"].get("versions") or {}).items()]
+    sections += [[f"Made with {', '.join(versions)}."]] if versions else []
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
 
 
@@ -139,7 +140,7 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
     if not evaluation:
         return []
     names = [_name(application["name"]) for application in facts["applications"]]
-    header = ["system", *(f"{said} at {name}" for said in ("minimum", "calibrated") for name in names), "Cllr"]
+    header = ["system", *(f"{which} at {name}" for which in ("minimum", "calibrated") for name in names), "Cllr"]
     rows = [
         [_name(s["name"]), *map(format_cost, s["minimum"]), *map(format_cost, s["actual"]), format_cost(s["cllr"])]
         for s in evaluation["systems"]
@@ -149,27 +150,24 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
 
 
 def _confusions(facts: dict[str, Any]) -> list[str]:
+    """Decisions counted by truth, with the rejected where there are any; of many classes, the frequent mistakes."""
     labels = [_name(each["label"]) for each in facts.get("classes") or []]
     lines: list[str] = []
     for confusion in facts.get("confusion") or []:
-        title = f"Decisions of {_name(confusion['system'])} at {_name(confusion['application'])}"
-        small = len(labels) <= MOST_CLASSES
-        table = _confusion(title, labels, confusion["counts"]) if small else _mistakes(title, confusion["mistakes"])
-        lines += [*([""] if lines else []), *table]
+        title, counts = (
+            f"Decisions of {_name(confusion['system'])} at {_name(confusion['application'])}",
+            confusion["counts"],
+        )
+        if len(labels) <= MOST_CLASSES:
+            width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
+            header = ["truth", *labels, "rejected"][: width + 1]
+            rows = [[label, *map(format_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
+        else:
+            title, header = f"{title}: the most frequent mistakes", ["truth", "decided", "rows"]
+            mistakes = confusion["mistakes"][:MOST_MISTAKES]
+            rows = [[_name(m["truth"]), _name(m["decided"]), format_amount(m["rows"])] for m in mistakes]
+        lines += [*([""] if lines else []), *_table(title, header, rows)]
     return lines
-
-
-def _confusion(title: str, labels: list[str], counts: list[list[float]]) -> list[str]:
-    """Decisions counted by truth, with the rejected where there are any."""
-    width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
-    header = ["truth", *labels, "rejected"][: width + 1]
-    rows = [[label, *map(format_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
-    return _table(title, header, rows)
-
-
-def _mistakes(title: str, mistakes: list[dict[str, Any]]) -> list[str]:
-    rows = [[_name(m["truth"]), _name(m["decided"]), format_amount(m["rows"])] for m in mistakes[:MOST_MISTAKES]]
-    return _table(f"{title}: the most frequent mistakes", ["truth", "decided", "rows"], rows)
 
 
 def _series(facts: dict[str, Any]) -> list[str]:
@@ -182,7 +180,7 @@ def _grid(grid: dict[str, Any]) -> list[str]:
     """Costs of a family against its setting, the mean over applications."""
     lines, parameter = grid["lines"], _name(grid["parameter"])
     named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
-    header = [parameter, *(f"{said}{name}" for name in named for said in ("minimum", "calibrated"))]
+    header = [parameter, *(f"{which}{name}" for name in named for which in ("minimum", "calibrated"))]
     rows = [
         [_setting(value), *(format_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
         for at, value in enumerate(grid["values"])
@@ -205,16 +203,12 @@ def _columns(columns: dict[str, Any] | None) -> list[str]:
     rows = [[_name(c["name"]), format_number(c["separation"]), format_number(c["missing"])] for c in found]
     header = ["column", "share of variance between classes", "missing"]
     table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
-    looked = f"On {columns['rows']:,} of {columns['of']:,} rows." if columns["rows"] < columns["of"] else ""
-    said = [*([looked] if looked else []), *_components(columns.get("explained_variance") or [])]
-    return [*table, *(["", " ".join(said)] if said else []), *_directions(columns.get("directions"))]
-
-
-def _components(shares: Sequence[float]) -> list[str]:
-    """How many principal components hold a share of the variance."""
+    sentences = [f"On {columns['rows']:,} of {columns['of']:,} rows."] if columns["rows"] < columns["of"] else []
+    shares = columns.get("explained_variance") or []
     counts = {share: next((k for k, held in enumerate(shares, 1) if held >= share), None) for share in SHARES}
-    said = [f"{100 * share:.0f} % of the variance by {count}" for share, count in counts.items() if count is not None]
-    return [f"Principal components of standardised columns hold {', '.join(said)}."] if said else []
+    parts = [f"{100 * share:.0f} % of the variance by {count}" for share, count in counts.items() if count is not None]
+    sentences += [f"Principal components of standardised columns hold {', '.join(parts)}."] if parts else []
+    return [*table, *(["", " ".join(sentences)] if sentences else []), *_directions(columns.get("directions"))]
 
 
 def _directions(directions: dict[str, Any] | None) -> list[str]:
@@ -224,11 +218,6 @@ def _directions(directions: dict[str, Any] | None) -> list[str]:
     for name, weights in zip(directions["names"], directions["weights"], strict=True):
         lines.append(f"- {_name(name)}: " + ", ".join(f"{format_number(w)} {_name(column)}" for column, w in weights))
     return ["", "Discriminant directions, by their largest weights:", "", *lines]
-
-
-def _versions(versions: dict[str, Any]) -> list[str]:
-    said = ", ".join(f"{_name(name)} {_name(version)}" for name, version in versions.items())
-    return [f"Made with {said}."] if said else []
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:

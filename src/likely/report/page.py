@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, Undefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
 from likely._formatting import format_cost, format_label
@@ -42,7 +42,6 @@ def render_page(facts: dict[str, Any]) -> str:
         column_plots=column_pictures,
         sections=_sections(facts),
         nontarget=_nontarget(facts),
-        confusion=lambda table: _render_confusion(table, facts),
         most_rows=MOST_ROWS,
         most_costs=MOST_COSTS,
         most_tabled=MOST_TABLED,
@@ -60,22 +59,13 @@ def render_fragment(facts: dict[str, Any]) -> str:
     return template.render(facts=facts, plots=pictures, style=Markup(_text("fragment.css")))
 
 
-class _Files(BaseLoader):
-    """Templates from the package, wherever it is installed."""
-
-    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Any]:
-        try:
-            return _text(template), template, lambda: True
-        except FileNotFoundError:
-            raise TemplateNotFound(template) from None
-
-
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=_Files(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"short": format_label, "number": format_cost, "count": lambda n: f"{n:,}", "around": _around}
+    made.filters |= {"short": format_label, "number": format_cost, "around": _around}
+    made.filters |= {"count": "{:,}".format, "amount": "{:,.6g}".format}
     return made
 
 
@@ -127,45 +117,3 @@ def _around(interval: Any) -> Markup | str:
     if isinstance(interval, Undefined) or interval is None or None in interval:
         return ""
     return Markup(' <span class="muted">[{}, {}]</span>').format(format_cost(interval[0]), format_cost(interval[1]))
-
-
-def _render_confusion(table: dict[str, Any], facts: dict[str, Any]) -> Markup:
-    """Render counts shaded by their share of the row; of many classes, the most frequent mistakes."""
-    counts = table["counts"]
-    labels = [each["label"] for each in facts["classes"]]
-    if len(labels) > MOST_TABLED:
-        return _render_mistakes(table["mistakes"])
-    rejects = any(row[-1] for row in counts)
-    heads = [*labels, *(["rejected"] if rejects else [])]
-    rows = [_render_row(label, i, row[: len(heads)]) for i, (label, row) in enumerate(zip(labels, counts, strict=True))]
-    header = Markup("").join(
-        Markup('<th scope="col"><bdi title="{}">{}</bdi></th>').format(format_label(head, 200), format_label(head, 12))
-        for head in heads
-    )
-    body = Markup("").join(rows)
-    template = '<table class="confusion wide"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table>'
-    return Markup(f'<div class="scroll">{template}</div>').format(header, body)
-
-
-def _render_mistakes(mistakes: list[dict[str, Any]]) -> Markup:
-    items = [
-        Markup("<li><bdi>{}</bdi> decided to be <bdi>{}</bdi>: {}</li>").format(
-            format_label(each["truth"]), format_label(each["decided"]), f"{each['rows']:,.6g}"
-        )
-        for each in mistakes
-    ]
-    return Markup("<p>The most frequent mistakes:</p><ol>{}</ol>").format(Markup("").join(items))
-
-
-def _render_row(label: str, at: int, counts: list[float]) -> Markup:
-    total = sum(counts) or 1.0
-    cells = [
-        Markup('<td class="{}{}">{}</td>').format(
-            "right " if k == at else "", f"h{min(9, round(9 * count / total))}", f"{count:,.6g}" if count else ""
-        )
-        for k, count in enumerate(counts)
-    ]
-    head = Markup('<th scope="row"><bdi title="{}">{}</bdi></th>').format(
-        format_label(label, 200), format_label(label, 12)
-    )
-    return Markup("<tr>{}{}</tr>").format(head, Markup("").join(cells))

@@ -1,12 +1,13 @@
 """Plots of the report as SVG: curves and scores of the systems, and their costs.
 
 All but the last two use functions of ``likely.plots``, which the displays share. The page adds titles, sentences and
-marks that its script moves.
+marks that its script moves. ``series`` are systems as in the facts of a report; ``index`` numbers the plots of one kind
+on a page, for their ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -41,10 +42,6 @@ _HIGHEST_COST = 1.2
 def roc(series: Sequence[Series]) -> Markup:
     """Hits against false alarms of all systems.
 
-    Parameters
-    ----------
-    series : sequence of Series of the facts
-
     Examples
     --------
     >>> steps = {"false_alarms": [0, 0, 0.5, 1], "misses": [1, 0.5, 0, 0]}
@@ -52,23 +49,20 @@ def roc(series: Sequence[Series]) -> Markup:
     >>> 'd="M46 390v-181l181-181h181"' in drawn
     True
     """
-    canvas = SvgCanvas("roc")
-    curves.draw_roc(canvas, [_trace_rates(one, _note("AUC", one.get("auc"), "{:.3f}".format)) for one in series])
+    canvas, known = SvgCanvas("roc"), [one for one in series if one.get("auc") is not None]
+    notes = ["" if one.get("auc") is None else f"AUC {one['auc']:.3f}" for one in series]
+    curves.draw_roc(canvas, [_trace_rates(one, note) for one, note in zip(series, notes, strict=True)])
     canvas.marks("minimum", "actual")
-    best = max(_known(series, "auc"), key=lambda one: one["auc"], default=None)
+    best = max(known, key=lambda one: one["auc"], default=None)
     gist = f"Largest area under the curve: {best['auc']:.3f}, of {whole(best['name'])}." if best else "No curve."
     return canvas.finish("Hits against false alarms (ROC)", gist)
 
 
 def det(series: Sequence[Series]) -> Markup:
-    """Misses against false alarms of all systems, on axes where Gaussian scores give straight lines.
-
-    Parameters
-    ----------
-    series : sequence of Series of the facts
-    """
-    canvas, known = SvgCanvas("det"), _known(series, "eer")
-    traces = [_trace_rates(one, _note("EER", one.get("eer"), format_percent), hits=False) for one in series]
+    """Misses against false alarms of all systems, on axes where Gaussian scores give straight lines."""
+    canvas, known = SvgCanvas("det"), [one for one in series if one.get("eer") is not None]
+    notes = ["" if one.get("eer") is None else f"EER {format_percent(one['eer'])}" for one in series]
+    traces = [_trace_rates(one, note, hits=False) for one, note in zip(series, notes, strict=True)]
     x, _ = curves.draw_det(canvas, traces, max((one["eer"] for one in known), default=0.3))
     canvas.reference([x.low, x.high], [x.low, x.high], "equal rates")
     canvas.marks("minimum", "actual")
@@ -79,12 +73,6 @@ def det(series: Sequence[Series]) -> Markup:
 
 def precision_recall(series: Sequence[Series], prior: float) -> Markup:
     """Precision against recall of all systems at a prior of the target.
-
-    Parameters
-    ----------
-    series : sequence of Series of the facts
-    prior : float
-        How frequent targets are where the systems are used, which need not be as in the rows.
 
     Examples
     --------
@@ -101,12 +89,7 @@ def precision_recall(series: Sequence[Series], prior: float) -> Markup:
 
 
 def bayes_error(series: Sequence[Series]) -> Markup:
-    """Normalised costs of all systems at every application: actual costs solid, minimum costs dashed.
-
-    Parameters
-    ----------
-    series : sequence of Series of the facts
-    """
+    """Normalised costs of all systems at every application: actual costs solid, minimum costs dashed."""
     canvas = SvgCanvas("bayes-error", height=262)
     curves.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
     canvas.marks("threshold", "minimum", "actual")
@@ -115,17 +98,7 @@ def bayes_error(series: Sequence[Series]) -> Markup:
 
 
 def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str]) -> Markup:
-    """Scores of nontargets and targets, each as shares of their class.
-
-    Parameters
-    ----------
-    one_series : Series of the facts
-    index : int
-        Its position there.
-    variant : {"given", "calibrated"}
-    labels : (str, str)
-        Of the nontargets and of the targets.
-    """
+    """Scores of nontargets and targets, each as shares of their class."""
     of = one_series["histogram"].get(variant) or {"low": 0.0, "high": 1.0, "nontargets": [], "targets": []}
     both = [_numbers(of[kind]) for kind in ("nontargets", "targets")]
     notes = [f"({format_percent(share)} outside)" if share else "" for share in of.get("outside") or (None, None)]
@@ -148,19 +121,15 @@ def reliability(one_series: Series, index: int) -> Markup:
 
     Scores of a block (PAV) are a level stroke, the thicker the more rows it holds. A block of one class alone, which
     shows an infinite ratio, lies on the edge.
-
-    Parameters
-    ----------
-    one_series : Series of the facts
-    index : int
-        Its position there.
     """
     blocks = {name: _read_blocks(of) for name in VARIANTS if (of := one_series["reliability"].get(name))}
     x, y = _ratio_axes(list(blocks.values()))
     canvas = SvgCanvas("reliability", series=index)
     curves.draw_reliability(canvas, [Trace(None, blocks)], x, y)
-    for name, of in blocks.items():
-        canvas.entry(VARIANTS[name], "block w3", classes=f"{hue(index)} {name}", note=_note_beyond(of, x))
+    for name, (low, high, _, shares) in blocks.items():
+        beyond = float(shares[(low > x.high) | (high < x.low)].sum())
+        note = f"({format_percent(beyond)} of the rows beyond)" if beyond else ""
+        canvas.entry(VARIANTS[name], "block w3", classes=f"{hue(index)} {name}", note=note)
     canvas.marks("threshold")
     return canvas.finish(
         f"What scores of {whole(one_series['name'])} claim, and what the rows show",
@@ -171,46 +140,36 @@ def reliability(one_series: Series, index: int) -> Markup:
 
 
 def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: int = 20, index: int = 0) -> Markup:
-    """Minimum and calibrated costs of the best systems at an application, with the interval of the latter.
-
-    Parameters
-    ----------
-    leaderboard : sequence of dict of the facts
-        Best first.
-    application : str
-        Its name.
-    most : int, default 20
-        How many systems to draw.
-    index : int, default 0
-        A number for each plot of this kind on one page, for its ids.
-    """
+    """Minimum and calibrated costs of the best systems at an application, with the interval of the latter."""
     rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:most]]
     names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _WIDEST_NAMES)
     canvas = SvgCanvas("standings", left=names, top=12, height=_ROW * max(len(rows), 1))
-    high = min(max((cost for _, costs in rows for cost in _drawn_costs(costs)), default=0.0) or 1.0, _HIGHEST_COST)
+    drawn = [
+        cost
+        for _, costs in rows
+        for cost in (costs.get("minimum"), costs.get("actual"), *(costs.get("actual interval") or ()))
+        if cost is not None
+    ]
+    high = min(max(drawn, default=0.0) or 1.0, _HIGHEST_COST)
     canvas.axes(linear_axis(0, high, "Cost (1: deciding without looking)", 6 if names < 150 else 4), Axis(0, 1))
     if high > 1:
         canvas.reference([1, 1], [0, 1])
     for k, (name, row) in enumerate(rows):
         canvas.add(_draw_standing(canvas, name, row, canvas.top + _ROW * (k + 0.5), high))
+    gist = "No system."
     if rows:
-        canvas.add(_draw_standings_key(canvas.bottom + BELOW + 9))
-    name, first = rows[0] if rows else ("", {})
-    amounts = [format_significant(first.get(which)) for which in ("actual", "minimum")]
-    gist = f"First: {whole(name)}, cost as calibrated {amounts[0]}, minimum {amounts[1]}." if rows else "No system."
+        y, words = canvas.bottom + BELOW + 9, ((26, "minimum"), (152, "calibrated"), (262, "its interval"))
+        marks = _draw_dot("minimum", 16, y), _draw_dot("actual", 142, y), _draw_whisker(226, 254, y)
+        canvas.add(group(*marks, *(element("text", text, x=x, y=y + 4) for x, text in words), class_="legend"))
+        name, first = rows[0]
+        amounts = [format_significant(first.get(which)) for which in ("actual", "minimum")]
+        gist = f"First: {whole(name)}, cost as calibrated {amounts[0]}, minimum {amounts[1]}."
     title, height = f"Costs of the systems at {whole(application)}", canvas.bottom + BELOW + 26
     return canvas.finish(title, gist, key=f"standings-{index}", height=height)
 
 
 def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
-    """Actual (solid) and minimum (dashed) costs against a hyperparameter, with the least minimum marked.
-
-    Parameters
-    ----------
-    grid : dict of the facts' grids
-    index : int, default 0
-        A number for each plot of this kind on one page, for its ids.
-    """
+    """Actual (solid) and minimum (dashed) costs against a hyperparameter, with the least minimum marked."""
     lines, (places, x) = grid["lines"], _setting_axis(grid)
     costs = [{kind: _numbers(one.get(kind)) for kind in ("actual", "minimum")} for one in lines]
     canvas = SvgCanvas("grid", left=_GRID_LEFT, right=_GRID_RIGHT, linked=False)
@@ -259,14 +218,6 @@ def _trace_costs(one: Series) -> Trace:
     return Trace(str(one["name"]), {k: (_numbers(costs["log_odds"]), _numbers(costs[k], np.inf)) for k in kinds})
 
 
-def _known(series: Sequence[Series], what: str) -> list[Series]:
-    return [one for one in series if one.get(what) is not None]
-
-
-def _note(what: str, value: float | None, format_value: Callable[[float], str]) -> str:
-    return "" if value is None else f"{what} {format_value(value)}"
-
-
 def _best_at_even_odds(series: Sequence[Series]) -> str:
     """Which system costs least where both classes matter the same."""
     found = []
@@ -296,24 +247,15 @@ def _read_blocks(of: Mapping[str, Any]) -> tuple[Floats, Floats, Floats, Floats]
 
 def _ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
     """Axes of the same range, as far as the ratios shown and claimed; claims alone do not extend it far."""
-    shown = _farthest([llr for _, _, llr, _ in parts])
-    claimed = _farthest([ends for low, high, _, _ in parts for ends in (low, high)])
+    llrs, claims = [llr for _, _, llr, _ in parts], [ends for low, high, _, _ in parts for ends in (low, high)]
+    shown, claimed = (
+        max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
+        for arrays in (llrs, claims)
+    )
     reach = 1.08 * max(min(max(shown, claimed), 2 * max(shown, _MOST_REACH)), _LEAST_REACH)
     x = linear_axis(-reach, reach, "Log-likelihood ratio that the scores claim", 8)
     inner = [tick for tick in x.ticks if abs(tick[0]) < 0.91 * reach]
     return x, replace(x, title="Log-likelihood ratio that the rows show", ticks=((-reach, "−∞"), *inner, (reach, "∞")))
-
-
-def _farthest(arrays: Sequence[Floats]) -> float:
-    """The largest finite absolute value; 0 where there is none."""
-    return max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
-
-
-def _note_beyond(of: tuple[Floats, ...], x: Axis) -> str:
-    """The share of the rows that claim more than the axis shows."""
-    low, high, _, shares = of
-    beyond = float(shares[(low > x.high) | (high < x.low)].sum())
-    return f"({format_percent(beyond)} of the rows beyond)" if beyond else ""
 
 
 def _mean_distance(variant: str, of: tuple[Floats, ...]) -> str:
@@ -328,12 +270,6 @@ def _mean_distance(variant: str, of: tuple[Floats, ...]) -> str:
 
 
 # Internals: standings.
-
-
-def _drawn_costs(costs: Mapping[str, Any]) -> list[float]:
-    """The finite costs among a system's minimum, actual cost and interval."""
-    drawn = (costs.get("minimum"), costs.get("actual"), *(costs.get("actual interval") or ()))
-    return [cost for cost in drawn if cost is not None]
 
 
 def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: float, high: float) -> Markup:
@@ -374,14 +310,6 @@ def _draw_dot(kind: str, x: float, y: float, *, is_beyond: bool = False) -> Mark
     return element("circle", class_=f"dot {kind}", cx=x, cy=y, r=4)
 
 
-def _draw_standings_key(y: float) -> Markup:
-    """What the marks of a row mean."""
-    words = ((26, "minimum"), (152, "calibrated"), (262, "its interval"))
-    texts = [element("text", text, x=x, y=y + 4) for x, text in words]
-    marks = (_draw_dot("minimum", 16, y), _draw_dot("actual", 142, y), _draw_whisker(226, 254, y))
-    return group(*marks, *texts, class_="legend")
-
-
 # Internals: costs against a hyperparameter.
 
 
@@ -401,27 +329,22 @@ def _setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
     values, title = grid["values"], str(grid["parameter"])
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     if numbers and len(numbers) == len(values) and grid["scale"] != "category":
-        if grid["scale"] == "linear":
-            return numbers, _linear_setting_axis(numbers, title)
-        if min(numbers) > 0:
+        if grid["scale"] != "linear" and min(numbers) > 0:
             return numbers, log_axis(min(numbers), max(numbers), title)
+        if grid["scale"] == "linear":
+            # Ticks are at the values that were tried, where there is room for their texts.
+            x, tried = linear_axis(min(numbers), max(numbers), title), sorted(set(numbers))
+            room = LETTER * (len(format_significant(max(tried, key=abs))) + 1)
+            if all((_GRID_RIGHT - _GRID_LEFT) / x.length * (b - a) > room for a, b in pairwise(tried)):
+                x = replace(x, ticks=tuple((value, format_significant(value)) for value in tried))
+            return numbers, x
     names = [_format_setting(grid, k, 22) for k in range(len(values))]
     return [float(k) for k in range(len(values))], category_axis(names, title)
 
 
-def _linear_setting_axis(numbers: Sequence[float], title: str) -> Axis:
-    """An axis with ticks at the values that were tried, where there is room for their texts."""
-    x, tried = linear_axis(min(numbers), max(numbers), title), sorted(set(numbers))
-    unit = (_GRID_RIGHT - _GRID_LEFT) / x.length
-    room = LETTER * (len(format_significant(max(tried, key=abs))) + 1)
-    if any(unit * (b - a) <= room for a, b in pairwise(tried)):
-        return x
-    return replace(x, ticks=tuple((value, format_significant(value)) for value in tried))
-
-
 def _draw_ring(canvas: SvgCanvas, text: str, line: int, place: float, cost: float) -> Markup:
     """A ring around the least minimum, and its numbers under it, where nothing else is drawn."""
-    x, y = canvas.at(place, cost)
+    x, y = float(canvas.x(place)), float(canvas.y(cost))
     room = LETTER / 2 * len(text) + 2
     return group(
         element("circle", class_="ring", cx=x, cy=y, r=6),

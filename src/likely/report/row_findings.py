@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -39,28 +39,8 @@ MANY, SEVERAL, COINCIDENCE, SAMPLED = 0.01, 10, 0.01, 1000
 they are nobody's mistake, since rows of few values coincide by themselves; rows from which that is estimated."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A warning or note about a comparison.
-
-    Attributes
-    ----------
-    code : str
-    level : {"warning", "note"}
-    said : str
-        What was found, with the numbers.
-    remedy : str
-        What to do.
-    """
-
-    code: str
-    level: Literal["warning", "note"]
-    said: str
-    remedy: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
+Finding = tuple[Literal["warning", "note"], str, str]
+"""How grave it is, what was found, with the numbers, and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +115,14 @@ class Diagnostics:
         totals, squares = (np.bincount(of_class, values, minlength=n_classes) for values in (weights, weights**2))
         return np.divide(totals**2, squares, out=np.zeros(n_classes), where=squares > 0)
 
+    def unit_cost(self, i: int) -> float:
+        """The most that one more mistake adds to a normalised cost; its variance is at most the cost times this.
 
-def unit_cost(application: Application, units: Floats) -> float:
-    """The most that one more mistake adds to a normalised cost; its variance is at most the cost times this.
-
-    A cost Σ_k s_k p_k of mistakes at rates p_k has the variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.
-    """
-    stakes = application.priors * (application.costs.max(axis=1) - application.costs.diagonal())
-    return float((stakes / np.maximum(units, 1)).max() / application.constant_cost)
+        A cost Σ_k s_k p_k of mistakes at rates p_k has variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.
+        """
+        app = self.applications[i]
+        stakes = app.priors * (app.costs.max(axis=1) - app.costs.diagonal())
+        return float((stakes / np.maximum(self.effective_units, 1)).max() / app.constant_cost)
 
 
 def list_costs(row: dict[str, Any], facts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -177,18 +157,16 @@ def prior_mismatch(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding |
     i = max(concerned, key=lambda at: float(np.abs(gaps[at]).max()))
     k = int(np.abs(gaps[i]).argmax())
     more = f" So it is at {len(concerned)} of {len(gaps)} applications." if len(gaps) > 1 else ""
-    said = (
-        f"{format_percent(frequencies[k], 2)} of the rows are {quote_labels(facts)[k]}, but its "
-        f"prior{where_paid(facts, i)} is "
-        f"{format_percent(diagnostics.applications[i].priors[k], 2)}, so accuracy on these rows is not what the "
-        "application will "
-        f"see.{more} All costs here are at the application's priors already."
+    text = (
+        f"{format_percent(frequencies[k], 2)} of the rows are {quote_labels(facts)[k]}, but its prior"
+        f"{where_paid(facts, i)} is {format_percent(diagnostics.applications[i].priors[k], 2)}, so accuracy on these "
+        f"rows is not what the application will see.{more} All costs here are at the application's priors already."
     )
     remedy = (
         "Nothing needs weighting: the application does it. Compare costs, not accuracies; if the rows are a fair "
         "sample of where it will be used, give their frequencies as its priors."
     )
-    return Finding("prior-mismatch", "note", said, remedy)
+    return "note", text, remedy
 
 
 def _gap(frequencies: Floats, priors: Floats) -> Floats:
@@ -205,26 +183,23 @@ def tiny_class(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | Non
     k = min(few, key=lambda at: int(diagnostics.units[at]))
     n, what = int(diagnostics.units[k]), "rows" if diagnostics.groups is None else "groups"
     is_of_class = diagnostics.codes == k
-    wrong = (diagnostics.decisions[0] != k) & (
-        diagnostics.decisions[0] >= 0
-    )  # a rejected row is neither right nor wrong
+    decided = diagnostics.decisions[0]
+    wrong = (decided != k) & (decided >= 0)  # a rejected row is neither right nor wrong
     rate = float(np.average(wrong[is_of_class], weights=diagnostics.weights[is_of_class]))
     low, high = _wilson(rate, n)
-    others = (
-        f" {len(few) - 1} more {'class has' if len(few) == 2 else 'classes have'} fewer than {FEW}."
-        if len(few) > 1
-        else ""
-    )
-    said = (
+    others = ""
+    if len(few) > 1:
+        others = f" {len(few) - 1} more {'class has' if len(few) == 2 else 'classes have'} fewer than {FEW}."
+    text = (
         f"Class {quote_labels(facts)[k]} has {n} {what if n > 1 else what[:-1]}: its error rate of "
-        f"{format_percent(rate, 2)} "
-        f"may as well be anything from {format_percent(low, 2)} to {format_percent(high, 2)} (95 %).{others}"
+        f"{format_percent(rate, 2)} may as well be anything from {format_percent(low, 2)} to "
+        f"{format_percent(high, 2)} (95 %).{others}"
     )
     remedy = (
         "Gather more of it, or merge it with a class it need not be told from. Whatever differs by less than that "
         "should not be chosen by."
     )
-    return Finding("tiny-class", "warning" if n < VERY_FEW else "note", said, remedy)
+    return "warning" if n < VERY_FEW else "note", text, remedy
 
 
 def _wilson(rate: float, n: int) -> tuple[float, float]:
@@ -240,33 +215,26 @@ def overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | No
     if broken is not None or diagnostics.training is None:
         return broken
     held_out = [costs["minimum"] for costs in list_costs(facts["leaderboard"][0], facts)]
-    gaps = {
-        i: cost - seen
-        for i, (seen, cost) in enumerate(zip(diagnostics.training, held_out, strict=True))
-        if cost is not None and _exceeds(cost, seen, diagnostics, i)
-    }
+    gaps = {}
+    for i, (seen, cost) in enumerate(zip(diagnostics.training, held_out, strict=True)):
+        # Far above training cost, by more than chance with few mistakes.
+        if cost is not None and cost > TIMES * seen:
+            chance = CLEAR * math.sqrt((cost + seen) * diagnostics.unit_cost(i))
+            if cost - seen > max(FAR, chance):
+                gaps[i] = cost - seen
     if not gaps:
         return None
     i = max(gaps, key=lambda at: gaps[at])
-    said = (
-        "On the rows it was trained on the best system costs "
-        f"{format_cost(diagnostics.training[i])}{where_paid(facts, i)}, "
-        "on rows "
-        f"that it has not seen {format_cost(held_out[i])}: part of what it learned is peculiar to its rows. The "
-        "costs shown "
-        "are those of rows not seen."
+    text = (
+        f"On the rows it was trained on the best system costs {format_cost(diagnostics.training[i])}"
+        f"{where_paid(facts, i)}, on rows that it has not seen {format_cost(held_out[i])}: part of what it learned is "
+        "peculiar to its rows. The costs shown are those of rows not seen."
     )
     remedy = (
         "More rows, or a simpler model, may do better on new ones: a stronger penalty (λ), fewer features (PCA), a "
         "tied or diagonal covariance."
     )
-    return Finding("overfitting", "note", said, remedy)
-
-
-def _exceeds(cost: float, seen: float, diagnostics: Diagnostics, i: int) -> bool:
-    """Whether held-out cost is far above training cost, by more than chance with few mistakes."""
-    unit = unit_cost(diagnostics.applications[i], diagnostics.effective_units)
-    return cost - seen > max(FAR, CLEAR * math.sqrt((cost + seen) * unit)) and cost > TIMES * seen
+    return "note", text, remedy
 
 
 def _broken_promise(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -281,19 +249,18 @@ def _broken_promise(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding 
         promised = costs["actual"]
         if promised is None or cost is None or cost < promised * (1 + NOTABLE):
             continue
-        unit = unit_cost(diagnostics.applications[i], diagnostics.effective_units)
+        unit = diagnostics.unit_cost(i)
         if cost - promised > CLEAR * math.sqrt(promised * unit + cost * unit * len(diagnostics.codes) / n_rows):
-            return _overconfident(format_cost(promised), format_cost(cost), where_paid(facts, i))
+            text = (
+                f"The folds promised a cost of {format_cost(promised)}{where_paid(facts, i)}, but the evaluation rows "
+                f"cost {format_cost(cost)}: more than chance."
+            )
+            remedy = (
+                "Ask how those rows differ: another time or place, or folds that tore apart rows which belong together "
+                "(name their groups). Promise the cost of the evaluation rows."
+            )
+            return "warning", text, remedy
     return None
-
-
-def _overconfident(promised: str, cost: str, where: str) -> Finding:
-    said = f"The folds promised a cost of {promised}{where}, but the evaluation rows cost {cost}: more than chance."
-    remedy = (
-        "Ask how those rows differ: another time or place, or folds that tore apart rows which belong together (name "
-        "their groups). Promise the cost of the evaluation rows."
-    )
-    return Finding("overfitting", "warning", said, remedy)
 
 
 def unstable_fold(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
@@ -312,16 +279,16 @@ def unstable_fold(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | 
     chance = p_value * len(found)
     if chance > SIGNIFICANT or abs(there - elsewhere) < NOTABLE * max(there, elsewhere):
         return None
-    said = (
+    text = (
         f"Fold {fold + 1} of {len(tests)} costs {format_cost(there)}{where_paid(facts, i)}, the others "
-        f"{format_cost(elsewhere)} on "
-        f"average; chance would bring that about in fewer than {format_percent(max(chance, 1e-4), 2)} of comparisons."
+        f"{format_cost(elsewhere)} on average; chance would bring that about in fewer than "
+        f"{format_percent(max(chance, 1e-4), 2)} of comparisons."
     )
     remedy = (
         "Look at its rows. Rows that depend on each other must stay together (name their groups); rows in the order of "
         "time may drift; a fold of another origin shows what to expect of new origins."
     )
-    return Finding("unstable-fold", "warning", said, remedy)
+    return "warning", text, remedy
 
 
 def _difference(
@@ -364,18 +331,17 @@ def separable(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None
         return None
     units = np.where(diagnostics.units > 0, diagnostics.units, np.iinfo(np.intp).max)
     k, what = int(units.argmin()), "rows" if diagnostics.groups is None else "groups"
-    said = (
+    text = (
         f"The scores of the best system tell the classes of all rows apart: with the best {name_best_map(facts)} it "
-        "makes no "
-        f"mistake. Intervals say nothing then; of {diagnostics.units[k]} {what} without one, all that can be "
-        "promised is an "
-        f"error rate of class {quote_labels(facts)[k]} below {format_percent(min(1.0, 3 / units[k]), 2)} (95 %)."
+        f"makes no mistake. Intervals say nothing then; of {diagnostics.units[k]} {what} without one, all that can be "
+        f"promised is an error rate of class {quote_labels(facts)[k]} below "
+        f"{format_percent(min(1.0, 3 / units[k]), 2)} (95 %)."
     )
     remedy = (
         "Ask first whether a column knows the label, such as one written down after the fact, and exclude it; then "
         "judge it on evaluation rows of another origin."
     )
-    return Finding("separable", "warning", said, remedy)
+    return "warning", text, remedy
 
 
 def _all_mistakes_cost(diagnostics: Diagnostics) -> bool:
@@ -396,18 +362,16 @@ def duplicate_rows(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding |
         return None
     part = n_rows / len(diagnostics.codes)
     grave = part >= MANY and n_rows >= SEVERAL and _coincidences(diagnostics.numbers) < COINCIDENCE
-    labels = (
-        f"; {n_contradicting:,} of them with another label, so that not both can be right"
-        if n_contradicting and grave
-        else ""
+    text = (
+        f"{n_rows:,} rows ({format_percent(part, 2)}) have exact copies in other folds, which their models learned from"
     )
-    copied = f"{n_rows:,} rows ({format_percent(part, 2)})"
-    said = f"{copied} have exact copies in other folds, which their models learned from{labels}."
-    said += " So costs may come out too low." if grave else ""
+    if n_contradicting and grave:
+        text += f"; {n_contradicting:,} of them with another label, so that not both can be right"
+    text += ". So costs may come out too low." if grave else "."
     remedy = "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."
     if not grave:
         remedy = "Few of them change little, and rows of few values coincide by themselves. Else: " + remedy
-    return Finding("duplicate-rows", "warning" if grave else "note", said, remedy)
+    return "warning" if grave else "note", text, remedy
 
 
 def _coincidences(numbers: Any) -> float:

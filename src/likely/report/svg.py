@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from markupsafe import Markup, escape
@@ -32,7 +34,11 @@ def element(tag: str, *inside: Any, **attributes: Any) -> Markup:
     >>> print(element("text", "a < b", x=12.04, text_anchor="end", class_="tick"))
     <text x="12" text-anchor="end" class="tick">a &lt; b</text>
     """
-    opened = f"<{tag}" + "".join(_attribute(key, value) for key, value in attributes.items() if value is not None)
+    opened = f"<{tag}"
+    for key, value in attributes.items():
+        if value is not None:
+            text = number(value) if isinstance(value, int | float) else escape(clean(str(value)))
+            opened += f' {key.rstrip("_").replace("_", "-")}="{text}"'
     return Markup(f"{opened}>{join(inside)}</{tag}>" if inside else f"{opened}/>")
 
 
@@ -44,11 +50,6 @@ def group(*inside: Any, **attributes: Any) -> Markup:
 def join(parts: Iterable[Any]) -> Markup:
     """Parts one after the other, escaped where they are not markup already."""
     return Markup("").join(part if isinstance(part, Markup) else clean(str(part)) for part in parts)
-
-
-def _attribute(key: str, value: Any) -> str:
-    said = number(value) if isinstance(value, int | float) else escape(clean(str(value)))
-    return f' {key.rstrip("_").replace("_", "-")}="{said}"'
 
 
 def clean(text: str) -> str:
@@ -97,13 +98,7 @@ def _letter(letter: str) -> float:
 
 def _fitting(text: str, room: float) -> str:
     """The longest beginning of a text that fits."""
-    used, kept = 0.0, 0
-    for letter in text:
-        used += _letter(letter)
-        if used > room:
-            break
-        kept += 1
-    return text[:kept]
+    return text[: bisect_right(list(accumulate(map(_letter, text))), room)]
 
 
 def number(value: float) -> str:
@@ -135,34 +130,20 @@ def path(*runs: Sequence[Point], close: bool = False) -> str:
 
 
 def _run(points: list[tuple[int, int]], close: bool) -> str:
-    (x, y), rest = points[0], points[1:]
-    parts = [f"M{_pair(x, y)}"]
-    for step in _merged(_steps(x, y, rest)):
-        parts.append(_command(*step))
-    return "".join(parts) + ("h0" if len(parts) == 1 else "") + ("z" if close else "")
-
-
-def _steps(x: int, y: int, rest: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    for after_x, after_y in rest:
-        if (after_x, after_y) != (x, y):
-            yield after_x - x, after_y - y
-        x, y = after_x, after_y
-
-
-def _merged(steps: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Steps along an axis in the same direction made one."""
-    merged: list[tuple[int, int]] = []
-    for dx, dy in steps:
-        x, y = merged[-1] if merged else (0, 0)
-        if (dx == x == 0 and dy * y > 0) or (dy == y == 0 and dx * x > 0):
-            merged[-1] = (x + dx, y + dy)
-        else:
-            merged.append((dx, dy))
-    return merged
-
-
-def _command(dx: int, dy: int) -> str:
-    return f"v{_tenths(dy)}" if dx == 0 else f"h{_tenths(dx)}" if dy == 0 else f"l{_pair(dx, dy)}"
+    """The path data of one run; steps along an axis in the same direction are made one."""
+    x, y = points[0]
+    start, steps = f"M{_pair(x, y)}", [(0, 0)]
+    for x_next, y_next in points[1:]:
+        dx, dy, before = x_next - x, y_next - y, steps[-1]
+        if (dx == before[0] == 0 and dy * before[1] > 0) or (dy == before[1] == 0 and dx * before[0] > 0):
+            steps[-1] = before[0] + dx, before[1] + dy
+        elif dx or dy:
+            steps.append((dx, dy))
+        x, y = x_next, y_next
+    drawn = "".join(
+        f"v{_tenths(dy)}" if dx == 0 else f"h{_tenths(dx)}" if dy == 0 else f"l{_pair(dx, dy)}" for dx, dy in steps[1:]
+    )
+    return start + (drawn or "h0") + ("z" if close else "")
 
 
 def _pair(x: int, y: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from likely._typing import Booleans, Floats
-from likely.plots.canvas import Axis, Tick
+from likely.plots.canvas import Axis
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
@@ -74,7 +74,7 @@ class SvgCanvas:
     ) -> None:
         self._kind, self._width, self._series, self._linked = kind, width, series, linked
         self.left, self.right, self.top, self.bottom = left, right, top, top + height
-        self._axes: tuple[_Scale, _Scale] | None = None
+        self._axes: tuple[Axis, Axis] | None = None
         self._below = 0.0
         self._back: list[Markup] = []
         self._traces: dict[int, dict[str, list[Markup]]] = {}
@@ -87,12 +87,15 @@ class SvgCanvas:
         """Draw faint lines at the ticks, their texts, and the titles, all written horizontally."""
         if equal:
             self.bottom = self.top + (self.right - self.left) * y.length / x.length
-        self._axes = _Scale(x, self.left, self.right), _Scale(y, self.bottom, self.top)
-        slant = self._slant(x)
+        self._axes = x, y
+        # Names that are too long for their room are written aslant.
+        longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
+        room = (self.right - self.left) / max(len(x.ticks), 1)
+        slant = 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
         self._below = (BELOW if x.title else 24) + 15 * bool(x.under) + slant
         columns, second, rows = (
-            scale.place_ticks(ticks)
-            for scale, ticks in ((self._axes[0], x.ticks), (self._axes[0], x.under), (self._axes[1], y.ticks))
+            list(zip(place([value for value, _ in ticks]).tolist(), [text for _, text in ticks], strict=True))
+            for place, ticks in ((self.x, x.ticks), (self.x, x.under), (self.y, y.ticks))
         )
         across = [[(at, self.bottom), (at, self.top)] for at, _ in columns]
         up = [[(self.left, at), (self.right, at)] for at, _ in rows]
@@ -113,12 +116,6 @@ class SvgCanvas:
             )
         )
 
-    def _slant(self, x: Axis) -> float:
-        """Height of tick texts that are written aslant: names that are too long for their room. Otherwise 0."""
-        longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
-        room = (self.right - self.left) / max(len(x.ticks), 1)
-        return 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
-
     def line(
         self,
         x: Any,
@@ -136,10 +133,14 @@ class SvgCanvas:
         if steps:
             across, up = np.repeat(across, 2)[:-1], np.repeat(up, 2)[1:]
         self.put(series, self.stroke(self._clip(across, up), stroke), variant)
-        if label is not None:
-            self._explain(series, stroke, *label)
-        elif entry := self._entries.get(f"trace {series}"):
-            self._explain(series, stroke, entry.name, entry.note)
+        key, look = f"trace {series}", self._classes(series)
+        entry = self._entries.get(key)
+        if label is None and entry is not None:
+            label = entry.name, entry.note
+        strokes = () if entry is None else entry.strokes
+        if label is not None and stroke not in strokes:  # the system's entry in the legend shows each of its strokes
+            name, note = label
+            self._entries[key] = _Entry(name, (*strokes, stroke), look["class_"], note, look.get("data_series"))
 
     def reference(self, x: Any, y: Any, label: str = "") -> None:
         self._back.append(self.stroke(self._clip(self.x(x), self.y(y)), "reference"))
@@ -179,21 +180,17 @@ class SvgCanvas:
         """Add a class of the data to the legend."""
         self._entries[f"category {category}"] = _Entry(label, (stroke,), hue(category, "c"), note)
 
-    # What the SVG canvas offers beyond the primitives. Coordinates are those of the image.
+    # Beyond the primitives of a canvas. Coordinates are those of the image.
 
     def x(self, values: Any) -> Floats:
         """Place values of the x axis in the image."""
         assert self._axes is not None
-        return self._axes[0].place(values)
+        return _place(values, self._axes[0], self.left, self.right)
 
     def y(self, values: Any) -> Floats:
         """Place values of the y axis in the image."""
         assert self._axes is not None
-        return self._axes[1].place(values)
-
-    def at(self, x: float, y: float) -> Point:
-        """Place a point in the image."""
-        return float(self.x(x)), float(self.y(y))
+        return _place(values, self._axes[1], self.bottom, self.top)
 
     def add(self, *parts: Markup) -> None:
         """Add elements in front of the curves."""
@@ -238,28 +235,25 @@ class SvgCanvas:
         height: float | None = None,
         heading: Markup | str = "",
     ) -> Markup:
-        """Return the image with its legend, its title, and a sentence for those who cannot see it.
+        """Return the image with its title, and ``gist``, a sentence with the number that matters, for screen readers.
 
-        Parameters
-        ----------
-        title, gist : str
-            The heading, and one sentence with the number that matters.
-        key : str, optional
-            What the ids begin with, by default the kind: for plots of which there are several.
-        variant : str, optional
-            Further classes.
-        note : str, optional
-            Written under the legend.
-        height : float, optional
-            Of the image, without a legend; by default there is one, and as much room as it needs.
-        heading : Markup, optional
-            Text that is visible above the plot.
+        ``key`` is what the ids begin with, by default the kind: for plots of which there are several. ``variant`` are
+        further classes, ``note`` is written under the legend and ``heading`` above the plot. With a ``height`` of the
+        image there is no legend; by default there is one, and as much room as it needs.
         """
         key = key or self._kind
         legend, top = Markup(""), self.bottom + self._below
         if height is None:
             legend, height = _draw_legend(list(self._entries.values()), top, "" if self._is_empty else note)
-        x, y = (scale.describe() for scale in self._axes) if self._axes else (None, None)
+        scales: list[str | None] = [None, None]
+        nothing = Markup("")
+        if self._axes:  # the script reads both ends of each axis on its scale, and their coordinates
+            places = ((self.left, self.right), (self.bottom, self.top))
+            ends = [(*axis.ends, *at) for axis, at in zip(self._axes, places, strict=True)]
+            scales = [*(f"{low:.9g} {high:.9g} {start:g} {end:g}" for low, high, start, end in ends)]
+            if self._is_empty:
+                middle = {"x": (self.left + self.right) / 2, "y": (self.top + self.bottom) / 2}
+                nothing = element("text", "nothing to show", class_="nothing", text_anchor="middle", **middle)
         return element(
             "svg",
             element("title", title, id=f"{key}-title"),
@@ -268,14 +262,14 @@ class SvgCanvas:
             heading,
             *self._groups(),
             *self._front,
-            self._say_nothing() if self._is_empty and self._axes else "",
+            nothing,
             legend,
             *self._marks,
             class_=f"plot {variant}" if variant else "plot",
             data_plot=self._kind,
             data_series=self._series,
-            data_x=x,
-            data_y=y,
+            data_x=scales[0],
+            data_y=scales[1],
             viewBox=f"0 0 {number(self._width)} {number(height)}",
             role="img",
             aria_labelledby=f"{key}-title {key}-desc",
@@ -291,17 +285,6 @@ class SvgCanvas:
     def _classes(self, trace: int) -> dict[str, Any]:
         k = trace + (self._series or 0)
         return {"class_": f"series {hue(k)}", "data_series": k} if self._linked else {"class_": hue(k)}
-
-    def _explain(self, series: int, stroke: str, name: str, note: str) -> None:
-        """Add a stroke to the system's entry in the legend."""
-        key, look = f"trace {series}", self._classes(series)
-        strokes = self._entries[key].strokes if key in self._entries else ()
-        if stroke not in strokes:
-            self._entries[key] = _Entry(name, (*strokes, stroke), look["class_"], note, look.get("data_series"))
-
-    def _say_nothing(self) -> Markup:
-        middle = {"x": (self.left + self.right) / 2, "y": (self.top + self.bottom) / 2}
-        return element("text", "nothing to show", class_="nothing", text_anchor="middle", **middle)
 
     def _clip(self, across: Floats, up: Floats) -> list[list[Point]]:
         """Cut a curve where it leaves the axes or is NaN, into runs of points."""
@@ -331,26 +314,10 @@ class SvgCanvas:
         return (_along(one, two, enter), _along(one, two, leave)) if enter <= leave else None
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """Where the values of an axis lie in the image."""
-
-    axis: Axis
-    start: float
-    end: float
-
-    def place(self, values: Any) -> Floats:
-        share = (self.axis.transform(values) - self.axis.ends[0]) / self.axis.length
-        return np.asarray(self.start + np.clip(share, -_FAR, _FAR) * (self.end - self.start))
-
-    def place_ticks(self, ticks: Sequence[Tick]) -> list[Tick]:
-        places: list[float] = self.place([value for value, _ in ticks]).tolist()
-        return [(at, text) for at, (_, text) in zip(places, ticks, strict=True)]
-
-    def describe(self) -> str:
-        """What the script reads: both ends on the scale, and their coordinates."""
-        low, high = self.axis.ends
-        return f"{low:.9g} {high:.9g} {self.start:g} {self.end:g}"
+def _place(values: Any, axis: Axis, start: float, end: float) -> Floats:
+    """Where values of an axis lie in the image, where it begins and ends at given coordinates."""
+    share = (axis.transform(values) - axis.ends[0]) / axis.length
+    return np.asarray(start + np.clip(share, -_FAR, _FAR) * (end - start))
 
 
 @dataclass(frozen=True)
@@ -413,11 +380,8 @@ def _draw_samples(strokes: Sequence[str]) -> list[Markup]:
     if strokes[0] in ("area", "fill"):
         kind = "area line" if strokes[0] == "area" else "fill"
         return [element("rect", class_=kind, x=6, y=-10, width=14, height=11)]
-    first = -4 - 2.5 * (len(strokes) - 1)
-    heights = [first + 5 * k for k in range(len(strokes))]
-    return [
-        element("path", class_=stroke, d=path([(0, at), (26, at)])) for stroke, at in zip(strokes, heights, strict=True)
-    ]
+    heights = [5 * k - 4 - 2.5 * (len(strokes) - 1) for k in range(len(strokes))]
+    return [element("path", class_=each, d=path([(0, y), (26, y)])) for each, y in zip(strokes, heights, strict=True)]
 
 
 def _tick(text: str, x: float, y: float, aslant: bool) -> Markup:
