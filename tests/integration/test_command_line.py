@@ -30,7 +30,7 @@ from likely import (
 )
 from likely.cli import app as frame
 from likely.cli.app import COMMANDS, as_options
-from likely.cli.options import ApplicationOptions, applications_from
+from likely.cli.options import ApplicationOptions, CommandError, applications_from
 from likely.datasets import load_tumours
 from likely.exceptions import InvalidParameterError, LikelyError, TableError
 from likely.features import Encode
@@ -430,7 +430,7 @@ def test_without_options_classes_are_equally_frequent():
     ],
 )
 def test_applications_that_cannot_be_are_refused_in_a_sentence(options, classes, sentence):
-    with pytest.raises(InvalidParameterError, match=re.escape(sentence)):
+    with pytest.raises((CommandError, InvalidParameterError), match=re.escape(sentence)):
         applications_from(ApplicationOptions(**options), list(classes))
 
 
@@ -452,7 +452,7 @@ def test_tables_of_costs_that_do_not_fit_are_refused_in_a_sentence(tmp_path, tex
     path = tmp_path / "costs.csv"
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
-    with pytest.raises(TableError, match=sentence):
+    with pytest.raises((CommandError, TableError), match=sentence):
         applications_from(ApplicationOptions(costs=path), ["a", "b"])
 
 
@@ -508,7 +508,7 @@ def test_messages_of_the_library_speak_of_options(tmp_path):
         ("calibrate two.csv -o out.csv --save kept.likely", "--save keeps the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
         ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for the affine method"),
-        ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is none to --save"),
+        ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is no map for --save"),
         ("calibrate two.csv -o out.csv --using features.likely", "no map to calibrate with"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),
         ("calibrate two.csv -o out.csv --folds 300", "--folds 300 cannot be"),

@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from likely._formatting import escape_controls
-from likely.cli.options import with_options_expanded
+from likely.cli.options import CommandError, with_options_expanded
 
 COMMANDS = {
     "compare": "Compare all model families on a file, and keep the best.",
@@ -34,7 +34,7 @@ COMMANDS = {
     "calibrate": "Make scores log-likelihood ratios that can be acted on.",
     "fuse": "Make one score of those of several systems.",
     "decide": "Turn evidence into decisions, at your priors and costs.",
-    "report": "Show again what came of a comparison, or what scores are worth.",
+    "report": "Show the results of a comparison again, or what scores are worth.",
     "demo": "Run the main job on data that come along.",
 }
 """Each command with its line in the list. Its function is the one of its name in the module of its name."""
@@ -164,7 +164,7 @@ def _sentence(error: Exception) -> str | None:
         return f"{os.fspath(error.filename)!r} cannot be used: {reason}." if error.filename else f"{reason}."
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {error}".strip()
-    if _is_of_likely(error):
+    if isinstance(error, CommandError) or _is_of_likely(error):
         return as_options(str(error), getattr(error, "parameter", None))
     if isinstance(error, (ValueError, TypeError)) and _is_of_scikit_learn(error):
         return as_options(str(error), "n_splits")  # of its splitters; its other parameters are no options
@@ -287,15 +287,13 @@ def writing(path: Path) -> Iterator[None]:
 
 def check_output(path: Path, suffix: str | tuple[str, ...] = "") -> None:
     """Raise unless a file can be written later: its name ends as it should, and its folder takes files."""
-    from likely.exceptions import InvalidParameterError
-
     if not path.name.lower().endswith(suffix):
         endings = suffix if isinstance(suffix, str) else " or ".join(suffix)
-        raise InvalidParameterError(f"The file to write must end with {endings}, but is {str(path)!r}. Rename it.")
+        raise CommandError(f"The file to write must end with {endings}, but is {str(path)!r}. Rename it.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise InvalidParameterError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Make it.")
+        raise CommandError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Make it.")
     if path.is_dir():
-        raise InvalidParameterError(f"{str(path)!r} cannot be written: it is a folder. Give the name of a file.")
+        raise CommandError(f"{str(path)!r} cannot be written: it is a folder. Give the name of a file.")
     with writing(path), TemporaryFile(dir=folder):
         pass

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from likely._formatting import format_number
-from likely.cli.options import MapOptions, ScoresFile
+from likely.cli.options import CommandError, MapOptions, ScoresFile
 from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
     Made,
     Scores,
-    about_positive,
     apply_to_target,
     as_systems,
     cllrs,
@@ -53,23 +53,17 @@ def calibrate(
         likely calibrate scores.csv -o calibrated.csv --save calibrator.likely
         likely calibrate new.csv -o new-llr.csv --using calibrator.likely
     """
-
-    def learn(path: Path, how: MapOptions) -> Made:
-        return _learn(path, how, method)
-
-    run_map(scores, how, learn, _apply, _show)
+    run_map(scores, how, partial(_learn, method), _apply, _show)
 
 
-def _learn(path: Path, how: MapOptions, method: Method) -> Made:
+def _learn(method: Method, path: Path, how: MapOptions) -> Made:
     """Calibrate scores by maps that have not seen them; save the map of all rows if asked for."""
-    from likely.exceptions import InvalidParameterError
-
     table = read_to_learn(path, how)
     calibrator = _calibrator(method, how.prior, table)
     mapped, maps, facts = _calibrate_each(calibrator, table, how.folds)
     if how.save is not None:
         if len(maps) > 1:
-            raise InvalidParameterError(f"--save keeps the map of one system, but there are {len(maps)}. Use --column.")
+            raise CommandError(f"--save keeps the map of one system, but there are {len(maps)}. Use --column.")
         save_map(maps[0], how.save, "calibrate", table, how.label)
     return mapped.columns(how.label), facts | {"method": method.value, "folds": how.folds}
 
@@ -77,14 +71,13 @@ def _learn(path: Path, how: MapOptions, method: Method) -> Made:
 def _calibrator(method: Method, prior: float | None, table: Scores) -> Any:
     """Make the calibrator; isotonic maps are bounded, since one row may contradict an infinite llr."""
     from likely.calibration import AffineCalibrator, IsotonicCalibrator
-    from likely.exceptions import InvalidParameterError
 
     if method is Method.isotonic:
         if prior is not None:
-            raise InvalidParameterError("--prior is for the affine method: an isotonic map is best at every prior.")
+            raise CommandError("--prior is for the affine method: an isotonic map is best at every prior.")
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
-        raise InvalidParameterError(f"--prior is for two classes, but there are {len(table.classes)}.")
+        raise CommandError(f"--prior is for two classes, but there are {len(table.classes)}.")
     return AffineCalibrator(prior)
 
 
@@ -120,7 +113,7 @@ def _apply(path: Path, how: MapOptions, using: Path) -> Made:
     mapped = replace(table, scores=np.column_stack([apply_to_target(calibrator, about, each) for each in columns]))
     facts: dict[str, Any] = {"using": str(using), "rows": len(mapped.scores)}
     if has_classes(table):
-        judged = find_classes(table, about_positive(about))
+        judged = find_classes(table, about.get("positive"))
         facts |= (
             {"cross_entropy": _cross_entropies(judged, mapped)}
             if by_class

@@ -19,6 +19,7 @@ from likely.cli.app import check_output, note, writing
 from likely.cli.options import (
     ApplicationOptions,
     AsJson,
+    CommandError,
     DataFile,
     DataOptions,
     applications_from,
@@ -29,13 +30,12 @@ from likely.cli.options import (
 from likely.cli.rendering import console, print_json
 
 if TYPE_CHECKING:
-    from likely.decisions import Application
     from likely.selection import CompareOptions, Comparison, Progress
     from likely.tables import DataTable
 
 _FAMILY = "A family to compare: gaussian, logistic, …; repeatable. All if not given."
 _BY = "What systems are put in order by: minimum, actual or cllr."
-_RUN = "Folder for all that is computed; the same command goes on there. FILE-run if not given."
+_RUN = "Folder for all that is computed; the same command resumes it. FILE-run if not given."
 _EVALUATION_TARGET = "The column of labels there, if it is called otherwise."
 
 
@@ -76,7 +76,7 @@ def compare(
 
     Every model scores rows that it has not seen. Its scores are judged at best (minimum cost) and after calibration
     (actual cost); costs are divided by that of deciding without looking, so 1 is worthless. The best are fused. What is
-    computed is kept in a folder: stopped or killed, the same command goes on there.
+    computed is kept in a folder: stopped or killed, the same command resumes it.
 
     For example:
         likely compare train.csv --target label --prior 0.1 --cost-fn 10
@@ -110,11 +110,20 @@ def compare_files(
         check_output(model, ".likely")
     table = _read_training(file, data)
     classes = np.unique(np.asarray(table.labels)).tolist()
-    _check_classes(table, classes, data.target)
+    if len(classes) < 2:
+        raise CommandError(
+            f"Column {data.target!r} of {file} must hold two classes at least, but all rows hold "
+            f"{format_label(classes[0], 40)!r}."
+        )
+    applications = dict(applications_from(where, classes))
+    if any(application.reject_cost is not None for application in applications.values()):
+        raise CommandError(
+            "A reject cost is for likely decide: systems are compared by their decisions about every row. Leave it out."
+        )
     target = target_of(where.positive, classes) if len(classes) == 2 else None
     options = replace(
         options,
-        applications=_applications(where, classes),
+        applications=applications,
         groups=table.groups,
         sample_weight=table.weight,
         about={"target": data.target, "positive": target, "file": file.name},
@@ -122,8 +131,13 @@ def compare_files(
     )
     if not as_json:
         console(err=True).print(_describe(table, classes))
-    with _telling_when_stopped(options.run), _progress_bar(not as_json) as progress:
-        comparison = run_comparison(table.X, table.labels, replace(options, progress=progress))
+    try:
+        with _progress_bar(not as_json) as progress:
+            comparison = run_comparison(table.X, table.labels, replace(options, progress=progress))
+    except KeyboardInterrupt:
+        if options.run is not None:
+            console(err=True).print(f"Stopped. {options.run} keeps what is done: the same command resumes it.")
+        raise
     failure = None if model is None else _save_best(comparison, options, model)
     facts = comparison.to_dict() | _places(comparison, options, file, None if failure is not None else model)
     print_json(facts) if as_json else show_comparison(facts)
@@ -144,29 +158,6 @@ def _read_training(file: Path, options: DataOptions) -> DataTable:
         weight=options.weight,
         scores=options.scores or (),
     )
-
-
-def _check_classes(table: DataTable, classes: list[Any], target: str) -> None:
-    """Raise unless there are two classes, with the name of the file and its column."""
-    from likely.exceptions import DegenerateDataError
-
-    if len(classes) < 2:
-        raise DegenerateDataError(
-            f"Column {target!r} of {table.path} must hold two classes at least, but all rows hold "
-            f"{format_label(classes[0], 40)!r}."
-        )
-
-
-def _applications(where: ApplicationOptions, classes: list[Any]) -> dict[str, Application]:
-    """Return the applications to compare at, in which every row is decided."""
-    from likely.exceptions import InvalidParameterError
-
-    found = dict(applications_from(where, classes))
-    if any(application.reject_cost is not None for application in found.values()):
-        raise InvalidParameterError(
-            "A reject cost is for likely decide: systems are compared by their decisions about every row. Leave it out."
-        )
-    return found
 
 
 def _describe(table: DataTable, classes: list[Any]) -> str:
@@ -214,27 +205,13 @@ def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> E
 
 def _places(comparison: Comparison, options: CompareOptions, file: Path, model: Path | None) -> dict[str, Any]:
     """Say where the data, the run, its page and the best system's model are."""
-    folder = None if options.run is None else Path(options.run)
-    inside = comparison.record.get("model")
-    kept = None if folder is None or inside is None else folder / inside
-    places = {
-        "file": file,
-        "run": folder,
-        "page": None if folder is None else folder / "report.html",
-        "model": model or kept,
-    }
-    return {name: None if place is None else str(place) for name, place in places.items()}
-
-
-@contextmanager
-def _telling_when_stopped(folder: Any) -> Iterator[None]:
-    """Tell a user who interrupts that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if folder is not None:
-            console(err=True).print(f"Stopped. {folder} keeps what is done: the same command goes on from there.")
-        raise
+    places = {"file": str(file), "run": None, "page": None, "model": None if model is None else str(model)}
+    if options.run is not None:
+        folder, inside = Path(options.run), comparison.record.get("model")
+        places |= {"run": str(folder), "page": str(folder / "report.html")}
+        if model is None and inside is not None:
+            places["model"] = str(folder / inside)
+    return places
 
 
 @contextmanager
@@ -281,41 +258,33 @@ def _other_rows(others: OtherFiles, data: DataOptions, training: DataTable, turn
 def _read_other(file: Path, target: str, options: DataOptions, training: DataTable) -> DataTable:
     """Read the columns that the training rows have from another file, whatever else it holds."""
     from likely.cli.score import header_of
-    from likely.exceptions import TableError
+    from likely.tables import read_data
 
     header = header_of(file)
     for column, what in ((options.weight, "weights"), (options.group, "groups")):
         if column is not None and column in header:
             note(f"The {what} of column {column!r} are those of {training.path}: they are not used in {file}.")
-    table = _read_features(file, header, target, options, training)
-    width = len(training.columns)
-    if table.X.shape[1] != width:
-        raise TableError(f"{file} must have the {width} features of {training.path}, but has {table.X.shape[1]}.")
+    names = [column.name for column in training.columns]
+    categories = [column.name for column in training.columns if column.kind == "category"]
+    choice: dict[str, Any] = {"categories": categories, "features": names}
+    if file.suffix.lower() == ".npz":
+        aside = [*(options.exclude or []), options.weight, options.group]
+        choice = {"exclude": [name for name in aside if name is not None and name in header]}
+    table = read_data(file, target, scores=options.scores or (), **choice)
+    if table.X.shape[1] != len(names):
+        raise CommandError(
+            f"{file} must have the {len(names)} features of {training.path}, but has {table.X.shape[1]}."
+        )
     _check_kinds(table, training)
     _check_labels(table, target, training)
     return table
 
 
-def _read_features(file: Path, header: list[str], target: str, options: DataOptions, training: DataTable) -> DataTable:
-    from likely.tables import read_data
-
-    scores = options.scores or ()
-    if file.suffix.lower() == ".npz":
-        aside = [*(options.exclude or []), options.weight, options.group]
-        exclude = [name for name in aside if name is not None and name in header]
-        return read_data(file, target, exclude=exclude, scores=scores)
-    categories = [column.name for column in training.columns if column.kind == "category"]
-    features = [column.name for column in training.columns]
-    return read_data(file, target, categories=categories, scores=scores, features=features)
-
-
 def _check_kinds(table: DataTable, training: DataTable) -> None:
     """Raise if a column that holds numbers in the training rows holds text."""
-    from likely.exceptions import TableError
-
     for column, known in zip(table.columns, training.columns, strict=True):
         if known.kind == "number" and column.kind == "category" and column.n_distinct:
-            raise TableError(
+            raise CommandError(
                 f"Column {column.name!r} of {table.path} must hold numbers, as in {training.path}, but holds text: "
                 f"{column.example}."
             )
@@ -325,18 +294,16 @@ def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
     """Raise unless the labels are of the training rows' classes, and every class has rows."""
     import numpy as np
 
-    from likely.exceptions import TableError
-
     classes, found = (np.unique(np.asarray(each.labels)).tolist() for each in (training, table))
     strange = [label for label in found if label not in classes]
     absent = [label for label in classes if label not in found]
     if strange:
-        raise TableError(
+        raise CommandError(
             f"Column {target!r} of {table.path} must hold the classes of {training.path}, {format_names(classes)}, but "
             f"holds {format_names(strange, 3)} too."
         )
     if absent:
-        raise TableError(
+        raise CommandError(
             f"Column {target!r} of {table.path} must hold every class of {training.path}, but "
             f"{format_names(absent, 3)} has no row."
         )

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likely._formatting import format_count, format_label, format_names, format_number
-from likely.cli.options import ApplicationOptions, AsJson, Columns, OutputOrCsv, applications_from, target_of
+from likely.cli.options import (
+    ApplicationOptions,
+    AsJson,
+    Columns,
+    CommandError,
+    OutputOrCsv,
+    applications_from,
+    target_of,
+)
 from likely.cli.rendering import confusion_table, console, deliver
 from likely.cli.scores import Scores, as_llr, find_classes, has_classes, read_any
 
@@ -43,7 +51,6 @@ def decide(
         likely decide new.csv --model model.likely --priors a=0.2,b=0.5,c=0.3
     """
     from likely.cli.score import describe_llr, score_rows, trained_target
-    from likely.exceptions import InvalidParameterError
 
     if model is None:
         found = _read_system(file, label or "label", column, where.positive)
@@ -52,7 +59,7 @@ def decide(
         found = score_rows(model, file, label, where.positive)
     applications = applications_from(where, found.classes)
     if len(applications) > 1:
-        raise InvalidParameterError(f"Decisions are for one application, but {len(applications)} were given.")
+        raise CommandError(f"Decisions are for one application, but {len(applications)} were given.")
     name, application = applications[0]
     decisions, facts = _decide(found, name, application)
     facts = {"file": str(file), **facts}
@@ -63,7 +70,6 @@ def decide(
 
 def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive: str | None) -> Scores:
     """Read one system's scores, of two classes or more, with labels or without."""
-    from likely.exceptions import TableError
     from likely.tables.files import existing, read_header
 
     header = read_header(existing(path))
@@ -74,7 +80,7 @@ def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive
         return _classes_of_columns(table, positive)
     found = find_classes(table, positive)
     if found.is_binary and len(found.names) > 1:
-        raise TableError(
+        raise CommandError(
             f"Decisions are by one system's scores, but there are {format_names(found.names)}. Choose by --column."
         )
     return replace(found, names=("llr",)) if found.is_binary else found
@@ -131,19 +137,16 @@ def _judge(found: Scores, decisions: Any, order: list[Any], application: Applica
     return facts
 
 
-def _describe_target(target: Any, application: dict[str, Any]) -> str:
-    """Say which of two classes llrs are of, and the threshold of its decision."""
-    if target is None:
-        return ""
-    if application["reject_cost"] is not None:
-        return f": llrs are of {format_label(target, 40)}"
-    return f": {format_label(target, 40)} from llr {format_number(application['threshold'])} on"
-
-
 def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     out = console(err=output is None)
     application = facts["application"]
-    out.print(f"At {application['name']}{_describe_target(facts['target'], application)}.")
+    target = ""
+    if facts["target"] is not None:
+        label = format_label(facts["target"], 40)
+        target = f": {label} from llr {format_number(application['threshold'])} on"
+        if application["reject_cost"] is not None:
+            target = f": llrs are of {label}"
+    out.print(f"At {application['name']}{target}.")
     counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["decisions"].items())
     where = "" if output is None else f" Written to {output}."
     out.print(f"{format_count(facts['rows'], 'row')} decided: {counts}.{where}{reading}")

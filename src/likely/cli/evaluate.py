@@ -61,32 +61,28 @@ def evaluate(
             console().print(f"\nThe report is in {page}.")
 
 
-def _judge_file(scores: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
+def _judge_file(path: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
     """Collect the facts about the scores of a file."""
     from likely.cli.scores import read_labelled
 
-    evidence = read_labelled(scores, how.label, how.column, where.positive)
-    applications = applications_from(where, evidence.classes)
-    with status("Resampling the rows …" if how.intervals else "Judging …"):
-        return {"file": str(scores), **_judge(evidence, applications, how.resamples if how.intervals else 0)}
-
-
-def _judge(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
-    """Collect the facts about scores; without intervals if ``n_resamples`` is 0."""
+    evidence = read_labelled(path, how.label, how.column, where.positive)
+    applications, n_resamples = applications_from(where, evidence.classes), how.resamples if how.intervals else 0
     facts = {
+        "file": str(path),
         "rows": len(evidence.scores),
         "classes": evidence.counts,
         "applications": [describe_application(name, app, evidence.classes) for name, app in applications],
     }
-    if not evidence.is_binary:
-        return facts | _judge_classes(evidence, applications, n_resamples)
-    systems = [
-        _judge_system(name, evidence, column, applications, n_resamples)
-        for name, column in zip(evidence.names, evidence.scores.T, strict=True)
-    ]
-    facts |= {"target": evidence.target, "systems": systems}
-    if len(systems) > 1:
-        facts["differences"] = _differences(evidence, systems, applications[0], n_resamples)
+    with status("Resampling the rows …" if how.intervals else "Judging …"):
+        if not evidence.is_binary:
+            return facts | _judge_classes(evidence, applications, n_resamples)
+        systems = [
+            _judge_system(name, evidence, column, applications, n_resamples)
+            for name, column in evidence.systems().items()
+        ]
+        facts |= {"target": evidence.target, "systems": systems}
+        if len(systems) > 1:
+            facts["differences"] = _differences(evidence, systems, applications[0], n_resamples)
     return facts
 
 
@@ -120,17 +116,13 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     found = _measured(measures, evidence.labels, llr, n_resamples)
     system: dict[str, Any] = {"name": name}
     system |= {key: found[key] for key in ("eer", "auc", "cllr", "min_cllr")}
-    system["calibration_loss"] = _less(system["cllr"]["estimate"], system["min_cllr"]["estimate"])
+    actual, minimum = system["cllr"]["estimate"], system["min_cllr"]["estimate"]
+    system["calibration_loss"] = 0.0 if actual == minimum else actual - minimum  # both may be infinite
     system["costs"] = [
         {"application": heading, **{key: {end: found[key][end][at] for end in found[key]} for key in costs}}
         for at, (heading, _) in enumerate(applications)
     ]
     return system | {"verdict": _verdict(system)}
-
-
-def _less(first: float, second: float) -> float:
-    """A difference that is 0 between two infinities."""
-    return 0.0 if first == second else first - second
 
 
 def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: int) -> dict[str, Any]:
@@ -148,11 +140,8 @@ def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: i
         except DegenerateDataError as error:
             note(f"There are no intervals. {error}")
     values = {key: np.asarray(measure(labels, scores)) for key, measure in measures.items()}
-    return {key: {"estimate": v.tolist(), "low": _none(v), "high": _none(v)} for key, v in values.items()}
-
-
-def _none(like: Any) -> Any:
-    return [None] * len(like) if like.ndim else None
+    unknown = {key: [None] * len(value) if value.ndim else None for key, value in values.items()}
+    return {key: {"estimate": v.tolist(), "low": unknown[key], "high": unknown[key]} for key, v in values.items()}
 
 
 def _verdict(system: dict[str, Any]) -> str:
@@ -169,7 +158,8 @@ def _verdict(system: dict[str, Any]) -> str:
     if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01):
         chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
         remedy = ", which with so few rows may be chance" if chance else ": calibrate them"
-        return f"{at} {_more(actual, minimum)}{remedy}."
+        more = f"{100 * (actual / minimum - 1):.0f} % more than they could" if minimum > 0 else "where they need not"
+        return f"{at} {more}{remedy}."
     if _matters(system["cllr"], system["min_cllr"]["estimate"]):
         return f"{at} about what they could, but not at other priors, as Cllr shows: calibrate them."
     return "Well calibrated: they cost about what they could."
@@ -186,37 +176,30 @@ def _matters(actual: dict[str, Any], possible: float) -> bool:
     return bool(actual["estimate"] - possible > SLIGHT * max(possible, 0.01) and low > possible)
 
 
-def _more(actual: float, minimum: float) -> str:
-    return f"{100 * (actual / minimum - 1):.0f} % more than they could" if minimum > 0 else "where they need not"
-
-
 def _differences(evidence: Scores, systems: Any, application: tuple[str, Application], n: int) -> dict[str, Any]:
     """Compute what the other systems cost more than the one of least actual cost, on the same rows."""
-    best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
-    others = [at for at in range(len(systems)) if at != best]
-    return {
-        "application": application[0],
-        "best": systems[best]["name"],
-        "others": [_difference(evidence, systems[at]["name"], best, at, application[1], n) for at in others],
-    }
-
-
-def _difference(evidence: Scores, name: str, best: int, at: int, app: Application, n: int) -> dict[str, Any]:
     from likely import evaluation
 
-    found: dict[str, Any] = {"name": name}
-    first, second = evidence.scores[:, best], evidence.scores[:, at]
-    for key, metric in (("actual", evaluation.actual_dcf), ("minimum", evaluation.min_dcf)):
-        if n:
-            pair = evaluation.paired_difference(
-                metric, evidence.labels, first, second, app, pos_label=evidence.target, n_resamples=n
-            )
-            gap = pair.difference
-            found[key] = {"estimate": gap.estimate, "low": gap.low, "high": gap.high, "p_value": pair.p_value}
-        else:
-            costs = [metric(evidence.labels, llr, app, pos_label=evidence.target) for llr in (first, second)]
-            found[key] = {"estimate": costs[1] - costs[0], "low": None, "high": None, "p_value": None}
-    return found
+    best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
+    name, app = application
+    metrics = {"actual": evaluation.actual_dcf, "minimum": evaluation.min_dcf}
+    others = []
+    for at, system in enumerate(systems):
+        if at == best:
+            continue
+        pair, found = [evidence.scores[:, best], evidence.scores[:, at]], {"name": system["name"]}
+        for key, metric in metrics.items():
+            if n:
+                test = evaluation.paired_difference(
+                    metric, evidence.labels, *pair, app, pos_label=evidence.target, n_resamples=n
+                )
+                gap = test.difference
+                found[key] = {"estimate": gap.estimate, "low": gap.low, "high": gap.high, "p_value": test.p_value}
+            else:
+                costs = [metric(evidence.labels, llr, app, pos_label=evidence.target) for llr in pair]
+                found[key] = {"estimate": costs[1] - costs[0], "low": None, "high": None, "p_value": None}
+        others.append(found)
+    return {"application": name, "best": systems[best]["name"], "others": others}
 
 
 def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
@@ -271,7 +254,13 @@ def _show_systems(facts: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["classes"].items())
     out.print(f"{format_count(facts['rows'], 'row')}: {counts}. The target is {format_label(facts['target'], 40)}.\n")
     for system in facts["systems"]:
-        out.print(_system_table(system))
+        rows = [
+            (f"cost at {cost['application']}", cost["actual"], cost["minimum"], cost["loss"]["estimate"])
+            for cost in system["costs"]
+        ]
+        rows.append(("Cllr, bits", system["cllr"], system["min_cllr"], system["calibration_loss"]))
+        cells = [(name, within(actual), within(least), format_number(loss)) for name, actual, least, loss in rows]
+        out.print(table([system["name"], "actual", "minimum", "loss"], cells))
         out.print(f"Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
         out.print(f"{system['verdict']}\n")
     if "differences" in facts:
@@ -283,41 +272,16 @@ def _show_systems(facts: dict[str, Any]) -> None:
     )
 
 
-def _system_table(system: dict[str, Any]) -> Any:
-    rows = [
-        (
-            f"cost at {cost['application']}",
-            within(cost["actual"]),
-            within(cost["minimum"]),
-            format_number(cost["loss"]["estimate"]),
-        )
-        for cost in system["costs"]
-    ]
-    rows += [
-        ("Cllr, bits", within(system["cllr"]), within(system["min_cllr"]), format_number(system["calibration_loss"])),
-    ]
-    return table([system["name"], "actual", "minimum", "loss"], rows)
-
-
 def _show_differences(facts: dict[str, Any]) -> None:
-    rows = [
-        (
-            other["name"],
-            within(other["actual"]),
-            _clear(other["actual"]),
-            within(other["minimum"]),
-            _clear(other["minimum"]),
-        )
-        for other in facts["others"]
-    ]
+    def cells(difference: dict[str, Any]) -> tuple[str, str]:
+        low, high = difference["low"], difference["high"]
+        return within(difference), "" if low is None or low <= 0 <= high else "*"
+
+    rows = [(other["name"], *cells(other["actual"]), *cells(other["minimum"])) for other in facts["others"]]
     names = [f"more than {facts['best']}", "actual", "", "minimum", ""]
     console().print(table(names, rows, title=f"Cost at {facts['application']}, on the same rows"))
     if any("*" in row for row in rows):
         console().print("* The interval leaves 0 out: the systems differ.\n")
-
-
-def _clear(difference: dict[str, Any]) -> str:
-    return "*" if difference["low"] is not None and not difference["low"] <= 0 <= difference["high"] else ""
 
 
 def _show_classes(facts: dict[str, Any]) -> None:

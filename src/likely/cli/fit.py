@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from likely.cli.options import ApplicationOptions, AsJson, DataFile, DataOptions, parse_folds
+from likely.cli.options import ApplicationOptions, AsJson, CommandError, DataFile, DataOptions, parse_folds
 
 
 def fit(
@@ -32,10 +32,9 @@ def fit(
         likely fit train.csv --target label -m logistic --prior 0.1 -o m.likely
     """
     from likely.cli.compare import OtherFiles, compare_files
-    from likely.exceptions import InvalidParameterError
     from likely.selection import CompareOptions
 
     if data.scores:
-        raise InvalidParameterError("--scores is for likely compare: fit trains a system of its own. Leave it out.")
+        raise CommandError("--scores is for likely compare: fit trains a system of its own. Leave it out.")
     options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
     compare_files(file, data, where, OtherFiles(), options, output, as_json)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from likely._formatting import format_number
-from likely.cli.options import MapOptions, ScoresFile
+from likely.cli.options import CommandError, MapOptions, ScoresFile
 from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
     Made,
     Scores,
-    about_positive,
     apply_to_target,
     cllrs,
     find_classes,
@@ -45,11 +44,10 @@ def fuse(scores: ScoresFile, how: MapOptions) -> None:
 def _learn(path: Path, how: MapOptions) -> Made:
     """Fuse scores by maps that have not seen them; save the map of all rows if asked for."""
     from likely.calibration import LogisticFusion
-    from likely.exceptions import TableError
 
     table = read_to_learn(path, how)
     if not table.is_binary or len(table.names) < 2:
-        raise TableError(
+        raise CommandError(
             f"Fusing takes the scores of two systems or more about two classes, but {path} has "
             f"{len(table.classes)} classes and the columns {', '.join(table.names)}."
         )
@@ -76,7 +74,7 @@ def _apply(path: Path, how: MapOptions, using: Path) -> Made:
     fused = apply_to_target(fuser, about, table.scores)
     facts: dict[str, Any] = {"using": str(using), "rows": len(fused)}
     if has_classes(table):
-        judged = find_classes(table, about_positive(about))
+        judged = find_classes(table, about.get("positive"))
         facts["systems"] = cllrs(judged, judged.systems())
         facts["fused"] = cllrs(judged, {"fused": fused})[0]
     return _with_llr(table, fused).columns(how.label), facts

@@ -55,14 +55,12 @@ def _is_model(path: Path) -> bool:
     try:
         existing(path, ".npz")
     except TableError:
-        return path.is_file() and _begins_like_a_model(path)
+        if not path.is_file():
+            return False
+        with open(path, "rb") as file:
+            start = file.read(9)
+        return len(start) == 9 and start.endswith(b"{") and int.from_bytes(start[:8], "little") < path.stat().st_size
     return False
-
-
-def _begins_like_a_model(path: Path) -> bool:
-    with open(path, "rb") as file:
-        start = file.read(9)
-    return len(start) == 9 and start.endswith(b"{") and int.from_bytes(start[:8], "little") < path.stat().st_size
 
 
 def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:

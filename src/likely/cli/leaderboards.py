@@ -140,17 +140,13 @@ def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
         )
         return
     out.print(f"\nThe best system, trained on all rows, is in {facts['model']}.")
-    if _is_of_models(best, facts["leaderboard"]):
+    # A fusion with an outside system needs its scores.
+    outside = {row["name"] for row in facts["leaderboard"] if row["family"] == "outside"}
+    if not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ()):
         out.print("Evidence and decisions about new rows:")
         out.print(f"  likely score {model} NEW.csv", soft_wrap=True)
         options = "--prior P --cost-fn C" if len(facts["classes"]) == 2 else "--priors TEXT --costs FILE"
         out.print(f"  likely decide NEW.csv --model {model} {options}", soft_wrap=True)
-
-
-def _is_of_models(best: dict[str, Any], board: list[dict[str, Any]]) -> bool:
-    """Whether a system scores rows by itself: a fusion with an outside system needs its scores."""
-    outside = {row["name"] for row in board if row["family"] == "outside"}
-    return not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ())
 
 
 def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
@@ -165,24 +161,12 @@ def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
     """
     kinds: dict[str, list[str]] = {}
     for note in notes:
-        first = _first_sentence(as_options(note))
-        kinds.setdefault(_mask_details(first), []).append(first)
-    lines = [_line(alike) for alike in kinds.values()]
-    whole = lines[:_NOTES] == [as_options(note) for note in notes]
-    return lines[:_NOTES], not whole
-
-
-def _first_sentence(text: str) -> str:
-    """The text up to its first full stop."""
-    return _SENTENCE.split(text, maxsplit=1)[0]
-
-
-def _line(alike: list[str]) -> str:
-    more = f" (and {len(alike) - 1} like it)" if len(alike) > 1 else ""
-    return shorten(alike[0], _WIDTH - len(more)) + more
-
-
-def _mask_details(text: str) -> str:
-    for pattern, sign in _DETAILS:
-        text = pattern.sub(sign, text)
-    return text
+        first = kind = _SENTENCE.split(as_options(note), maxsplit=1)[0]
+        for pattern, sign in _DETAILS:
+            kind = pattern.sub(sign, kind)
+        kinds.setdefault(kind, []).append(first)
+    lines = []
+    for alike in list(kinds.values())[:_NOTES]:
+        more = f" (and {len(alike) - 1} like it)" if len(alike) > 1 else ""
+        lines.append(shorten(alike[0], _WIDTH - len(more)) + more)
+    return lines, lines != [as_options(note) for note in notes]

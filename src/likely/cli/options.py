@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -19,11 +19,19 @@ from likely._formatting import format_label, format_names
 if TYPE_CHECKING:
     from likely.decisions import Application
 
+
+class CommandError(Exception):
+    """A mistake in the options or files of a command: its message is printed without a traceback."""
+
+
 _POSITIVE = "The target of two classes. The second in sorted order if not given."
 _APPLICATION = "Two classes, all in one, as prior=0.1,cost_fn=10,cost_fp=1; repeatable."
 _PRIORS = "Any number of classes, as a=0.2,b=0.5,c=0.3. Equal if not given."
 _SCORES = "Scores of an outside system, higher for the target of two classes; repeatable."
 _REJECT_COST = "What deciding nothing costs, where decisions are made."
+_MAP_PRIOR = "The target's prior at which the map should be best. 0.5 if not given."
+_SAVE = "Keep the map, learned from all rows, in a .likely file."
+_USING = "Apply a saved map instead; labels are then not needed."
 _COSTS_FILE = "Table of costs: labels as header and first column, truth in rows, decision in columns."
 
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Rows to learn from: CSV, TSV, Parquet, Arrow, npz.")]
@@ -33,23 +41,11 @@ Columns = Annotated[
     typer.Option("--column", "-c", metavar="NAME", help="A column of scores; repeatable. All others if not given."),
 ]
 Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column of labels.")]
-Folds = Annotated[int, typer.Option("--folds", metavar="K", min=2, help="How many folds of rows are held out in turn.")]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow.")]
 OutputOrCsv = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow. Else CSV on stdout."),
 ]
-SaveMap = Annotated[
-    Path | None, typer.Option("--save", metavar="FILE", help="Keep the map, learned from all rows, in a .likely file.")
-]
 ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="Labels and scores: CSV, TSV, Parquet, Arrow.")]
-TrainingPrior = Annotated[
-    float | None,
-    typer.Option("--prior", metavar="P", help="The target's prior at which the map should be best. 0.5 if not given."),
-]
-UseMap = Annotated[
-    Path | None, typer.Option("--using", metavar="FILE", help="Apply a saved map instead; labels are then not needed.")
-]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help=_POSITIVE)]
 
 
@@ -111,11 +107,15 @@ class JudgingOptions(ScoreOptions):
 class MapOptions:
     """How a map on scores is learned, saved or applied."""
 
-    output: Output
-    prior: TrainingPrior = None
-    save: SaveMap = None
-    using: UseMap = None
-    folds: Folds = 5
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow.")
+    ]
+    prior: Annotated[float | None, typer.Option("--prior", metavar="P", help=_MAP_PRIOR)] = None
+    save: Annotated[Path | None, typer.Option("--save", metavar="FILE", help=_SAVE)] = None
+    using: Annotated[Path | None, typer.Option("--using", metavar="FILE", help=_USING)] = None
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="K", min=2, help="How many folds of rows are held out in turn.")
+    ] = 5
     label: Label = "label"
     column: Columns = None
     positive: Positive = None
@@ -127,12 +127,15 @@ def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name in groups:
-            parameters += _parameters_of(groups[parameter.name])
-        else:
-            annotation = hints[parameter.name]
-            parameters.append(parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY))
+    for given in inspect.signature(command).parameters.values():
+        options = [given.replace(annotation=hints[given.name])]
+        if given.name in groups:
+            group = groups[given.name]
+            annotations = get_type_hints(group, include_extras=True)
+            options = [
+                each.replace(annotation=annotations[each.name]) for each in inspect.signature(group).parameters.values()
+            ]
+        parameters += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
 
     def expanded(**given: Any) -> None:
         for name, group in groups.items():
@@ -145,28 +148,12 @@ def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
     return expanded
 
 
-def _parameters_of(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(field.name, kind, default=_default(field), annotation=hints[field.name])
-        for field in fields(group)
-    ]
-
-
-def _default(field: Field[Any]) -> Any:
-    """Return the default of an option, or the mark of one that must be given."""
-    return inspect.Parameter.empty if field.default is MISSING else field.default
-
-
 def parse_folds(text: str) -> int | str:
     """Parse a number of folds, or leave-one-out."""
-    from likely.exceptions import InvalidParameterError
-
     if text in ("leave-one-out", "loo"):
         return "leave-one-out"
     if not text.isdecimal() or int(text) < 2:
-        raise InvalidParameterError(f"--folds must be a whole number from 2 on, or leave-one-out, but is {text!r}.")
+        raise CommandError(f"--folds must be a whole number from 2 on, or leave-one-out, but is {text!r}.")
     return int(text)
 
 
@@ -211,7 +198,8 @@ def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> li
     if options.priors is not None or options.costs is not None or len(classes) > 2:
         return [_application_of_any(options, classes)]
     positive = target_of(options.positive, classes)
-    settings = [_parse_application(text) for text in options.application or []] or [_given(options)]
+    single = {name: getattr(options, name) for name in _FIELDS[:3] if getattr(options, name) is not None}
+    settings = [_parse_application(text) for text in options.application or []] or [{"prior": 0.5} | single]
     return [_application_of_two(setting, options.reject_cost, positive) for setting in settings]
 
 
@@ -222,77 +210,58 @@ def target_of(positive: str | None, classes: Sequence[Any]) -> Any:
 
 def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
     """Return the class that a text names: '1' names the integer 1, and 'true' the boolean."""
-    from likely.exceptions import InvalidParameterError
-
     for text_of in (str, lambda label: str(label).lower() if isinstance(label, bool) else None):
         for label in classes:
             if text_of(label) in (text, text.strip()):
                 return label
-    raise InvalidParameterError(
-        f"{option} names the class {text.strip()!r}, but the classes are {format_names(classes)}."
-    )
+    raise CommandError(f"{option} names the class {text.strip()!r}, but the classes are {format_names(classes)}.")
 
 
 def _check_consistent(options: ApplicationOptions, classes: Sequence[Any]) -> None:
     """Raise if options of two classes meet more classes, or if two options set the same thing."""
-    from likely.exceptions import InvalidParameterError
-
     single = [f"--{name.replace('_', '-')}" for name in _FIELDS[:3] if getattr(options, name) is not None]
     several = ["--application"] if options.application else []
     named = ["--positive"] if options.positive is not None else []
     general = [f"--{name}" for name in ("priors", "costs") if getattr(options, name) is not None]
     binary = single + several + named
     if len(classes) > 2 and binary:
-        raise InvalidParameterError(
+        raise CommandError(
             f"{binary[0]} is for two classes, but there are {len(classes)}: {format_names(classes)}. "
             "Use --priors and --costs."
         )
     for first, second in ((single, several), (single, general), (several, general)):
         if first and second:
-            raise InvalidParameterError(f"{first[0]} and {second[0]} both say where it is used: give one of them.")
-
-
-def _given(options: ApplicationOptions) -> dict[str, float]:
-    found = {name: getattr(options, name) for name in _FIELDS[:3] if getattr(options, name) is not None}
-    return {"prior": 0.5} | found
+            raise CommandError(f"{first[0]} and {second[0]} both say where it is used: give one of them.")
 
 
 def _parse_application(text: str) -> dict[str, float]:
     """Parse an application such as ``prior=0.1,cost_fn=10``."""
-    from likely.exceptions import InvalidParameterError
-
     setting = _parse_assignments(text, "--application")
     strangers = [name for name in setting if name not in _FIELDS]
     if strangers:
-        raise InvalidParameterError(
+        raise CommandError(
             f"--application {text!r} sets {strangers[0]!r}, but what can be set is {', '.join(_FIELDS)}."
         )
     if "prior" not in setting:
-        raise InvalidParameterError(f"--application {text!r} must set the prior, as in prior=0.1,cost_fn=10.")
+        raise CommandError(f"--application {text!r} must set the prior, as in prior=0.1,cost_fn=10.")
     return setting
 
 
 def _parse_assignments(text: str, option: str) -> dict[str, float]:
     """Parse names and numbers such as ``a=0.2,b=0.8``."""
-    from likely.exceptions import InvalidParameterError
-
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = part.rpartition("=")
         name = name.strip()
         if not equals or not name or name in found:
-            raise InvalidParameterError(f"{option} must be name=number, each name once, but {part!r} is not: {text!r}.")
-        found[name] = _parse_number(number, f"{option} {text!r}")
+            raise CommandError(f"{option} must be name=number, each name once, but {part!r} is not: {text!r}.")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise CommandError(
+                f"{option} {text!r} must hold numbers, but {number.strip()!r} is not a number."
+            ) from None
     return found
-
-
-def _parse_number(text: str, where: str) -> float:
-    from likely.exceptions import InvalidParameterError
-
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameterError(f"{where} must hold numbers, but {text.strip()!r} is not a number.") from None
 
 
 def _application_of_two(setting: dict[str, float], reject_cost: float | None, positive: Any) -> tuple[str, Application]:
@@ -320,25 +289,20 @@ def _application_of_any(options: ApplicationOptions, classes: Sequence[Any]) -> 
 
 def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
     """Return a prior for each class, in class order."""
-    from likely.exceptions import InvalidParameterError
-
     if text is None:
         return {label: 1 / len(classes) for label in classes}
     named = _parse_assignments(text, "--priors")
     found = {_find_label(name, classes, "--priors"): prior for name, prior in named.items()}
     absent = [label for label in classes if label not in found]
     if absent:
-        raise InvalidParameterError(f"--priors must name every class, but {format_names(absent)} is not in {text!r}.")
+        raise CommandError(f"--priors must name every class, but {format_names(absent)} is not in {text!r}.")
     if min(found.values()) < 0 or not abs(sum(found.values()) - 1) < 1e-6:
-        raise InvalidParameterError(
-            f"--priors must be >= 0 and sum to 1, but {text!r} sums to {sum(found.values()):g}."
-        )
+        raise CommandError(f"--priors must be >= 0 and sum to 1, but {text!r} sums to {sum(found.values()):g}.")
     return {label: found[label] for label in classes}
 
 
 def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
     """Read a table of costs: labels as header and first column, truth in rows, decision in columns; in class order."""
-    from likely.exceptions import TableError
     from likely.tables.files import existing
 
     lines = _read_lines(existing(path))
@@ -346,7 +310,7 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
     truths = [cells[0].strip() for _, cells in lines[1:]]
     for which, found in (("header", decisions), ("first column", truths)):
         if sorted(found) != sorted(names):
-            raise TableError(
+            raise CommandError(
                 f"The {which} of {path} must hold each class once, {format_names(names)}, but holds "
                 f"{format_names(found)}."
             )
@@ -360,13 +324,12 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Read the records of a text table, all of one width, each with its line number."""
-    from likely.exceptions import TableError
     from likely.tables.files import check_content, delimiter_of
     from likely.tables.lines import check_encoding, check_width, records
 
     delimiter = delimiter_of(path)
     if delimiter is None:
-        raise TableError(f"A table of costs must be text, .csv or .tsv, but is {str(path)!r}. Convert it.")
+        raise CommandError(f"A table of costs must be text, .csv or .tsv, but is {str(path)!r}. Convert it.")
     check_content(path)
     found = []
     for line, cells in records(path, delimiter):
@@ -379,14 +342,12 @@ def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _parse_cost(path: Path, line: int, decision: str, cell: str) -> float:
-    from likely.exceptions import TableError
-
     try:
         cost = float(cell)
     except ValueError:
         cost = math.nan
     if not math.isfinite(cost):
-        raise TableError(
+        raise CommandError(
             f"Costs must be finite numbers, but line {line} of {path} has {format_label(cell, 40)!r} in column "
             f"{decision!r}."
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likely.cli.app import check_output, writing
-from likely.cli.options import ApplicationOptions, AsJson, ScoreOptions, applications_from, strip_suffixes
+from likely.cli.options import ApplicationOptions, AsJson, CommandError, ScoreOptions, applications_from, strip_suffixes
 from likely.cli.rendering import console, print_json, status
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=_OUTPUT)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make one page about anybody's scores, or show again what came of a comparison.
+    """Make one page about anybody's scores, or show the results of a comparison again.
 
     The page needs no network and no other file: a verdict in words, costs, curves, calibration before and after, and
     sliders for priors and costs that show what is decided. A file of scores has columns as likely evaluate reads them.
@@ -59,11 +59,10 @@ def _of_scores(
 
 def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: Path | None, as_json: bool) -> None:
     from likely.cli.leaderboards import show_comparison
-    from likely.exceptions import InvalidParameterError
     from likely.report import Report
 
     if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
-        raise InvalidParameterError(
+        raise CommandError(
             f"{str(run)!r} is a run, which has its own priors and costs. Give the command of the run for others."
         )
     facts = _read_leaderboard(run)
@@ -87,20 +86,19 @@ def _read_leaderboard(folder: Path) -> dict[str, Any]:
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
     """Read facts that a comparison left in its folder."""
-    from likely.exceptions import RunError
     from likely.report.facts import complete_facts
 
     path = folder / name
     if not folder.exists():
-        raise RunError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
+        raise CommandError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
     if not path.is_file():
         unfinished = (folder / "run.json").is_file()
         state = "has not come to its end: give its command again" if unfinished else "holds no run"
-        raise RunError(f"The folder {str(folder)!r} {state}. Name the folder of a comparison.")
+        raise CommandError(f"The folder {str(folder)!r} {state}. Name the folder of a comparison.")
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RunError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
+        raise CommandError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
     return complete_facts(facts)
 
 

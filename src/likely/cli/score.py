@@ -11,7 +11,7 @@ import typer
 
 from likely._formatting import format_count, format_label, format_names
 from likely.cli.app import note
-from likely.cli.options import AsJson, OutputOrCsv, Positive, target_of
+from likely.cli.options import AsJson, CommandError, OutputOrCsv, Positive, target_of
 from likely.cli.rendering import console, deliver
 from likely.cli.scores import Scores, as_llr
 
@@ -88,15 +88,14 @@ def trained_target(model: Path) -> str | None:
 
 def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model that gives evidence, and what was saved about it."""
-    from likely.exceptions import ModelFileError
     from likely.persistence import load, read_about
 
     model = load(path)
     kind = type(model).__name__
     if hasattr(model, "transform") and not hasattr(model, "predict"):
-        raise ModelFileError(f"{str(path)!r} is of kind {kind}, which maps scores, not rows. Use --using.")
+        raise CommandError(f"{str(path)!r} is of kind {kind}, which maps scores, not rows. Use --using.")
     if not hasattr(model, "log_likelihood"):
-        raise ModelFileError(
+        raise CommandError(
             f"{str(path)!r} is of kind {kind}, which gives no evidence. Save it in a CalibratedClassifier."
         )
     return model, read_about(path)["about"] or {}
@@ -104,6 +103,7 @@ def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
 
 def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> tuple[Any, Labels | None]:
     """Read the features of a file, and its labels if it has any."""
+    from likely.exceptions import TableError
     from likely.tables import read_data
     from likely.tables.files import check_present
 
@@ -116,23 +116,16 @@ def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None)
     if path.suffix.lower() == ".npz":
         table = read_data(path, named)
         return table.X, table.labels
-    features = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    return _read_columns(path, named, label is not None, features if set(features) <= set(header) else [])
-
-
-def _read_columns(path: Path, label: str | None, needed: bool, features: list[str]) -> tuple[Any, Labels | None]:
-    from likely.exceptions import TableError
-    from likely.tables import read_data
-
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    features = names if names and set(names) <= set(header) else None
     # The labels are read as groups: with a target, features would have to be fit to learn from.
     try:
-        table = read_data(path, groups=label, features=features or None)
+        table = read_data(path, groups=named, features=features)
     except TableError:
-        if label is None or needed:
+        if named is None or label is not None:
             raise
-        table = read_data(path, exclude=[label], features=features or None)
-        note(f"Some rows have no label in column {label!r}, so labels are not carried along.")
-        return table.X, None
+        note(f"Some rows have no label in column {named!r}, so labels are not carried along.")
+        return read_data(path, exclude=[named], features=features).X, None
     return table.X, table.groups
 
 
@@ -151,27 +144,24 @@ def header_of(path: Path) -> list[str]:
 
 def _note_unseen(model: Any, X: Any) -> None:
     """Note the columns, and the numbers of rows, with categories that the model has not seen in training."""
-    encoder = next(_encoders(model), None)
-    if encoder is None or not hasattr(X, "column_names"):
-        return
-    for name, known in zip(encoder.columns_, encoder.categories_, strict=True):
-        if known is not None and name in X.column_names:
-            _note_column(name, X[name], set(known))
-
-
-def _note_column(name: str, column: Any, known: set[str]) -> None:
     import numpy as np
 
     from likely.tables.cells import distinct
 
-    texts, codes = distinct(column)
-    strange = [at for at, text in enumerate(texts) if text not in known]
-    if strange:
-        rows = int(np.isin(codes, strange).sum())
-        note(
-            f"Column {name!r} holds categories in {format_count(rows, 'row')} that training did not have, "
-            f"{format_names([texts[at] for at in strange], 3)}: they say nothing there."
-        )
+    encoder = next(_encoders(model), None)
+    if encoder is None or not hasattr(X, "column_names"):
+        return
+    for name, known in zip(encoder.columns_, encoder.categories_, strict=True):
+        if known is None or name not in X.column_names:
+            continue
+        texts, codes = distinct(X[name])
+        strange = [at for at, text in enumerate(texts) if text not in known]
+        if strange:
+            rows = format_count(int(np.isin(codes, strange).sum()), "row")
+            note(
+                f"Column {name!r} holds categories in {rows} that training did not have, "
+                f"{format_names([texts[at] for at in strange], 3)}: they say nothing there."
+            )
 
 
 def _encoders(model: Any) -> Iterator[Encode]:

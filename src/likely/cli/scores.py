@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from likely._formatting import format_names
 from likely.cli.app import check_output, note, writing
-from likely.cli.options import MapOptions, target_of
+from likely.cli.options import CommandError, MapOptions, target_of
 from likely.cli.rendering import print_json, write_file
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     """Read scores, with labels if the file has a column of them."""
     import numpy as np
 
-    from likely.exceptions import TableError
     from likely.tables import read_scores
     from likely.tables.columns import read_columns
     from likely.tables.files import existing, hint, read_header
@@ -98,7 +97,7 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     names = list(columns or header)
     for name in names:
         if name not in header:
-            raise TableError(f"{path} has no column {name!r}, but {format_names(header)}.{hint(name, header)}")
+            raise CommandError(f"{path} has no column {name!r}, but {format_names(header)}.{hint(name, header)}")
     read = read_columns(file, names)
     return Scores(None, np.column_stack([read.scores(name, "columns") for name in names]), tuple(names))
 
@@ -140,9 +139,7 @@ def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
 
 def has_classes(table: Scores) -> bool:
     """Whether labels are of two classes or more, so that the scores can be judged."""
-    import numpy as np
-
-    return table.labels is not None and len(np.unique(table.labels)) > 1
+    return table.labels is not None and len(set(table.labels.tolist())) > 1
 
 
 def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:
@@ -157,15 +154,13 @@ def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] |
 
 
 def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
-    from likely.exceptions import TableError
-
     if len(distinct) > 2:
-        raise TableError(
+        raise CommandError(
             f"The labels are of {len(distinct)} classes, {format_names(distinct)}, so each must have a column of "
             f"log-likelihoods named like it, but the columns are {format_names(names)}. Rename them or use --column."
         )
     if len(distinct) < 2:
-        raise TableError(
+        raise CommandError(
             f"Scores are judged by rows of two classes or more, but all labels are {format_names(distinct)}."
         )
 
@@ -187,10 +182,8 @@ def run_map(
     show: Callable[[dict[str, Any]], None],
 ) -> None:
     """Learn a map from scores, or apply a saved one; write the mapped scores, and show what they are worth."""
-    from likely.exceptions import InvalidParameterError
-
     if how.using is not None and how.save is not None:
-        raise InvalidParameterError("--using applies a map that is kept already, so there is none to --save.")
+        raise CommandError("--using applies a map that is kept already, so there is no map for --save.")
     check_output(how.output)
     if how.save is not None:
         check_output(how.save, ".likely")
@@ -202,11 +195,9 @@ def run_map(
 
 def read_to_learn(path: Path, how: MapOptions) -> Scores:
     """Read the labelled scores that a map is learned from."""
-    from likely.exceptions import TableError
-
     table = read_any(path, how.label, how.column)
     if table.labels is None:
-        raise TableError(
+        raise CommandError(
             f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a map that "
             "was saved by --using."
         )
@@ -238,29 +229,23 @@ def save_map(trained: Any, path: Path, command: str, table: Scores, label: str) 
 
 def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
     """Load a map and what was saved about it, if it is one for this command."""
-    from likely.exceptions import ModelFileError
     from likely.persistence import load, read_about
 
-    found = load(path)
+    found, about = load(path), read_about(path)["about"] or {}
     kind = type(found).__name__
     if _COMMANDS.get(kind) != command:
         remedy = f"Use likely {_COMMANDS[kind]} --using." if kind in _COMMANDS else "Use likely score."
-        raise ModelFileError(f"{str(path)!r} is of kind {kind}, which is no map to {command} with. {remedy}")
-    return found, read_about(path)["about"] or {}
+        raise CommandError(f"{str(path)!r} is of kind {kind}, which is no map to {command} with. {remedy}")
+    if about.get("positive") is not None:
+        about["positive"] = str(about["positive"])  # as an option names it
+    return found, about
 
 
 def apply_to_target(trained: Any, about: dict[str, Any], scores: Floats) -> Floats:
     """Map the scores of the target; a map that compare made is of the second class's scores."""
-    named = about.get("positive")
-    turned = "system" in about and named is not None and str(named) == str(trained.classes_[0])
+    turned = "system" in about and about.get("positive") == str(trained.classes_[0])
     mapped: Floats = -trained.transform(-scores) if turned else trained.transform(scores)
     return mapped
-
-
-def about_positive(about: dict[str, Any]) -> str | None:
-    """Return the target that a map was saved for, as an option names it."""
-    named = about.get("positive")
-    return None if named is None else str(named)
 
 
 def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
