@@ -149,10 +149,10 @@ def check_labels(whom: str, y: Any) -> Labels:
 
 
 def check_two(whom: str, classes: Labels, remedy: str = "") -> None:
-    """Refuse to tell one class from nothing."""
+    """Raise unless y has at least two classes."""
     if len(classes) < 2:
-        said = f"{whom} needs at least two classes, but y has only one class: {classes.tolist()[0]!r}."
-        raise DegenerateDataError(f"{said} {remedy}".rstrip())
+        found = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no rows"
+        raise DegenerateDataError(f"{whom} needs at least two classes, but y has {found}. {remedy}".rstrip())
 
 
 def check_targets(whom: str, y: Any) -> Floats:

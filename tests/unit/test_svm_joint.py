@@ -69,11 +69,12 @@ def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
     pull = beta.T @ (X - X.mean(axis=0))
     dual = beta[own].sum() - np.square(pull).sum() / 2
     if bias_scale is None:
-        assert_allclose(beta.sum(axis=0), 0, atol=1e-7 * np.abs(beta).sum())
+        # Scores are computed anew here. Their rounding, divided by the smoothing, moves the coefficients by this much.
+        assert_allclose(beta.sum(axis=0), 0, atol=1e-6 * np.abs(beta).sum())
     else:
         sums = np.square(beta.T @ X).sum() + np.square(bias_scale * beta.sum(axis=0)).sum()
         dual = beta[own].sum() - sums / 2
-    assert_allclose(dual, found.dual, rtol=1e-7)
+    assert_allclose(dual, found.dual, rtol=1e-6)
 
 
 @pytest.mark.parametrize("bias_scale", [None, 0.5, 10.0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +27,21 @@ from likely._typing import Floats
 from likely._validation import check_scores
 from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
 from likely.exceptions import InvalidParameterError
-from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped
+from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped, ScoreMappedState
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedState(ScoreMappedState):
+    """What a calibrated classifier learns."""
+
+    map_: Annotated[Any, instance_of(AffineCalibrator, IsotonicCalibrator)]
+
+
+@dataclass(frozen=True, eq=False)
+class FusedState(ScoreMappedState):
+    """What a fused classifier learns."""
+
+    map_: Annotated[Any, instance_of(LogisticFusion, ProductFusion, VotingFusion)]
 
 
 class CalibratedClassifier(ScoreMapped):
@@ -75,13 +90,10 @@ class CalibratedClassifier(ScoreMapped):
     array([6.3, 6.3])
     """
 
-    _inputs: ClassVar[Constraints] = {
-        **ScoreMapped._inputs,
-        "map_": instance_of(AffineCalibrator, IsotonicCalibrator),
-    }
+    _State: ClassVar[Any] = CalibratedState
     _constraints: ClassVar[Constraints] = {
         "estimator": SCORER,
-        "calibrator": none_or(object_with("a calibrator", "fit", "transform")),
+        "calibrator": none_or(object_with("a calibrator, such as AffineCalibrator()", "fit", "transform")),
         "cv": FOLDS,
         "priors": priors(),
     }
@@ -106,14 +118,9 @@ class CalibratedClassifier(ScoreMapped):
         return [self.estimator]
 
     def _map(self) -> Any:
-        if self.calibrator is not None and not hasattr(self.calibrator, "transform"):
-            raise InvalidParameterError(
-                f"calibrator must be a calibrator, such as AffineCalibrator() or IsotonicCalibrator(), not "
-                f"{self.calibrator!r}."
-            )
         return AffineCalibrator() if self.calibrator is None else self.calibrator
 
-    def _arranged(self, scores: list[Floats]) -> Floats:
+    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
         return scores[0]
 
 
@@ -153,15 +160,15 @@ class FusedClassifier(ScoreMapped):
     ([0.2, 1.285], 0.136)
     """
 
-    _inputs: ClassVar[Constraints] = {
-        **ScoreMapped._inputs,
-        "map_": instance_of(LogisticFusion, ProductFusion, VotingFusion),
-    }
+    _State: ClassVar[Any] = FusedState
     _constraints: ClassVar[Constraints] = {
         "estimators": none_or(
-            either(mapping_of(label, SCORER), list_of(either(SCORER, tuple_of(text, SCORER)), least=1))
+            replace(
+                either(mapping_of(label, SCORER), list_of(either(SCORER, tuple_of(text, SCORER)), least=1)),
+                description="a list of classifiers or of (name, classifier), a mapping {name: classifier}",
+            )
         ),
-        "fuser": none_or(object_with("a fuser", "fit", "transform")),
+        "fuser": none_or(object_with("a fuser, such as LogisticFusion()", "fit", "transform")),
         "cv": FOLDS,
         "priors": priors(),
     }
@@ -218,11 +225,8 @@ class FusedClassifier(ScoreMapped):
     def _map(self) -> Any:
         return LogisticFusion() if self.fuser is None else self.fuser
 
-    def _scores(self, X: Any) -> list[Floats]:
-        return super()._scores(X) if self.models_ else [check_scores("FusedClassifier", X)]
+    def _scores(self, models: list[Any], X: Any) -> list[Floats]:
+        return super()._scores(models, X) if models else [check_scores("FusedClassifier", X)]
 
-    def _canonical(self, scores: list[Floats]) -> list[Floats]:
-        return super()._canonical(scores) if self.models_ else scores
-
-    def _arranged(self, scores: list[Floats]) -> Floats:
-        return np.stack(scores, axis=1) if self.models_ else scores[0]
+    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
+        return np.stack(scores, axis=1) if models else scores[0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -17,6 +19,7 @@ from likely._constraints import (
     Constraints,
     Scope,
     ViolationError,
+    check_parameters,
     class_labels,
     is_count,
     list_of,
@@ -25,10 +28,9 @@ from likely._constraints import (
     probabilities,
     show,
 )
-from likely._fitted import all_or_nothing
 from likely._typing import Floats, Labels
-from likely._validation import check_labels, check_option, check_weight
-from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
+from likely._validation import check_labels, check_option, check_two, check_weight
+from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.chains import check_scorer, floor_of, in_classes, is_pairwise, scores_of
 from likely.resampling.folds import take
@@ -44,7 +46,7 @@ SCORER = Constraint(
 
 
 def _is_folds(value: Any, scope: Scope) -> bool:
-    if value is None or (hasattr(value, "split") and not isinstance(value, str)):
+    if value is None or isinstance(value, Iterator) or (hasattr(value, "split") and not isinstance(value, str)):
         return True
     if isinstance(value, str):
         return value == "prefit"
@@ -65,6 +67,18 @@ def _are_positions(value: Any) -> bool:
 FOLDS = Constraint("a number of folds >= 2, a splitter, pairs of train and test, 'prefit' or None", _is_folds)
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreMappedState:
+    """The trained models, the map on their scores, and the scores that trained the map."""
+
+    models_: Annotated[list[Any], none_or(list_of(SCORER, types=(list,)))]
+    floors_: Annotated[list[float], list_of(number(finite=False), types=(list,))]
+    map_: Annotated[Any, Constraint("a map of scores", lambda value, scope: hasattr(value, "transform"))]
+    _shares: Annotated[Floats, probabilities("k")]
+    scores_: Annotated[Floats | None, NOT_SAVED] = None
+    calibrated_scores_: Annotated[Floats | None, NOT_SAVED] = None
+
+
 class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
     """What :class:`CalibratedClassifier` and :class:`FusedClassifier` share: the K-fold protocol.
 
@@ -73,15 +87,14 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     scores of all models are put before it (``_arranged``).
     """
 
-    _inputs: ClassVar[Constraints] = {
-        "classes_": class_labels(),
-        "models_": none_or(list_of(SCORER, types=(list,))),
-        "map_": Constraint("a map of scores", lambda value, scope: hasattr(value, "transform")),
-        "floors_": list_of(number(finite=False), types=(list,)),
-        "_shares": probabilities("k"),
-        "scores_": NOT_SAVED,
-        "calibrated_scores_": NOT_SAVED,
-    }
+    _State: ClassVar[Any] = ScoreMappedState
+    _inputs: ClassVar[Constraints] = {"classes_": class_labels()}
+    models_: list[Any]
+    floors_: list[float]
+    map_: Any
+    scores_: Floats | None
+    calibrated_scores_: Floats | None
+    _shares: Floats
     cv: Any
     fits_are_isolated: ClassVar[bool] = True
 
@@ -91,7 +104,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     def _map(self) -> Any:
         raise NotImplementedError
 
-    def _arranged(self, scores: list[Floats]) -> Floats:
+    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
         raise NotImplementedError
 
     def fit(
@@ -127,23 +140,34 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         -------
         self
         """
-        with all_or_nothing(self):
-            y = check_labels(type(self).__name__, y)
-            weight, cv = check_weight(sample_weight, len(y)), _folds(self.cv)
-            if weight is not None and not self._counts_all_rows(cv):
-                X, y, weight, groups = _weighty(X, y, weight, groups)
-            for model in self._models():
-                check_scorer(model, weight is not None)
-            self.classes_ = np.unique(y)
-            if len(self.classes_) < 2:
-                raise DegenerateDataError(
-                    f"{type(self).__name__} learns from rows of two classes or more, but y holds one class, "
-                    f"{self.classes_.tolist()}."
-                )
-            totals = np.array([((y == label) * (1.0 if weight is None else weight)).sum() for label in self.classes_])
-            self._shares = totals / totals.sum()
-            pooled = self._given_scores(out_of_fold, len(y))
-            self._train(X, y, weight, cv, groups, _held_out(calibration_set, cv), pooled)
+        check_parameters(self)
+        y = check_labels(type(self).__name__, y)
+        weight, cv = check_weight(sample_weight, len(y)), _folds(self.cv)
+        if weight is not None and not self._counts_all_rows(cv):
+            X, y, weight, groups = _weighty(X, y, weight, groups)
+        for model in self._models():
+            check_scorer(model, weight is not None)
+        classes = np.unique(y)
+        check_two(type(self).__name__, classes)
+        pooled = self._given_scores(out_of_fold, len(y))
+        held_out, prefit = _held_out(calibration_set, cv), isinstance(cv, str)
+        if not (pooled or prefit or held_out):
+            pooled = self._out_of_fold(X, y, cv, groups, weight)
+        models = self._models() if prefit else [_fitted(model, X, y, weight) for model in self._models()]
+        # The map learns from rows that the models have not: held-out ones, or all rows, each scored out of fold.
+        map_X, map_y, map_weight = held_out or (X, y, weight)
+        scores = pooled or self._scores(models, map_X)
+        _check_classes(classes, map_y, scores, models)
+        floors = [floor_of(part, model) for part, model in zip(scores, models, strict=False)]
+        arranged = self._arranged(_canonical(scores, floors, len(classes)), models)
+        fitted_map = clone(self._map()).fit(arranged, map_y, sample_weight=map_weight)
+        calibrated = None
+        if not (prefit or held_out or out_of_fold is not None):
+            calibrated = kfold_calibrate(self._map(), arranged, y, _few(cv), groups, weight)
+        kept = None if prefit or held_out else arranged
+        shares = _class_shares(y, classes, weight)
+        self.classes_ = classes
+        self._state = self._State(models, floors, fitted_map, shares, kept, calibrated)
         return self
 
     def _counts_all_rows(self, cv: Any) -> bool:
@@ -163,56 +187,9 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             )
         return arrays
 
-    def _train(
-        self,
-        X: Any,
-        y: Labels,
-        weight: Floats | None,
-        cv: Any,
-        groups: Any,
-        calibration_set: Any,
-        pooled: list[Floats],
-    ) -> None:
-        self.scores_ = self.calibrated_scores_ = None
-        if isinstance(cv, str):
-            self.models_ = self._models()
-            self._train_map(self._scores(X), y, weight)
-            return
-        scores = pooled or (self._out_of_fold(X, y, cv, groups, weight) if calibration_set is None else [])
-        self.models_ = [_fitted(model, X, y, weight) for model in self._models()]
-        if calibration_set is not None:
-            X, y, weight = calibration_set
-            self._train_map(self._scores(X), y, weight)
-            return
-        self.scores_ = self._train_map(scores or self._scores(X), y, weight)
-        if not pooled:
-            self.calibrated_scores_ = kfold_calibrate(self._map(), self.scores_, y, _few(cv), groups, weight)
-
     def _out_of_fold(self, X: Any, y: Labels, cv: Any, groups: Any, weight: Floats | None) -> list[Floats]:
         found: list[Floats] = kfold_scores(self._models(), X, y, cv, groups, weight) if self._models() else []
         return found
-
-    def _train_map(self, scores: list[Floats], y: Labels, weight: Floats | None) -> Floats:
-        """Train the map on the scores of all models, and give them as it takes them."""
-        if len(scores[0]) != len(y):
-            raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
-        self._check_classes(y)
-        self.floors_ = [floor_of(part, model) for part, model in zip(scores, self.models_, strict=False)]
-        pooled = self._arranged(self._canonical(scores))
-        self.map_ = clone(self._map()).fit(pooled, y, sample_weight=weight)
-        return pooled
-
-    def _check_classes(self, y: Labels) -> None:
-        """Models and map must know the same classes, and the map have a score for each row."""
-        known = [("The rows that train the map are", np.unique(y))]
-        known += [
-            (f"{type(model).__name__} knows", getattr(model, "classes_", self.classes_)) for model in self.models_
-        ]
-        for whose, classes in known:
-            if not np.array_equal(np.sort(classes), self.classes_):
-                raise IncompatiblePartsError(
-                    f"{whose} of the classes {np.asarray(classes).tolist()}, but y holds {self.classes_.tolist()}."
-                )
 
     def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
         """Models that came fitted are the parameters themselves, and are kept once."""
@@ -249,16 +226,13 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     def log_likelihood(self, X: Any) -> Floats:
         """Calibrated log-likelihoods, of shape (n, n_classes), up to a constant of the row; no priors in them."""
         check_is_fitted(self, "map_")
-        mapped = np.asarray(self.map_.transform(self._arranged(self._canonical(self._scores(X)))))
+        scores = _canonical(self._scores(self.models_, X), self.floors_, len(self.classes_))
+        mapped = np.asarray(self.map_.transform(self._arranged(scores, self.models_)))
         return np.column_stack([np.zeros(len(mapped)), mapped]) if mapped.ndim == 1 else mapped
 
-    def _scores(self, X: Any) -> list[Floats]:
+    def _scores(self, models: list[Any], X: Any) -> list[Floats]:
         """What each of the trained models gives."""
-        return [scores_of(model, X) for model in self.models_]
-
-    def _canonical(self, scores: list[Floats]) -> list[Floats]:
-        """One score a row for two classes, one for each class for more; posteriors of 0 are floored."""
-        return [in_classes(part, len(self.classes_), floor) for part, floor in zip(scores, self.floors_, strict=True)]
+        return [scores_of(model, X) for model in models]
 
     @property
     def n_features_in_(self) -> int:
@@ -271,7 +245,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return self._first("feature_names_in_")
 
     def _first(self, name: str) -> Any:
-        if not self.__dict__.get("models_"):
+        if "_state" not in self.__dict__ or not self.models_:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before it is fitted to rows.")
         return getattr(self.models_[0], name)
 
@@ -282,6 +256,31 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         tags.input_tags.pairwise = any(part.pairwise for part in inner)
         tags.input_tags.allow_nan = bool(inner) and all(part.allow_nan for part in inner)
         return tags
+
+
+def _check_classes(classes: Labels, y: Labels, scores: list[Floats], models: list[Any]) -> None:
+    """Models and map must know the same classes, and the map have a score for each row."""
+    if len(scores[0]) != len(y):
+        raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
+    known = [("The rows that train the map are", np.unique(y))]
+    known += [(f"{type(model).__name__} knows", getattr(model, "classes_", classes)) for model in models]
+    for whose, theirs in known:
+        if not np.array_equal(np.sort(theirs), classes):
+            raise IncompatiblePartsError(
+                f"{whose} of the classes {np.asarray(theirs).tolist()}, but y holds {classes.tolist()}."
+            )
+
+
+def _canonical(scores: list[Floats], floors: list[float], k: int) -> list[Floats]:
+    """One score a row for two classes, one for each class for more; posteriors of 0 are floored."""
+    if not floors:  # the rows themselves are scores
+        return scores
+    return [in_classes(part, k, floor) for part, floor in zip(scores, floors, strict=True)]
+
+
+def _class_shares(y: Labels, classes: Labels, weight: Floats | None) -> Floats:
+    totals = np.array([((y == label) * (1.0 if weight is None else weight)).sum() for label in classes])
+    return np.asarray(totals / totals.sum())
 
 
 def _fitted(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
