@@ -21,12 +21,12 @@ from likely import (
     IsotonicCalibrator,
     Trials,
     actual_dcf,
-    auc,
     cllr,
+    confidence_intervals,
     eer,
-    intervals,
     min_cllr,
     min_dcf,
+    roc_auc,
 )
 
 PRIORS = np.linspace(0.01, 0.99, 99)
@@ -43,7 +43,7 @@ def everything(y, llr):
     trials = Trials(y, llr)
     return np.concatenate(
         [
-            [trials.eer(), trials.auc(), trials.cllr(), trials.min_cllr()],
+            [trials.eer(), trials.roc_auc(), trials.cllr(), trials.min_cllr()],
             trials.actual_dcf(APPLICATIONS),
             trials.min_dcf(APPLICATIONS),
         ]
@@ -126,7 +126,7 @@ def affine():
     """scikit-learn as it comes (tol 1e-4) and at our precision; the offset is compared after the data's prior odds."""
     y, llr = scores(10**6)
     raw = 3 * llr + 1
-    ours, fitted = clock(lambda: AffineCalibrator(y.mean()).fit(raw, y), 5)
+    ours, fitted = clock(lambda: AffineCalibrator(training_prior=y.mean()).fit(raw, y), 5)
     for name, tol in (("LogisticRegression", 1e-4), ("LogisticRegression, tol 1e-7", 1e-7)):
         seconds, peer = clock(lambda tol=tol: LogisticRegression(C=np.inf, tol=tol).fit(raw[:, None], y), 3)
         odds = np.log(y.mean() / (1 - y.mean()))
@@ -145,13 +145,13 @@ def bootstrap():
     y, llr = scores(10**5)
     measures = {
         "EER": eer,
-        "AUC": auc,
+        "AUC": roc_auc,
         "Cllr": cllr,
         "min Cllr": min_cllr,
         "DCF": partial(actual_dcf, applications=APPLICATIONS),
         "min DCF": partial(min_dcf, applications=APPLICATIONS),
     }
-    ours, _ = clock(lambda: intervals(measures, y, llr), 1)
+    ours, _ = clock(lambda: confidence_intervals(measures, y, llr), 1)
     once, _ = clock(lambda: everything(y, llr))
     report("bootstrap, 1000 resamples of 1e+05", ours, {"1000 times all the numbers": 1000 * once})
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from likely import actual_dcf, auc, cllr, eer, intervals, min_cllr, min_dcf
+from likely import actual_dcf, cllr, confidence_intervals, eer, min_cllr, min_dcf, roc_auc
 from likely.evaluation.bootstrap import Bootstrap
 from likely.evaluation.trials import Trials
 
@@ -24,7 +24,7 @@ MEASURES = {
     "DCF, .5": partial(actual_dcf, applications=0.5),
     "DCF, .1": partial(actual_dcf, applications=0.1),
     "Cllr": cllr,
-    "AUC": auc,
+    "AUC": roc_auc,
     "min DCF, .5": partial(min_dcf, applications=0.5),
     "min DCF, .1": partial(min_dcf, applications=0.1),
     "EER": eer,
@@ -73,7 +73,7 @@ def coverage(d, targets, nontargets, n_simulations, n_resamples=300):
     hits = np.zeros((2, len(MEASURES)))
     for seed in range(n_simulations):
         y, llr = simulate(d, targets, nontargets, rng)
-        found = intervals(MEASURES, y, llr, n_resamples=n_resamples, seed=seed).values()
+        found = confidence_intervals(MEASURES, y, llr, n_resamples=n_resamples, seed=seed).values()
         hits[0] += [i.low <= t <= i.high for i, t in zip(found, truth, strict=True)]
         low, high = percentiles(y, llr, n_resamples, seed)
         hits[1] += (low <= truth) & (truth <= high)

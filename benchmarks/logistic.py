@@ -31,10 +31,10 @@ def objective(model, X, y, lam, l1=False):
     return loss.mean() + lam * (np.abs(W).sum() if l1 else (W**2).sum() / 2)
 
 
-def compare(name, X, y, lam, tolerance, peers, l1=False, repeats=3):
+def compare(name, X, y, lam, tol, peers, l1=False, repeats=3):
     penalty = "l1" if l1 else "l2"
-    best = objective(LogisticRegression(lam, penalty, tolerance=1e-14, max_iter=5000).fit(X, y), X, y, lam, l1)
-    ours, model = clock(lambda: LogisticRegression(lam, penalty, tolerance=tolerance).fit(X, y), repeats)
+    best = objective(LogisticRegression(lam, penalty=penalty, tol=1e-14, max_iter=5000).fit(X, y), X, y, lam, l1)
+    ours, model = clock(lambda: LogisticRegression(lam, penalty=penalty, tol=tol).fit(X, y), repeats)
     gaps = {"likely": objective(model, X, y, lam, l1) / best - 1}
     times = {}
     for peer, (settings, times_run) in peers.items():

@@ -33,7 +33,7 @@ def blobs(n, d, k, seed=0):
 
 def gaussian(n, d, k, shape, peer_shape, passes):
     X, start = blobs(n, d, k)
-    model = GaussianMixture(k, shape, init=start)
+    model = GaussianMixture(k, covariance=shape, init=start)
     setup = model._set_up(ArraySource(X), k)
     begin = given_start(start, k, setup)
     precisions = np.linalg.inv(start[2])
@@ -84,7 +84,7 @@ def k_means():
     X, (_, centres, _) = blobs(10**6, 20, 64)
     peer = cluster.KMeans(64, init=centres, n_init=1, tol=1e-4, max_iter=1000, algorithm="lloyd")
     theirs, fitted = clock(lambda: peer.fit(X))
-    ours, found = clock(lambda: KMeans(64, init=centres, tolerance=1e-4).fit(X))
+    ours, found = clock(lambda: KMeans(64, init=centres, tol=1e-4).fit(X))
     differ = np.abs(fitted.cluster_centers_ - found.cluster_centers_).max()
     said = f"{fitted.n_iter_} and {found.n_iter_} passes, centres differ by {differ:.0e}"
     report("k-means 1000000x20, 64 clusters: a fit", ours, {"KMeans": theirs}, said)
@@ -111,7 +111,7 @@ def memory():
     """What a pass needs besides the rows; an array of rows x components would be 51 MB, with features 1 GB."""
     X, start = blobs(200_000, 20, 32)
     for shape in ("full", "diagonal"):
-        model = GaussianMixture(32, shape, init=start)
+        model = GaussianMixture(32, covariance=shape, init=start)
         setup = model._set_up(ArraySource(X), 32)
         begin = given_start(start, 32, setup)
         tracemalloc.start()

@@ -35,8 +35,8 @@ def peer(X, y, **options):
 
 
 def ours(X, y, keep):
-    Perceptron(keep, max_epochs=EPOCHS).fit(X[:20_000], y[:20_000])  # compiles, once for the machine
-    return clock(lambda: Perceptron(keep, max_epochs=EPOCHS).fit(X, y))
+    Perceptron(keep=keep, max_iter=EPOCHS).fit(X[:20_000], y[:20_000])  # compiles, once for the machine
+    return clock(lambda: Perceptron(keep=keep, max_iter=EPOCHS).fit(X, y))
 
 
 def dense():

@@ -39,7 +39,7 @@ def dual_of(model, K, z):
 def _against(name, X, z, C, gamma):
     """Fit all, and look whether their duals are the same to 1e-4."""
     models = {
-        "likely": lambda: SVM(C, RBFKernel(gamma)).fit(X, z),
+        "likely": lambda: SVM(C, kernel=RBFKernel(gamma)).fit(X, z),
         "SVC": lambda: SVC(C=C, gamma=gamma).fit(X, z),
     }
     try:
@@ -162,7 +162,7 @@ def grid():
         abs(np.mean((comparison[name].scores > 0) == y) - accuracies[str({"svc__C": s["C"], "svc__gamma": s["γ"]})])
         for name, s in tried.items()
     )
-    chains = [make_pipeline(Standardize(), SVM(s["C"], RBFKernel(s["γ"]), tolerance=1e-3)) for s in tried.values()]
+    chains = [make_pipeline(Standardize(), SVM(s["C"], kernel=RBFKernel(s["γ"]), tol=1e-3)) for s in tried.values()]
     scored, _ = clock(lambda: kfold_scores(chains, X, y, folds), 1)
     said = f"accuracies differ by {differ:.0e}"
     report("compare's RBF grid, 6 000x6, 5 folds", scored, {"grid search of SVC": searched}, said)
@@ -176,7 +176,7 @@ def images_of_ten():
     X, X_test = pca.transform(X / 255), pca.transform(X_test / 255)
     for scheme in ("ovo", "ovr"):
         for C in (1.0, 10.0):
-            model = SVM(C, RBFKernel(0.023), multiclass=scheme)
+            model = SVM(C, kernel=RBFKernel(0.023), multiclass=scheme)
             seconds, _ = clock(lambda model=model: model.fit(X, y), 1)
             scoring, decided = clock(lambda model=model: model.predict(X_test), 1)
             print(

@@ -16,11 +16,9 @@ from likely import PCA, LogisticRegression, QuadraticFeatures, Standardize, Weig
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 MODELS = {
-    "linear, all pixels": LogisticRegression(1e-4, tolerance=1e-5),
-    "linear, PCA 100": make_pipeline(PCA(100), LogisticRegression(1e-4, tolerance=1e-5)),
-    "quadratic, PCA 50": make_pipeline(
-        PCA(50), QuadraticFeatures(), Standardize(), LogisticRegression(1e-3, tolerance=1e-4)
-    ),
+    "linear, all pixels": LogisticRegression(1e-4, tol=1e-5),
+    "linear, PCA 100": make_pipeline(PCA(100), LogisticRegression(1e-4, tol=1e-5)),
+    "quadratic, PCA 50": make_pipeline(PCA(50), QuadraticFeatures(), Standardize(), LogisticRegression(1e-3, tol=1e-4)),
 }
 STRENGTHS = (1e-3, 5e-4, 2e-4, 1e-4)
 
@@ -36,11 +34,11 @@ def error_rate(model, x_train, y_train, x_test, y_test):
     return 100 * float((model.predict(pixels(x_test)) != y_test).mean())
 
 
-def lasso_path(x_train, y_train, x_test, y_test, strengths=STRENGTHS, tolerance=1e-3):
+def lasso_path(x_train, y_train, x_test, y_test, strengths=STRENGTHS, tol=1e-3):
     """Share of zero weights and percent of test images misclassified at every strength, on standardised pixels."""
     scale = Standardize().fit(pixels(x_train))
     rows, test = scale.transform(pixels(x_train)), scale.transform(pixels(x_test))
-    models = LogisticRegression(penalty="l1", tolerance=tolerance).path(rows, y_train, strengths)
+    models = LogisticRegression(penalty="l1", tol=tol).path(rows, y_train, strengths)
     return [(float((m.coef_ == 0).mean()), 100 * float((m.predict(test) != y_test).mean())) for m in models]
 
 

@@ -20,7 +20,7 @@ from likely import (
     Standardize,
     Trials,
     cllr,
-    interval,
+    confidence_interval,
     kfold_calibrate,
     kfold_scores,
     make_pipeline,
@@ -40,7 +40,7 @@ CHAINS = {
     "LDA, tied full": [LDA(), GaussianClassifier(tied=True)],
     "LDA, full": [LDA(), GaussianClassifier()],
     "logistic": [Standardize(), LogisticRegression(1e-2, prior=0.5)],
-    "logistic, L1": [Standardize(), LogisticRegression(1e-2, "l1", prior=0.5)],
+    "logistic, L1": [Standardize(), LogisticRegression(1e-2, penalty="l1", prior=0.5)],
     "quadratic logistic": [Standardize(), PCA(10), QuadraticFeatures(), LogisticRegression(1e-2, prior=0.5)],
 }
 APPLICATIONS = {
@@ -74,7 +74,7 @@ def main():
         show(list(CHAINS)[i], judged(y, kfold_calibrate(AffineCalibrator(), scores[i], y, folds)))
     fused = kfold_calibrate(LogisticFusion(), np.column_stack([scores[i] for i in best]), y, folds)
     show("fused", judged(y, fused))
-    print(f"\nCllr of the fusion with its 95 % interval: {interval(cllr, y, fused)}")
+    print(f"\nCllr of the fusion with its 95 % interval: {confidence_interval(cllr, y, fused)}")
     print("\nApplications (positive: malignant):")
     for name, app in APPLICATIONS.items():
         miss, alarm = app.costs[1, 0], app.costs[0, 1]

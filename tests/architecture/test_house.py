@@ -41,11 +41,33 @@ def test_every_export_says_what_it_is(export):
     assert len(inspect.getdoc(export).splitlines()[0]) > 15
 
 
-@pytest.mark.parametrize("export", [e for e in EXPORTS if inspect.isfunction(e)], ids=lambda e: e.__name__)
-def test_every_function_says_what_it_takes_and_shows_a_number(export):
+FUNCTIONS = [e for e in EXPORTS if inspect.isfunction(e)]
+METRICS = [function for function in FUNCTIONS if function.__module__ == "likely.evaluation.metrics"]
+"""Functions over methods of Trials, which have the parameters and the description."""
+
+
+@pytest.mark.parametrize("export", [e for e in FUNCTIONS if e not in METRICS], ids=lambda e: e.__name__)
+def test_every_function_has_parameters_and_an_example(export):
     sections = inspect.getdoc(export).splitlines()
 
     assert {"Parameters", "Examples"} <= set(sections)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda e: e.__name__)
+def test_every_metric_refers_to_the_method_that_describes_it(metric):
+    assert f":meth:`Trials.{metric.__name__}`" in inspect.getdoc(metric)
+    taken = list(inspect.signature(metric).parameters)
+    method = list(inspect.signature(getattr(likely.Trials, metric.__name__)).parameters)
+
+    assert [name for name in taken if name in method] == method[1:]
+
+
+@pytest.mark.parametrize("cls", [e for e in EXPORTS if hasattr(e, "_constraints")], ids=lambda e: e.__name__)
+def test_constructors_take_at_most_the_first_hyperparameter_by_position(cls):
+    parameters = list(inspect.signature(cls).parameters.values())
+    by_position = [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY]
+
+    assert len(by_position) <= (2 if cls is likely.Application else 1)
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)

@@ -20,8 +20,8 @@ from likely import (
     Trials,
     bayes_risk,
     compare,
+    confidence_interval,
     cross_entropy,
-    interval,
     kfold_calibrate,
     make_pipeline,
     min_dcf,
@@ -89,7 +89,7 @@ def test_numbers_of_two_classes_are_those_of_the_library(told, two):
         assert system["cllr"]["estimate"] == trials.cllr()
         assert system["eer"]["estimate"] == trials.eer()
         assert [cost["actual"]["estimate"] for cost in system["costs"]] == trials.actual_dcf([rare, 0.5]).tolist()
-        expected = interval(min_dcf, two.labels, column, rare, pos_label="yes", n_resamples=50)
+        expected = confidence_interval(min_dcf, two.labels, column, rare, pos_label="yes", n_resamples=50)
         assert system["costs"][0]["minimum"]["low"] == pytest.approx(expected.low)
     assert "calibrate" in facts["systems"][1]["verdict"]
 
@@ -106,7 +106,7 @@ def test_the_other_class_can_be_the_target(told, two):
     facts = told("evaluate two.csv -c plain --positive no --no-intervals")
 
     assert facts["target"] == "no"
-    assert facts["systems"][0]["auc"]["estimate"] == 1 - Trials(two.labels, two.scores[:, 0]).auc()
+    assert facts["systems"][0]["auc"]["estimate"] == 1 - Trials(two.labels, two.scores[:, 0]).roc_auc()
     assert "--positive" in facts["systems"][0]["verdict"]
     assert facts["systems"][0]["cllr"]["low"] is None
 
@@ -175,7 +175,7 @@ def test_calibrated_scores_are_those_of_folds(told, two, tmp_path):
     facts = told("calibrate two.csv -o out.parquet --prior 0.1")
 
     written = read_scores(tmp_path / "out.parquet")
-    expected = kfold_calibrate(AffineCalibrator(0.1), two.scores[:, 1], two.labels)
+    expected = kfold_calibrate(AffineCalibrator(training_prior=0.1), two.scores[:, 1], two.labels)
     np.testing.assert_array_equal(written.scores[:, 1], expected)
     assert facts["systems"][1]["cllr_after"] == Trials(two.labels, expected).cllr()
     assert facts["systems"][1]["cllr_after"] < facts["systems"][1]["cllr_before"]

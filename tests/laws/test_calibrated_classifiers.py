@@ -79,7 +79,7 @@ def test_any_classifier_gets_finite_evidence(name, n_classes):
     assert set(model.decide(X, always)) == {"birch"}
 
 
-@pytest.mark.parametrize("calibrator", [None, AffineCalibrator(0.1), IsotonicCalibrator(bounded=True)])
+@pytest.mark.parametrize("calibrator", [None, AffineCalibrator(training_prior=0.1), IsotonicCalibrator(bounded=True)])
 def test_the_k_fold_protocol_is_what_one_does_by_hand(calibrator):
     X, y = rows(2)
     scores = np.empty(len(y))
@@ -87,7 +87,7 @@ def test_the_k_fold_protocol_is_what_one_does_by_hand(calibrator):
         scores[test] = SVC().fit(X[train], y[train]).decision_function(X[test])
     by_hand = clone(calibrator or AffineCalibrator()).fit(scores, y)
 
-    model = CalibratedClassifier(SVC(), calibrator).fit(X, y)
+    model = CalibratedClassifier(SVC(), calibrator=calibrator).fit(X, y)
 
     assert_allclose(model.scores_, scores)
     assert_allclose(kfold_scores(SVC(), X, y), scores)
@@ -216,12 +216,10 @@ def test_rows_of_weight_zero_and_repeated_rows_in_a_calibrated_classifier():
 
 BUMPS = RBFKernel(0.2)
 OF_KERNELS = {
-    "svm": lambda kernel: CalibratedClassifier(SVM(kernel=kernel, tolerance=1e-9)),
+    "svm": lambda kernel: CalibratedClassifier(SVM(kernel=kernel, tol=1e-9)),
     "theirs": lambda kernel: CalibratedClassifier(SVC(kernel=kernel, tol=1e-9), cv=KFold(4)),
-    "fused": lambda kernel: FusedClassifier(
-        [SVM(kernel=kernel, tolerance=1e-9), KernelLogisticRegression(kernel=kernel)]
-    ),
-    "inside": lambda kernel: CalibratedClassifier(CalibratedClassifier(SVM(kernel=kernel, tolerance=1e-9))),
+    "fused": lambda kernel: FusedClassifier([SVM(kernel=kernel, tol=1e-9), KernelLogisticRegression(kernel=kernel)]),
+    "inside": lambda kernel: CalibratedClassifier(CalibratedClassifier(SVM(kernel=kernel, tol=1e-9))),
 }
 
 
@@ -267,13 +265,13 @@ def test_rows_of_weight_zero_in_a_precomputed_kernel_are_not_learned_from(cv):
     weight, spoiled = (np.arange(120) % 5).astype(float), X.copy()
     spoiled[weight == 0] = 50.0
     model = CalibratedClassifier(
-        SVM(kernel="precomputed", tolerance=1e-9), cv=list(KFold(4).split(X)) if cv == "pairs" else cv
+        SVM(kernel="precomputed", tol=1e-9), cv=list(KFold(4).split(X)) if cv == "pairs" else cv
     )
 
     evidence = [clone(model).fit(BUMPS(Z), y, weight).llr(BUMPS(X, Z)) for Z in (X, spoiled)]
 
     assert_allclose(*evidence, atol=1e-4)
-    final = SVM(kernel=BUMPS, tolerance=1e-9).fit(X, y, weight).decision_function(X)
+    final = SVM(kernel=BUMPS, tol=1e-9).fit(X, y, weight).decision_function(X)
     assert_allclose(np.corrcoef(evidence[0], final)[0, 1], 1)
 
 

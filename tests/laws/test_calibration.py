@@ -53,7 +53,7 @@ def test_the_affine_map_is_scikit_learn_s_logistic_regression_weighted_to_the_pr
     weight = np.where(y == 1, prior / (y == 1).sum(), (1 - prior) / (y == 0).sum()) * len(y)
     model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(scores[:, None], y, sample_weight=weight)
 
-    found = AffineCalibrator(prior).fit(scores, y)
+    found = AffineCalibrator(training_prior=prior).fit(scores, y)
 
     assert_allclose(found.scale_, model.coef_[0, 0], rtol=1e-5)
     assert_allclose(found.offset_, model.intercept_[0] - math.log(prior / (1 - prior)), rtol=1e-5)
@@ -64,7 +64,7 @@ def test_the_affine_map_minimises_the_stated_objective(prior, rng):
     scores, y = two_classes(rng)
     best = minimize(lambda p: cross_entropy_at(prior, p[0] * scores + p[1], y), [0, 0], tol=1e-12)
 
-    found = AffineCalibrator(prior).fit(scores, y)
+    found = AffineCalibrator(training_prior=prior).fit(scores, y)
 
     assert_allclose([found.scale_, found.offset_], best.x, rtol=1e-4, atol=1e-5)
     assert_allclose(found.objective_, best.fun, rtol=1e-9)
@@ -82,7 +82,7 @@ def test_the_affine_map_of_three_classes_minimises_the_stated_objective(priors, 
         return sum(at[k] * losses[y == k].mean() for k in range(3))
 
     best = minimize(objective, [1, 0, 0], tol=1e-12)
-    found = AffineCalibrator(priors).fit(scores, y)
+    found = AffineCalibrator(training_prior=priors).fit(scores, y)
 
     assert_allclose([found.scale_, *found.offset_[:2]], best.x, rtol=1e-4, atol=1e-5)
     assert_allclose(found.objective_, best.fun, rtol=1e-9)
@@ -93,9 +93,9 @@ def test_the_affine_map_of_three_classes_minimises_the_stated_objective(priors, 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_an_affine_map_of_the_scores_changes_nothing(prior, factor, shift, rng):
     scores, y = two_classes(rng)
-    expected = AffineCalibrator(prior).fit_transform(scores, y)
+    expected = AffineCalibrator(training_prior=prior).fit_transform(scores, y)
 
-    found = AffineCalibrator(prior).fit_transform(factor * scores + shift, y)
+    found = AffineCalibrator(training_prior=prior).fit_transform(factor * scores + shift, y)
 
     assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
@@ -114,9 +114,9 @@ def test_an_affine_map_of_three_classes_scores_changes_nothing(factor, shift, rn
 @pytest.mark.parametrize("prior", PRIORS)
 def test_calibrating_twice_changes_nothing(prior, rng):
     scores, y = two_classes(rng)
-    once = AffineCalibrator(prior).fit_transform(scores, y)
+    once = AffineCalibrator(training_prior=prior).fit_transform(scores, y)
 
-    again = AffineCalibrator(prior).fit(once, y)
+    again = AffineCalibrator(training_prior=prior).fit(once, y)
 
     assert_allclose([again.scale_, again.offset_], [1, 0], atol=1e-6)
     pooled = IsotonicCalibrator().fit_transform(scores, y)
@@ -136,7 +136,7 @@ def test_the_offset_is_right_at_every_prior_and_every_share_of_targets(share, pr
     ranks = np.concatenate([(np.arange(m) + 0.5) / m for m in (n_targets, n - n_targets)])
     llr = np.sqrt(2) * norm.ppf(ranks) + np.where(y == 1, 1, -1)
 
-    found = AffineCalibrator(prior).fit(5 * llr - 7, y)
+    found = AffineCalibrator(training_prior=prior).fit(5 * llr - 7, y)
 
     assert_allclose([5 * found.scale_, found.offset_ - 7 * found.scale_], [1, 0], atol=5e-3)
 
@@ -183,7 +183,7 @@ def test_isotonic_calibration_is_scikit_learn_s_isotonic_regression_without_its_
 @given(rows=TIED)
 def test_isotonic_calibration_rises_and_bounded_stays_finite(bounded, rows):
     scores, weight, y = map(np.array, zip(*rows, (0.0, 1, True), (0.5, 1, False), strict=True))
-    found = IsotonicCalibrator(bounded).fit(scores, y, sample_weight=weight)
+    found = IsotonicCalibrator(bounded=bounded).fit(scores, y, sample_weight=weight)
     new = np.sort([-np.inf, -1e308, -5, -2, -1, -1e-9, 0, 0.2, 0.5, 0.7, 1, 2, 3, 99, 1e308, np.inf])
 
     llr = found.transform(new)
@@ -195,7 +195,10 @@ def test_isotonic_calibration_rises_and_bounded_stays_finite(bounded, rows):
 
 def test_the_fusion_of_one_system_is_the_affine_map(rng):
     scores, y = two_classes(rng)
-    fused, affine = LogisticFusion(0.2).fit(scores[:, None], y), AffineCalibrator(0.2).fit(scores, y)
+    fused, affine = (
+        LogisticFusion(training_prior=0.2).fit(scores[:, None], y),
+        AffineCalibrator(training_prior=0.2).fit(scores, y),
+    )
 
     assert_allclose([*fused.weights_, fused.offset_], [affine.scale_, affine.offset_])
     assert_allclose(fused.transform(scores[:, None]), affine.transform(scores))
@@ -316,7 +319,7 @@ def test_scores_with_a_single_mistake_among_many_are_no_separable_ones(rng):
 def test_constant_scores_say_nothing(prior):
     y = np.repeat([0, 1], [30, 10])
 
-    assert_allclose(AffineCalibrator(prior).fit(np.full(40, 0.1), y).transform([0.1, 5]), 0, atol=1e-9)
+    assert_allclose(AffineCalibrator(training_prior=prior).fit(np.full(40, 0.1), y).transform([0.1, 5]), 0, atol=1e-9)
     assert_allclose(IsotonicCalibrator().fit(np.full(40, 0.1), y).transform([0.1, 5]), 0, atol=1e-12)
 
 

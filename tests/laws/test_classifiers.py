@@ -33,7 +33,7 @@ SHAPES = [
 ]
 MODELS = [
     NearestMeanClassifier(),
-    *(GaussianClassifier(shape, tied) for shape in SHAPES for tied in (False, True)),
+    *(GaussianClassifier(shape, tied=tied) for shape in SHAPES for tied in (False, True)),
 ]
 CHAINS = [
     FisherClassifier(),
@@ -41,8 +41,8 @@ CHAINS = [
     GenerativeClassifier(likely.Gaussian("diagonal")),
     make_pipeline(PCA(3), GenerativeClassifier(likely.Gaussian())),
     MixtureClassifier(2, floor=0.05),
-    MixtureClassifier(2, "diagonal"),
-    MixtureClassifier(2, "diagonal", relevance=16.0),
+    MixtureClassifier(2, covariance="diagonal"),
+    MixtureClassifier(2, covariance="diagonal", relevance=16.0),
     make_pipeline(Standardize(), PCA(3), MixtureClassifier(2, tied=True)),
     make_pipeline(PCA(3), FisherClassifier()),
     make_pipeline(PCA(3), GaussianClassifier()),

@@ -79,13 +79,13 @@ def board(comparison):
     return facts
 
 
-def assert_same_systems(first, second, tolerance=1e-9):
+def assert_same_systems(first, second, tol=1e-9):
     """The same systems in the same order with the same scores and costs, to rounding."""
     assert [system.name for system in first] == [system.name for system in second]
     for one, other in zip(first, second, strict=True):
-        assert_allclose(one.scores, other.scores, rtol=tolerance, atol=tolerance)
-        assert_allclose(one.standing.actual, other.standing.actual, rtol=tolerance)
-        assert_allclose(one.standing.minimum, other.standing.minimum, rtol=tolerance)
+        assert_allclose(one.scores, other.scores, rtol=tol, atol=tol)
+        assert_allclose(one.standing.actual, other.standing.actual, rtol=tol)
+        assert_allclose(one.standing.minimum, other.standing.minimum, rtol=tol)
 
 
 # Scores are those of each candidate by itself.
@@ -114,7 +114,7 @@ def test_scores_of_three_classes_are_one_for_each_class(three):
 def test_paths_and_shared_features_are_fits_one_by_one(penalty, three):
     X, y = three
     chains = {
-        f"{strength}": make_pipeline(Standardize(), LogisticRegression(strength, penalty, tolerance=1e-14))
+        f"{strength}": make_pipeline(Standardize(), LogisticRegression(strength, penalty=penalty, tol=1e-14))
         for strength in (1.0, 0.001, 0.1, 0.01)
     }
 

@@ -75,7 +75,7 @@ def test_a_rising_calibrator_makes_nothing_of_scores_of_three_classes_that_fall(
     y = np.repeat([0, 1, 2], 40)
     scores = RNG.normal(size=(120, 3)) - 2 * np.eye(3)[y]
 
-    rising = AffineCalibrator(prior=[0.2, 0.3, 0.5], rising=True).fit(scores, y)
+    rising = AffineCalibrator(training_prior=[0.2, 0.3, 0.5], rising=True).fit(scores, y)
 
     assert rising.scale_ == 0
     assert not rising.transform(scores).any()
@@ -84,7 +84,7 @@ def test_a_rising_calibrator_makes_nothing_of_scores_of_three_classes_that_fall(
 def test_a_logistic_model_without_weights_gives_no_evidence_at_all():
     X, y = noise(0)
 
-    model = LogisticRegression(10.0, "l1").fit(X, y)
+    model = LogisticRegression(10.0, penalty="l1").fit(X, y)
 
     assert not model.coef_.any()
     assert not model.log_likelihood(X).any()

@@ -18,7 +18,7 @@ COST = st.floats(0.01, 100)
 def random_application(rng, n_classes, reject_cost=None):
     costs = rng.uniform(0.1, 5, (n_classes, n_classes))
     np.fill_diagonal(costs, rng.uniform(0, 0.1, n_classes))
-    return Application(rng.dirichlet(np.ones(n_classes)), costs, reject_cost)
+    return Application(rng.dirichlet(np.ones(n_classes)), costs, reject_cost=reject_cost)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])

@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 from likely import (
     ArraySource,
     Bernoulli,
-    Block,
     Categorical,
     DegenerateDataError,
     Gaussian,
@@ -23,6 +22,7 @@ from likely import (
     Multinomial,
     NotEnoughDataError,
 )
+from likely.blocks import Block
 
 N = 60
 MIXED = [(Laplace(), [3]), (Categorical(), [2, 0]), (Gaussian(), "rest")]

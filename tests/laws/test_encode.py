@@ -121,8 +121,8 @@ def test_the_order_of_rows_does_not_matter(rows, data):
     table = frame_of(rows)
     weight = np.linspace(0.1, 0.7, len(rows))
 
-    one = Encode(2).fit(table, sample_weight=weight)
-    other = Encode(2).fit(table.take(order), sample_weight=weight[order])
+    one = Encode(max_categories=2).fit(table, sample_weight=weight)
+    other = Encode(max_categories=2).fit(table.take(order), sample_weight=weight[order])
 
     assert one.categories_ == other.categories_
     assert_allclose(one.transform(table), other.transform(table), atol=1e-12)
@@ -133,8 +133,8 @@ def test_the_order_of_rows_does_not_matter(rows, data):
 def test_weights_are_repetitions(rows, data):
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)).filter(any))
     table = frame_of(rows)
-    weighted = Encode(2).fit(table, sample_weight=counts)
-    repeated = Encode(2).fit(table.take(np.repeat(np.arange(len(rows)), counts)))
+    weighted = Encode(max_categories=2).fit(table, sample_weight=counts)
+    repeated = Encode(max_categories=2).fit(table.take(np.repeat(np.arange(len(rows)), counts)))
 
     # A column that is missing in all rows that count is still one of text.
     assert weighted.categories_ == repeated.categories_
@@ -145,7 +145,7 @@ def test_weights_are_repetitions(rows, data):
 @in_time
 def test_a_category_not_seen_is_the_average_row_of_training(rows):
     table = frame_of(rows)
-    encode = Encode(2).fit(table)
+    encode = Encode(max_categories=2).fit(table)
     new = pa.table({"u": ["new"], "n": [0], "v": ["new"]})
     average = encode.transform(table).mean(axis=0)
 
@@ -165,7 +165,7 @@ def test_a_missing_category_says_nothing_if_none_was_missing_in_training():
 )
 def test_rare_categories_share_an_indicator(most, names):
     table = pa.table({"c": ["a", "a", "a", "b", "b", "c", None]})
-    encode = Encode(most_categories=most).fit(table)
+    encode = Encode(max_categories=most).fit(table)
     indicators = encode.transform(table)
 
     assert encode.get_feature_names_out().tolist() == [f"c={name}" for name in names]
@@ -304,7 +304,7 @@ def test_an_error_leaves_the_encoder_as_it_was():
 @pytest.mark.parametrize("most", [0, -1, 2.5, "all", True, None])
 def test_most_categories_is_a_count(most):
     with pytest.raises(InvalidParameterError, match="most_categories of Encode must be a whole number >= 1, but is"):
-        Encode(most).fit(pa.table({"n": [1.0]}))
+        Encode(max_categories=most).fit(pa.table({"n": [1.0]}))
 
 
 def test_columns_have_names_of_their_own():

@@ -16,7 +16,6 @@ from likely import (
     Application,
     Trials,
     actual_dcf,
-    auc,
     bayes_risk,
     calibration_loss,
     cllr,
@@ -26,6 +25,7 @@ from likely import (
     min_cllr,
     min_dcf,
     min_dcf_threshold,
+    roc_auc,
 )
 
 TIED = st.sampled_from([-np.inf, -2.0, -0.5, 0.0, 0.5, 1.0, 3.0, np.inf])
@@ -43,7 +43,7 @@ APPLICATIONS = st.builds(
     st.sampled_from([1.0, 7.0]),
 )
 METRICS = {
-    "auc": auc,
+    "auc": roc_auc,
     "eer": eer,
     "eer by steps": lambda y, s, **kw: eer(y, s, "step", **kw),
     "eer interpolated": lambda y, s, **kw: eer(y, s, "interpolated", **kw),
@@ -162,8 +162,8 @@ def test_the_auc_counts_pairs_with_ties_half(trials):
         wins += weight[i] * weight[j] * (1.0 if scores[i] > scores[j] else 0.5 if scores[i] == scores[j] else 0.0)
 
     ranks = np.unique(scores, return_inverse=True)[1]
-    assert_allclose(auc(y, scores, sample_weight=weight), wins / pairs, atol=1e-12)
-    assert_allclose(auc(y, scores, sample_weight=weight), roc_auc_score(y, ranks, sample_weight=weight), atol=1e-12)
+    assert_allclose(roc_auc(y, scores, sample_weight=weight), wins / pairs, atol=1e-12)
+    assert_allclose(roc_auc(y, scores, sample_weight=weight), roc_auc_score(y, ranks, sample_weight=weight), atol=1e-12)
 
 
 @laws
@@ -292,12 +292,12 @@ def test_swapping_the_classes_mirrors_everything(trials):
     before = Trials(y, llr, sample_weight=weight)
     after = Trials(y, -llr, pos_label=0, sample_weight=weight)
 
-    numbers = [lambda t: t.auc(), lambda t: t.eer(), lambda t: t.eer("interpolated"), Trials.cllr, Trials.min_cllr]
+    numbers = [lambda t: t.roc_auc(), lambda t: t.eer(), lambda t: t.eer("interpolated"), Trials.cllr, Trials.min_cllr]
     for number in numbers:
         assert_allclose(number(after), number(before), atol=1e-12)
     assert_allclose(after.min_dcf(0.2), before.min_dcf(0.8), atol=1e-12)
     assert_allclose(after.actual_dcf(0.2), before.actual_dcf(0.8), atol=1e-12)  # no score lies at a threshold
-    assert_allclose(after.roc().fpr, 1 - before.roc().tpr[::-1], atol=1e-12)
+    assert_allclose(after.roc_curve().fpr, 1 - before.roc_curve().tpr[::-1], atol=1e-12)
 
 
 @laws
@@ -339,7 +339,7 @@ def test_reweighted_trials_are_those_of_the_weights(trials, data):
         expected = Trials(y[kept], llr[kept], sample_weight=other)
         for number in (Trials.auc, Trials.eer, Trials.cllr, Trials.min_cllr, lambda t: t.min_dcf([0.1, 0.6])):
             assert_allclose(number(found), number(expected), atol=1e-12)
-        assert_allclose(found.roc().tpr, expected.roc().tpr, atol=1e-12)
+        assert_allclose(found.roc_curve().tpr, expected.roc_curve().tpr, atol=1e-12)
 
 
 GRID = np.linspace(-14, 14, 4001)

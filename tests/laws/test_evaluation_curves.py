@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support, roc_curve
+from sklearn import metrics
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from likely import (
     Application,
@@ -16,12 +17,12 @@ from likely import (
     bayes_risk,
     confusion,
     cross_entropy,
-    det,
-    reliability,
-    risk_coverage,
-    roc,
+    det_curve,
+    reliability_curve,
+    risk_coverage_curve,
+    roc_curve,
     roc_hull,
-    tippett,
+    tippett_curve,
 )
 
 TIED = st.sampled_from([-np.inf, -2.0, -0.5, 0.0, 0.5, 1.0, 3.0, np.inf])
@@ -51,11 +52,11 @@ def test_roc_and_det_hold_the_point_of_every_threshold(trials):
     miss, alarm = rates(y, scores, weight).T
     thresholds = [np.inf, *sorted(set(scores), reverse=True)]
 
-    hits = roc(y, scores, sample_weight=weight)
+    hits = roc_curve(y, scores, sample_weight=weight)
     assert_allclose(hits.fpr, alarm, atol=1e-12)
     assert_allclose(hits.tpr, 1 - miss, atol=1e-12)
     assert_array_equal(hits.thresholds, thresholds)
-    misses = det(y, scores, sample_weight=weight)
+    misses = det_curve(y, scores, sample_weight=weight)
     assert_allclose(misses.fpr, alarm, atol=1e-12)
     assert_allclose(misses.fnr, miss, atol=1e-12)
     assert_array_equal(misses.thresholds, thresholds)
@@ -64,9 +65,9 @@ def test_roc_and_det_hold_the_point_of_every_threshold(trials):
 
 def test_the_roc_is_scikit_learn_s(rng):
     y, scores = rng.integers(0, 2, 500), rng.normal(size=500).round(1)
-    fpr, tpr, thresholds = roc_curve(y, scores, drop_intermediate=False)
+    fpr, tpr, thresholds = metrics.roc_curve(y, scores, drop_intermediate=False)
 
-    curve = roc(y, scores)
+    curve = roc_curve(y, scores)
     assert_allclose(np.array([curve.fpr, curve.tpr, curve.thresholds]), [fpr, tpr, thresholds])
 
 
@@ -74,13 +75,13 @@ def test_the_roc_is_scikit_learn_s(rng):
 @given(SETS)
 def test_every_curve_of_rates_has_both_ends(trials):
     y, scores, weight = trials
-    for curve in (roc(y, scores, sample_weight=weight), roc_hull(y, scores, sample_weight=weight)):
+    for curve in (roc_curve(y, scores, sample_weight=weight), roc_hull(y, scores, sample_weight=weight)):
         assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
         assert (np.diff(curve.fpr) >= 0).all()
         assert (np.diff(curve.tpr) >= 0).all()
-    curve = det(y, scores, sample_weight=weight)
+    curve = det_curve(y, scores, sample_weight=weight)
     assert (curve.fpr[0], curve.fnr[0], curve.fpr[-1], curve.fnr[-1]) == (0, 1, 1, 0)
-    shares = tippett(y, scores, sample_weight=weight)
+    shares = tippett_curve(y, scores, sample_weight=weight)
     assert (shares.llr[0], shares.targets[0], shares.nontargets[0]) == (-np.inf, 1, 1)
 
 
@@ -88,7 +89,7 @@ def test_every_curve_of_rates_has_both_ends(trials):
 @given(SETS)
 def test_the_hull_is_concave_and_lies_above_the_roc(trials):
     y, scores, weight = trials
-    curve, hull = roc(y, scores, sample_weight=weight), roc_hull(y, scores, sample_weight=weight)
+    curve, hull = roc_curve(y, scores, sample_weight=weight), roc_hull(y, scores, sample_weight=weight)
 
     right, up = np.diff(hull.fpr), np.diff(hull.tpr)
     assert (up[1:] * right[:-1] <= up[:-1] * right[1:] + 1e-12).all()
@@ -98,7 +99,7 @@ def test_the_hull_is_concave_and_lies_above_the_roc(trials):
     corners = set(zip(curve.fpr.round(9), curve.tpr.round(9), strict=True))
     assert set(zip(hull.fpr.round(9), hull.tpr.round(9), strict=True)) <= corners
     assert hull.auc() >= curve.auc() - 1e-12
-    assert_allclose(curve.auc(), Trials(y, scores, sample_weight=weight).auc(), atol=1e-12)
+    assert_allclose(curve.auc(), Trials(y, scores, sample_weight=weight).roc_auc(), atol=1e-12)
 
 
 @laws
@@ -109,7 +110,7 @@ def test_the_bayes_error_curve_holds_the_costs_at_its_priors(trials):
     odds = np.array([-4.1, -0.7, 0.0, 0.3, 2.2])
     priors = 1 / (1 + np.exp(-odds))
 
-    curve = found.bayes_error(odds)
+    curve = found.bayes_error_curve(odds)
     assert_allclose(curve.actual, found.actual_dcf(priors), rtol=1e-9)
     assert_allclose(curve.minimum, found.min_dcf(priors), rtol=1e-9, atol=1e-12)
     plain = found.cost_curve([0.0, *priors, 1.0])
@@ -125,7 +126,7 @@ def test_the_empirical_cross_entropy_at_even_odds_is_cllr(trials):
     y, llr, weight = trials
     found = Trials(y, llr, sample_weight=weight)
 
-    curve = found.empirical_cross_entropy([-1.5, 0.0, 0.4])
+    curve = found.cross_entropy_curve([-1.5, 0.0, 0.4])
     assert_allclose(curve.actual[1], found.cllr(), rtol=1e-12)
     assert_allclose(curve.minimum[1], found.min_cllr(), rtol=1e-12)
     assert_allclose(curve.neutral[1], 1)
@@ -139,7 +140,7 @@ def test_the_empirical_cross_entropy_at_even_odds_is_cllr(trials):
 @given(SETS)
 def test_tippett_s_shares_are_counted(trials):
     y, llr, weight = trials
-    curve = tippett(y, llr, sample_weight=weight)
+    curve = tippett_curve(y, llr, sample_weight=weight)
 
     for k, shares in ((1, curve.targets), (0, curve.nontargets)):
         of = y == k
@@ -151,7 +152,7 @@ def test_tippett_s_shares_are_counted(trials):
 @given(SETS)
 def test_the_blocks_of_reliability_hold_every_trial_once_and_rise(trials):
     y, llr, weight = trials
-    curve = reliability(y, llr, sample_weight=weight)
+    curve = reliability_curve(y, llr, sample_weight=weight)
 
     inside = (llr[:, None] >= curve.low) & (llr[:, None] <= curve.high)
     assert_array_equal(inside.sum(axis=1), 1)
@@ -222,7 +223,7 @@ def loop_over_rows(y, scores, app, weight):
 def test_the_risk_is_that_of_a_loop_over_rows(n_classes, reject_cost, rng):
     costs = rng.uniform(0.2, 3, (n_classes, n_classes))
     np.fill_diagonal(costs, rng.uniform(0, 0.1, n_classes))
-    app = Application(rng.dirichlet(np.ones(n_classes)), costs, reject_cost)
+    app = Application(rng.dirichlet(np.ones(n_classes)), costs, reject_cost=reject_cost)
     y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=100)])
     scores, weight = rng.normal(size=(len(y), n_classes)) * 2, rng.uniform(0, 2, len(y))
     counts, risk = loop_over_rows(y, scores, app, weight)
@@ -235,7 +236,7 @@ def test_the_risk_is_that_of_a_loop_over_rows(n_classes, reject_cost, rng):
     assert_allclose(table.counts, counts)
     assert_allclose(table.risk(app, normalize=False), risk)
     turned = np.arange(n_classes)[::-1]
-    named = Application(dict(zip(names, app.priors, strict=True)), app.costs, reject_cost)
+    named = Application(dict(zip(names, app.priors, strict=True)), app.costs, reject_cost=reject_cost)
     mirrored = bayes_risk(names[y], scores[:, turned], named, labels=names[turned], sample_weight=weight)
     assert_allclose(mirrored, risk / constant)
 
@@ -286,12 +287,12 @@ def test_risk_against_coverage_is_counted_at_every_reject_cost(n_classes, rng):
     scores, weight = rng.normal(size=(len(y), n_classes)), rng.integers(1, 4, len(y))
     scores[::2] = scores[0]  # some rows are equal
 
-    curve = risk_coverage(y, scores, app, sample_weight=weight)
+    curve = risk_coverage_curve(y, scores, app, sample_weight=weight)
 
     assert (np.diff(curve.coverage) > 0).all()
     assert (np.diff(curve.reject_cost) > 0).all()
     for coverage, risk, price in zip(curve.coverage, curve.risk, curve.reject_cost, strict=True):
-        counts, _ = loop_over_rows(y, scores, Application(app.priors, app.costs, price), weight)
+        counts, _ = loop_over_rows(y, scores, Application(app.priors, app.costs, reject_cost=price), weight)
         per_class = app.priors / counts.sum(axis=1)
         decided = float((per_class[:, None] * counts[:, :-1]).sum())
         assert_allclose(coverage, decided)
@@ -302,7 +303,7 @@ def test_risk_against_coverage_is_counted_at_every_reject_cost(n_classes, rng):
 
 @pytest.mark.parametrize("llr", [0.1, 1.0, 2.0, 5.3, 17.0])
 def test_rows_of_equal_expected_cost_are_decided_or_rejected_together(llr):
-    curve = risk_coverage([0, 1, 0, 1], [-llr, llr, llr, -llr], Application.binary(0.5))
+    curve = risk_coverage_curve([0, 1, 0, 1], [-llr, llr, llr, -llr], Application.binary(0.5))
 
     assert_allclose(curve.coverage, [1])
     assert_allclose(curve.risk, [0.5])
@@ -311,7 +312,7 @@ def test_rows_of_equal_expected_cost_are_decided_or_rejected_together(llr):
 def test_a_constant_of_the_row_does_not_tell_rows_apart():
     app = Application.binary(0.3)
     points = [
-        len(risk_coverage([0, 1], [[0, llr], [constant, llr + constant]], app).coverage)
+        len(risk_coverage_curve([0, 1], [[0, llr], [constant, llr + constant]], app).coverage)
         for llr in range(-5, 6)
         for constant in range(-3, 8)
     ]

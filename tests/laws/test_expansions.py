@@ -34,7 +34,7 @@ EXPANSIONS = [
     RadialFeatures(n_centers=4, random_state=0),
     RadialFeatures(n_centers=5, width=2.0, random_state=1),
     NystromFeatures(4, random_state=0),
-    NystromFeatures(3, "linear", random_state=1),
+    NystromFeatures(3, kernel="linear", random_state=1),
 ]
 everyone = pytest.mark.parametrize("expansion_", EXPANSIONS, ids=str)
 

@@ -99,12 +99,12 @@ def test_scaling_keeps_missing_values_and_learns_from_the_rest(feature, data):
 @pytest.mark.parametrize("form", ["zca", "pca"])
 def test_whitening_by_the_total_makes_the_covariance_the_identity(form, data):
     X, _y = data
-    Z = Whiten(form).fit_transform(X)
+    Z = Whiten(form=form).fit_transform(X)
 
     assert_allclose(np.cov(Z, rowvar=False, bias=True), np.eye(4), atol=1e-10)
 
 
-@pytest.mark.parametrize("feature", [Whiten("zca", "within"), Whiten("pca", "within"), LDA()], ids=str)
+@pytest.mark.parametrize("feature", [Whiten(form="zca", by="within"), Whiten(form="pca", by="within"), LDA()], ids=str)
 def test_whitening_within_makes_the_average_covariance_of_the_classes_the_identity(feature, data):
     X, y = data
     Z = clone(feature).fit(X, y).transform(X)
@@ -115,7 +115,7 @@ def test_whitening_within_makes_the_average_covariance_of_the_classes_the_identi
 
 def test_symmetric_whitening_is_symmetric_and_the_pca_form_is_ordered(data):
     X, _ = data
-    zca, pca = Whiten().fit(X), Whiten("pca").fit(X)
+    zca, pca = Whiten().fit(X), Whiten(form="pca").fit(X)
 
     assert_allclose(zca.components_, zca.components_.T, atol=1e-10)
     rotation = pca.components_ @ np.linalg.inv(zca.components_)

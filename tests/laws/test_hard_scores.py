@@ -29,11 +29,11 @@ from likely import (
     bayes_risk,
     calibration_loss,
     cllr,
+    confidence_interval,
     cross_entropy,
     cross_entropy_after_affine,
     eer,
     estimate_priors,
-    interval,
     kfold_scores,
     min_dcf,
     min_dcf_threshold,
@@ -78,7 +78,7 @@ def test_outliers_on_either_side_leave_the_maximum_where_it_is(rng, label, value
 def test_extreme_priors_weight_and_do_not_break(rng, prior):
     y = rng.integers(0, 2, 2000)
     x = rng.normal(size=2000) + 2 * y
-    fitted = AffineCalibrator(prior).fit(x, y)
+    fitted = AffineCalibrator(training_prior=prior).fit(x, y)
     odds = np.log(prior) - np.log1p(-prior)
     residual = (expit(fitted.transform(x) + odds) - y) * np.where(y == 1, prior, 1 - prior) / np.bincount(y)[y]
 
@@ -104,7 +104,7 @@ def test_what_has_no_maximum_is_what_linear_programming_says_has_none(seed):
     x = np.round(x + rng.choice([0.5, 1.5, 4]) * y[:, None], int(rng.choice([0, 9])))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        LogisticFusion(prior).fit(x * 10.0 ** rng.integers(-5, 6), y)
+        LogisticFusion(training_prior=prior).fit(x * 10.0 ** rng.integers(-5, 6), y)
     favours = (2 * y - 1)[:, None] * np.column_stack([x, np.ones(n)])
 
     assert [("without any mistake" in str(warning.message)) for warning in said] == [True] * has_no_maximum(favours)
@@ -180,13 +180,13 @@ def test_rows_of_weight_zero_are_not_drawn(rng):
     kept = weight > 0
 
     for metric, args in ((cllr, ()), (min_dcf, (0.5,)), (bayes_risk, (Application.binary(0.5),))):
-        with_weights = interval(metric, y, x, *args, sample_weight=weight, n_resamples=50)
-        assert_allclose(with_weights.high, interval(metric, y[kept], x[kept], *args, n_resamples=50).high)
+        with_weights = confidence_interval(metric, y, x, *args, sample_weight=weight, n_resamples=50)
+        assert_allclose(with_weights.high, confidence_interval(metric, y[kept], x[kept], *args, n_resamples=50).high)
 
 
 def test_the_interval_of_what_does_not_vary_is_that_number_and_a_warning(rng):
     with pytest.warns(DegenerateDataWarning, match="rarer mistakes"):
-        found = interval(cross_entropy, rng.integers(0, 3, 60), np.zeros((60, 3)), n_resamples=20)
+        found = confidence_interval(cross_entropy, rng.integers(0, 3, 60), np.zeros((60, 3)), n_resamples=20)
 
     assert_allclose([found.low, found.high], np.log(3))
 
@@ -196,7 +196,7 @@ def test_calibrated_llrs_are_rarely_said_to_lose_by_calibration(rng):
     held = 0
     for seed in range(60):
         llr = 2 * rng.normal(size=500) + np.where(y == 1, 2, -2)
-        held += interval(calibration_loss, y, llr, 0.5, n_resamples=100, seed=seed).low == 0
+        held += confidence_interval(calibration_loss, y, llr, 0.5, n_resamples=100, seed=seed).low == 0
 
     assert held >= 52
 
@@ -205,8 +205,8 @@ def test_minima_stay_within_what_they_can_be(rng):
     y = np.repeat([0, 1], 40)
     llr = rng.normal(size=80)
 
-    assert interval(min_dcf, y, llr, 0.5, n_resamples=100).high <= 1
-    assert interval(eer, y, llr, n_resamples=100).high <= 0.5
+    assert confidence_interval(min_dcf, y, llr, 0.5, n_resamples=100).high <= 1
+    assert confidence_interval(eer, y, llr, n_resamples=100).high <= 0.5
 
 
 @pytest.mark.parametrize("groups", [5, 300])
@@ -224,9 +224,9 @@ def test_groups_may_be_named_by_anything_but_nothing(rng):
     y, llr = np.repeat([0, 1], 30), rng.normal(size=60)
 
     for names in ([f"s{i}" for i in range(60)], np.arange(60) + 0.5):
-        assert interval(cllr, y, llr, groups=names, n_resamples=20).low > 0
+        assert confidence_interval(cllr, y, llr, groups=names, n_resamples=20).low > 0
     with pytest.raises(InvalidDataError, match="groups must name the group of every row"):
-        interval(cllr, y, llr, groups=[None] * 60, n_resamples=20)
+        confidence_interval(cllr, y, llr, groups=[None] * 60, n_resamples=20)
 
 
 def test_folds_that_are_used_up_are_named(rng):

@@ -16,11 +16,11 @@ from likely import (
     actual_dcf,
     bayes_risk,
     cllr,
+    confidence_interval,
+    confidence_intervals,
     confusion,
     cross_entropy_after_affine,
     eer,
-    interval,
-    intervals,
     min_cllr,
     min_dcf,
     paired_difference,
@@ -44,31 +44,37 @@ METRICS = [cllr, min_cllr, eer, partial(min_dcf, applications=0.2), partial(actu
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: getattr(m, "func", m).__name__)
 def test_estimates_are_the_metric_s_and_ends_are_in_order(rng, metric):
     y, llr = draw(rng)
-    found = interval(metric, y, llr, n_resamples=200) if not hasattr(metric, "func") else _partial(metric, y, llr)
+    found = (
+        confidence_interval(metric, y, llr, n_resamples=200)
+        if not hasattr(metric, "func")
+        else _partial(metric, y, llr)
+    )
 
     assert found.estimate == metric(y, llr)
     assert 0 < found.low < found.high
 
 
 def _partial(metric, y, llr):
-    return intervals({"it": metric}, y, llr, n_resamples=200)["it"]
+    return confidence_intervals({"it": metric}, y, llr, n_resamples=200)["it"]
 
 
 def test_the_same_seed_draws_the_same_whatever_the_threads(rng, monkeypatch):
     y, llr = draw(rng)
-    first = ends(interval(cllr, y, llr, n_resamples=100, seed=3))
+    first = ends(confidence_interval(cllr, y, llr, n_resamples=100, seed=3))
     monkeypatch.setattr(likely.blocks.threads, "n_threads", lambda: 1)
 
-    assert_allclose(ends(interval(cllr, y, llr, n_resamples=100, seed=3)), first, rtol=0)
-    assert not np.array_equal(ends(interval(cllr, y, llr, n_resamples=100, seed=4)), first)
+    assert_allclose(ends(confidence_interval(cllr, y, llr, n_resamples=100, seed=3)), first, rtol=0)
+    assert not np.array_equal(ends(confidence_interval(cllr, y, llr, n_resamples=100, seed=4)), first)
 
 
 def test_several_metrics_at_once_are_as_one_by_one(rng):
     y, llr = draw(rng)
-    together = intervals({"a": cllr, "b": partial(min_dcf, applications=[0.1, 0.5])}, y, llr, n_resamples=100)
+    together = confidence_intervals(
+        {"a": cllr, "b": partial(min_dcf, applications=[0.1, 0.5])}, y, llr, n_resamples=100
+    )
 
-    assert_allclose(ends(together["a"]), ends(interval(cllr, y, llr, n_resamples=100)))
-    assert_allclose(together["b"].low[1], interval(min_dcf, y, llr, 0.5, n_resamples=100).low)
+    assert_allclose(ends(together["a"]), ends(confidence_interval(cllr, y, llr, n_resamples=100)))
+    assert_allclose(together["b"].low[1], confidence_interval(min_dcf, y, llr, 0.5, n_resamples=100).low)
     assert together["b"].estimate.shape == together["b"].high.shape == (2,)
 
 
@@ -78,15 +84,17 @@ def test_a_metric_of_one_s_own_agrees_with_ours(rng):
     def own(y_true, scores, sample_weight=None):
         return cllr(y_true, scores, sample_weight=sample_weight)
 
-    assert_allclose(ends(interval(own, y, llr, n_resamples=50)), ends(interval(cllr, y, llr, n_resamples=50)))
+    assert_allclose(
+        ends(confidence_interval(own, y, llr, n_resamples=50)), ends(confidence_interval(cllr, y, llr, n_resamples=50))
+    )
 
 
 def test_costs_of_many_classes_have_intervals(rng):
     y = np.repeat(["a", "b", "c"], 40)
     scores = rng.normal(size=(120, 3)) + 2 * (y[:, None] == np.array(["a", "b", "c"]))
     app = Application([0.2, 0.3, 0.5])
-    risk = interval(bayes_risk, y, scores, app, n_resamples=100)
-    affine = interval(cross_entropy_after_affine, y, scores, n_resamples=20)
+    risk = confidence_interval(bayes_risk, y, scores, app, n_resamples=100)
+    affine = confidence_interval(cross_entropy_after_affine, y, scores, n_resamples=20)
 
     assert risk.low < bayes_risk(y, scores, app) < risk.high
     assert affine.low < affine.high
@@ -94,14 +102,14 @@ def test_costs_of_many_classes_have_intervals(rng):
     def accuracy(y_true, chosen, sample_weight=None):
         return confusion(y_true, chosen, sample_weight=sample_weight).accuracy
 
-    found = interval(accuracy, y, np.array(["a", "b", "c"])[scores.argmax(axis=1)], n_resamples=100)
+    found = confidence_interval(accuracy, y, np.array(["a", "b", "c"])[scores.argmax(axis=1)], n_resamples=100)
     assert found.low < found.estimate < found.high <= 1
 
 
 def test_wider_levels_hold_narrower_ones_and_more_trials_narrow_them(rng):
     y, llr = draw(rng)
-    narrow, wide = (ends(interval(cllr, y, llr, level=level)) for level in (0.5, 0.95))
-    more = interval(cllr, *draw(rng, 960, 3840))
+    narrow, wide = (ends(confidence_interval(cllr, y, llr, level=level)) for level in (0.5, 0.95))
+    more = confidence_interval(cllr, *draw(rng, 960, 3840))
 
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     assert more.high - more.low < (wide[1] - wide[0]) / 2
@@ -109,11 +117,11 @@ def test_wider_levels_hold_narrower_ones_and_more_trials_narrow_them(rng):
 
 def test_groups_of_one_row_are_rows_and_copies_in_groups_tell_nothing_new(rng):
     y, llr = draw(rng)
-    once = interval(cllr, y, llr)
-    copies = interval(cllr, np.repeat(y, 4), np.repeat(llr, 4), groups=np.repeat(np.arange(len(y)), 4))
-    taken_for_rows = interval(cllr, np.repeat(y, 4), np.repeat(llr, 4))
+    once = confidence_interval(cllr, y, llr)
+    copies = confidence_interval(cllr, np.repeat(y, 4), np.repeat(llr, 4), groups=np.repeat(np.arange(len(y)), 4))
+    taken_for_rows = confidence_interval(cllr, np.repeat(y, 4), np.repeat(llr, 4))
 
-    assert_allclose(ends(interval(cllr, y, llr, groups=np.arange(len(y)))), ends(once))
+    assert_allclose(ends(confidence_interval(cllr, y, llr, groups=np.arange(len(y)))), ends(once))
     assert_allclose(ends(copies), ends(once))
     assert taken_for_rows.high - taken_for_rows.low < 0.6 * (once.high - once.low)
 
@@ -121,7 +129,7 @@ def test_groups_of_one_row_are_rows_and_copies_in_groups_tell_nothing_new(rng):
 def test_groups_may_hold_both_classes(rng):
     y, llr = draw(rng)
     speakers = rng.integers(20, size=len(y))
-    found = interval(cllr, y, llr, groups=speakers)
+    found = confidence_interval(cllr, y, llr, groups=speakers)
 
     assert found.low < found.estimate < found.high
 
@@ -130,7 +138,7 @@ def test_one_group_of_a_class_has_no_interval(rng):
     y, llr = draw(rng)
 
     with pytest.raises(DegenerateDataError, match="two independent rows or groups of each class"):
-        interval(cllr, y, llr, groups=np.where(y == 1, 0, np.arange(1, len(y) + 1)))
+        confidence_interval(cllr, y, llr, groups=np.where(y == 1, 0, np.arange(1, len(y) + 1)))
 
 
 def test_a_system_does_not_differ_from_itself_and_differences_have_a_sign(rng):
@@ -151,7 +159,7 @@ def test_pairing_sees_what_separate_intervals_do_not(rng):
     y, llr = draw(rng)
     worse = 2.5 * llr
     paired = paired_difference(cllr, y, llr, worse)
-    apart = [interval(cllr, y, scores) for scores in (llr, worse)]
+    apart = [confidence_interval(cllr, y, scores) for scores in (llr, worse)]
 
     assert paired.difference.low > 0
     assert apart[1].low < apart[0].high
@@ -169,7 +177,7 @@ def test_95_percent_intervals_of_costs_cover_the_truth_about_95_times_in_100():
     rng, hits = np.random.default_rng(1), dict.fromkeys(names, 0)
     for seed in range(n):
         y, llr = simulate(2.0, 100, 400, rng)
-        found = intervals({name: measures[name] for name in names}, y, llr, n_resamples=100, seed=seed)
+        found = confidence_intervals({name: measures[name] for name in names}, y, llr, n_resamples=100, seed=seed)
         for name in names:
             hits[name] += found[name].low <= truth[name] <= found[name].high
 
@@ -200,9 +208,9 @@ def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
         "eer": eer,
     }
 
-    coarse = intervals(measures, y, llr, n_resamples=50)
+    coarse = confidence_intervals(measures, y, llr, n_resamples=50)
     monkeypatch.setattr("likely.evaluation.trials.MANY", 10**9)
-    exact = intervals(measures, y, llr, n_resamples=50)
+    exact = confidence_intervals(measures, y, llr, n_resamples=50)
 
     for name, whole in exact.items():
         width = np.asarray(whole.high) - np.asarray(whole.low)

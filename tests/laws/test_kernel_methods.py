@@ -50,10 +50,10 @@ KERNELS = [
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(kernel).split(" at 0x")[0])
 
 PRECISE = 1e-13
-MODELS = [KernelLogisticRegression(0.05, kernel, tolerance=PRECISE) for kernel in KERNELS] + [
-    KernelLogisticRegression(0.01, "rbf", prior={"a": 0.5, "b": 0.3, "c": 0.2}, tolerance=PRECISE),
-    KernelLogisticRegression(0.01, "rbf", n_landmarks=15, random_state=0, tolerance=PRECISE),
-    KernelLogisticRegression(0.01, "linear", n_landmarks=9, random_state=3, tolerance=PRECISE),
+MODELS = [KernelLogisticRegression(0.05, kernel=kernel, tol=PRECISE) for kernel in KERNELS] + [
+    KernelLogisticRegression(0.01, kernel="rbf", training_prior={"a": 0.5, "b": 0.3, "c": 0.2}, tol=PRECISE),
+    KernelLogisticRegression(0.01, kernel="rbf", n_landmarks=15, random_state=0, tol=PRECISE),
+    KernelLogisticRegression(0.01, kernel="linear", n_landmarks=9, random_state=3, tol=PRECISE),
 ]
 every_model = pytest.mark.parametrize(
     "model", MODELS, ids=lambda model: str(model).split(" at 0x")[0].replace("\n", "")
@@ -81,7 +81,7 @@ def rounded(rng, n):
 @every_kernel
 def test_scores_of_the_training_rows_have_mean_0_and_the_variances_of_the_eigenvalues(kernel, rng):
     X, weight = rounded(rng, 60), rng.integers(1, 4, 60).astype(float)
-    fitted = KernelPCA(3, kernel).fit(X, sample_weight=weight)
+    fitted = KernelPCA(3, kernel=kernel).fit(X, sample_weight=weight)
 
     scores = fitted.transform(X)
 
@@ -112,8 +112,8 @@ def test_weights_of_components_do_what_repeated_rows_do_and_order_does_not_matte
     X, repeats = rounded(rng, 50), rng.integers(0, 4, 50)
     order = rng.permutation(50)
 
-    weighted = KernelPCA(2, kernel).fit(X[order], sample_weight=repeats[order])
-    repeated = KernelPCA(2, kernel).fit(np.repeat(X, repeats, axis=0))
+    weighted = KernelPCA(2, kernel=kernel).fit(X[order], sample_weight=repeats[order])
+    repeated = KernelPCA(2, kernel=kernel).fit(np.repeat(X, repeats, axis=0))
 
     assert_allclose(weighted.eigenvalues_, repeated.eigenvalues_, rtol=1e-9)
     scale = np.sqrt(repeated.eigenvalues_[0])
@@ -124,23 +124,23 @@ def test_weights_of_components_do_what_repeated_rows_do_and_order_does_not_matte
 def test_components_of_sparse_rows_and_of_the_matrix_are_those_of_dense_rows(kernel, rng):
     X = rounded(rng, 50) * (rng.random((50, 3)) < 0.7)
     new = rounded(rng, 20)
-    dense = KernelPCA(3, kernel).fit(X)
+    dense = KernelPCA(3, kernel=kernel).fit(X)
     expected = dense.transform(new)
-    tolerance = 1e-8 * np.abs(expected).max()
+    tol = 1e-8 * np.abs(expected).max()
 
-    sparse = KernelPCA(3, kernel).fit(csr_array(X))
-    given = KernelPCA(3, "precomputed").fit(dense.kernel_(X))
+    sparse = KernelPCA(3, kernel=kernel).fit(csr_array(X))
+    given = KernelPCA(3, kernel="precomputed").fit(dense.kernel_(X))
 
-    assert_allclose(sparse.transform(csr_array(new)), expected, atol=tolerance)
-    assert_allclose(sparse.transform(new), expected, atol=tolerance)
-    assert_allclose(given.transform(dense.kernel_(new, X)), expected, atol=tolerance)
+    assert_allclose(sparse.transform(csr_array(new)), expected, atol=tol)
+    assert_allclose(sparse.transform(new), expected, atol=tol)
+    assert_allclose(given.transform(dense.kernel_(new, X)), expected, atol=tol)
     assert_allclose(given.eigenvalues_, dense.eigenvalues_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_components", [None, 1, 2])
 def test_components_by_the_linear_kernel_are_those_of_pca_up_to_sign(n_components, rng):
     X, weight = rounded(rng, 80) @ rng.normal(size=(3, 3)), rng.integers(1, 4, 80)
-    ours, plain = KernelPCA(n_components, "linear"), PCA(n_components)
+    ours, plain = KernelPCA(n_components, kernel="linear"), PCA(n_components)
 
     scores, expected = (each.fit(X, sample_weight=weight).transform(X) for each in (ours, plain))
 
@@ -164,7 +164,7 @@ def test_few_components_are_the_first_of_all(rng):
 @every_kernel
 def test_dot_products_of_features_are_the_kernel_where_all_rows_are_landmarks(kernel, rng):
     X = rounded(rng, 40)
-    fitted = NystromFeatures(60, kernel, random_state=0).fit(X)
+    fitted = NystromFeatures(60, kernel=kernel, random_state=0).fit(X)
 
     phi = fitted.transform(X)
 
@@ -176,7 +176,7 @@ def test_dot_products_of_features_are_the_kernel_where_all_rows_are_landmarks(ke
 @every_kernel
 def test_dot_products_of_features_are_the_projection_on_the_landmarks(kernel, rng):
     X = rounded(rng, 80)
-    fitted = NystromFeatures(6, kernel, random_state=0).fit(X)
+    fitted = NystromFeatures(6, kernel=kernel, random_state=0).fit(X)
     Z, k = fitted.landmarks_, fitted.kernel_
 
     phi, at_landmarks = fitted.transform(X), fitted.transform(Z)
@@ -282,10 +282,10 @@ def test_the_linear_kernel_is_logistic_regression(n_classes, prior, n_landmarks,
     X, y = data[0], np.arange(90) % n_classes
     weight = rng.integers(1, 4, 90).astype(float)
     prior = None if prior is None else np.array(prior[:n_classes]) / sum(prior[:n_classes])
-    options = {"prior": prior, "tolerance": PRECISE}
+    options = {"prior": prior, "tol": PRECISE}
 
     for strength in (1.0, 1e-2, 1e-4):
-        ours = KernelLogisticRegression(strength, "linear", n_landmarks=n_landmarks, **options)
+        ours = KernelLogisticRegression(strength, kernel="linear", n_landmarks=n_landmarks, **options)
         plain = LogisticRegression(strength, **options).fit(X, y, sample_weight=weight)
         ours.fit(X, y, sample_weight=weight)
         assert_allclose(ours.log_likelihood(X), plain.log_likelihood(X), atol=1e-6)
@@ -298,8 +298,8 @@ def test_the_linear_kernel_is_logistic_regression(n_classes, prior, n_landmarks,
 def test_all_rows_as_landmarks_by_number_are_all_rows_by_default(kernel, data):
     X, y = data
 
-    every = KernelLogisticRegression(0.05, kernel, tolerance=PRECISE).fit(X, y)
-    drawn = KernelLogisticRegression(0.05, kernel, tolerance=PRECISE, n_landmarks=90).fit(X, y)
+    every = KernelLogisticRegression(0.05, kernel=kernel, tol=PRECISE).fit(X, y)
+    drawn = KernelLogisticRegression(0.05, kernel=kernel, tol=PRECISE, n_landmarks=90).fit(X, y)
 
     assert drawn.objective_ == pytest.approx(every.objective_, rel=1e-9)
     assert_allclose(drawn.log_likelihood(X), every.log_likelihood(X), atol=1e-5)
@@ -310,7 +310,7 @@ def test_more_landmarks_never_raise_the_objective(kernel, data):
     X, y = data
     landmarks = [5, 20, 60, None]
 
-    models = [KernelLogisticRegression(0.05, kernel, n_landmarks=n, random_state=0).fit(X, y) for n in landmarks]
+    models = [KernelLogisticRegression(0.05, kernel=kernel, n_landmarks=n, random_state=0).fit(X, y) for n in landmarks]
 
     values = np.array([model.objective_ for model in models])
     assert (np.diff(values) <= 1e-7).all()
@@ -322,8 +322,8 @@ def test_a_matrix_in_place_of_rows_gives_the_same_evidence(kernel, data):
     kernel = kernel.fitted(X[:60])
     weight = (np.arange(60) % 5 > 0).astype(float)
 
-    by_rows = KernelLogisticRegression(0.05, kernel, tolerance=PRECISE).fit(X[:60], y[:60], sample_weight=weight)
-    given = KernelLogisticRegression(0.05, "precomputed", tolerance=PRECISE)
+    by_rows = KernelLogisticRegression(0.05, kernel=kernel, tol=PRECISE).fit(X[:60], y[:60], sample_weight=weight)
+    given = KernelLogisticRegression(0.05, kernel="precomputed", tol=PRECISE)
     given.fit(kernel(X[:60]), y[:60], sample_weight=weight)
 
     assert_array_equal(given.landmarks_, np.flatnonzero(weight))
@@ -334,7 +334,7 @@ def test_a_matrix_in_place_of_rows_gives_the_same_evidence(kernel, data):
 def test_landmarks_are_learned_from_a_source_as_from_arrays(block_rows, data):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
-    model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tolerance=PRECISE)
+    model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tol=PRECISE)
 
     source = Elsewhere(ArraySource(X, codes, classes=classes, block_rows=block_rows))
     found = clone(model).fit_source(source)
@@ -346,7 +346,7 @@ def test_features_too_many_to_hold_are_made_in_every_pass(data, monkeypatch):
     from likely.models import kernel_logistic
 
     X, y = data
-    model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tolerance=PRECISE)
+    model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tol=PRECISE)
     expected = clone(model).fit(X, y).log_likelihood(X)
 
     monkeypatch.setattr(kernel_logistic, "MOST_VALUES", 0)
@@ -357,7 +357,7 @@ def test_features_too_many_to_hold_are_made_in_every_pass(data, monkeypatch):
 def test_out_of_fold_scores_along_a_path_are_those_of_fitting_every_fold(data):
     X, y = data
     folds = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
-    models = [KernelLogisticRegression(lam, tolerance=PRECISE) for lam in (0.1, 0.01)]
+    models = [KernelLogisticRegression(lam, tol=PRECISE) for lam in (0.1, 0.01)]
 
     scores = kfold_scores(models, X, y, folds)
 

@@ -33,7 +33,9 @@ from likely import (
 )
 from likely.kernels import GramRows
 
-GAUSSIANS = [GaussianClassifier(shape, tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)]
+GAUSSIANS = [
+    GaussianClassifier(shape, tied=tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)
+]
 MAPPED = [
     *GAUSSIANS,
     GaussianClassifier(likely.Full(shrinkage=0.2, unbiased=True)),
@@ -43,7 +45,7 @@ MAPPED = [
     make_pipeline(PCA(0.9), GaussianClassifier(tied=True)),
     make_pipeline(Standardize(), PCA(3), LDA(), GaussianClassifier()),
     make_pipeline(Standardize(), GaussianClassifier("diagonal")),
-    make_pipeline(Whiten("pca", "within"), NearestMeanClassifier()),
+    make_pipeline(Whiten(form="pca", by="within"), NearestMeanClassifier()),
 ]
 FOLDS = {
     "stratified": StratifiedKFold(5, shuffle=True, random_state=0),
@@ -110,7 +112,7 @@ def test_weights_and_sparse_rows_are_carried_into_the_cells(data, rng):
         assert_allclose(scores, refitted(model, X, y, splits, w), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("model", [*GAUSSIANS, GaussianClassifier(likely.Full(unbiased=True), True)], ids=str)
+@pytest.mark.parametrize("model", [*GAUSSIANS, GaussianClassifier(likely.Full(unbiased=True), tied=True)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaving_one_out_by_downdating_equals_refitting(model, weighted, data, rng):
     X, y = data
@@ -204,7 +206,7 @@ def bumps(gamma):
     [
         lambda kernel: SVM(kernel=kernel),
         lambda kernel: SVM(kernel=FunctionKernel(kernel)),
-        lambda kernel: make_pipeline(NystromFeatures(4, kernel, random_state=0), NearestMeanClassifier()),
+        lambda kernel: make_pipeline(NystromFeatures(4, kernel=kernel, random_state=0), NearestMeanClassifier()),
     ],
     ids=["function", "kernel of it", "feature of it"],
 )
@@ -226,7 +228,7 @@ BUMPS, OF_NO_NAME = RBFKernel(0.05), bumps(0.05)
 @pytest.mark.parametrize("steps", [[], [Standardize()]], ids=["alone", "in a chain"])
 def test_one_kernel_of_each_fold_serves_all_costs(kernel, steps, data, monkeypatch):
     X, y = data
-    models = [make_pipeline(*steps, SVM(C, kernel, tolerance=1e-9)) for C in (10.0, 0.1, 1.0, 100.0)]
+    models = [make_pipeline(*steps, SVM(C, kernel=kernel, tol=1e-9)) for C in (10.0, 0.1, 1.0, 100.0)]
     alone = [kfold_scores(model, X, y) for model in models]
     built, build = [], GramRows.__init__
     monkeypatch.setattr(GramRows, "__init__", lambda *args: built.append(1) or build(*args))
@@ -240,7 +242,7 @@ def test_one_kernel_of_each_fold_serves_all_costs(kernel, steps, data, monkeypat
 
 def test_kernels_that_differ_are_not_shared(data, monkeypatch):
     X, y = data
-    models = [SVM(C, RBFKernel(gamma)) for gamma in (0.01, 0.1) for C in (1.0, 10.0)]
+    models = [SVM(C, kernel=RBFKernel(gamma)) for gamma in (0.01, 0.1) for C in (1.0, 10.0)]
     built, build = [], GramRows.__init__
     monkeypatch.setattr(GramRows, "__init__", lambda *args: built.append(1) or build(*args))
 
@@ -251,10 +253,10 @@ def test_kernels_that_differ_are_not_shared(data, monkeypatch):
 
 
 PAIRWISE = {
-    "svm": lambda kernel: SVM(kernel=kernel, tolerance=1e-9),
+    "svm": lambda kernel: SVM(kernel=kernel, tol=1e-9),
     "logistic": lambda kernel: KernelLogisticRegression(kernel=kernel),
-    "chain": lambda kernel: make_pipeline(KernelPCA(2, kernel), GaussianClassifier()),
-    "nothing first": lambda kernel: Pipeline([("none", "passthrough"), ("svm", SVM(kernel=kernel, tolerance=1e-9))]),
+    "chain": lambda kernel: make_pipeline(KernelPCA(2, kernel=kernel), GaussianClassifier()),
+    "nothing first": lambda kernel: Pipeline([("none", "passthrough"), ("svm", SVM(kernel=kernel, tol=1e-9))]),
     "theirs": lambda kernel: SVC(kernel=kernel, tol=1e-9),
 }
 
@@ -292,20 +294,20 @@ def test_columns_of_a_precomputed_kernel_are_features_to_models_beside(data):
     distances = np.sqrt(np.square(X[:, None] - X).sum(axis=2))
 
     pairs, features, path = kfold_scores(
-        [SVM(kernel="precomputed", tolerance=1e-9), NearestMeanClassifier(), SVM(2.0, "precomputed")], K, y
+        [SVM(kernel="precomputed", tol=1e-9), NearestMeanClassifier(), SVM(2.0, kernel="precomputed")], K, y
     )
     near = kfold_scores(KNeighborsClassifier(metric="precomputed"), distances, y)
 
-    assert_allclose(pairs, kfold_scores(SVM(kernel=BUMPS, tolerance=1e-9), X, y), rtol=1e-5, atol=1e-5)
+    assert_allclose(pairs, kfold_scores(SVM(kernel=BUMPS, tol=1e-9), X, y), rtol=1e-5, atol=1e-5)
     assert_allclose(features, kfold_scores(NearestMeanClassifier(), K, y))
-    assert_allclose(path, kfold_scores(SVM(2.0, BUMPS), X, y), atol=1e-2)
+    assert_allclose(path, kfold_scores(SVM(2.0, kernel=BUMPS), X, y), atol=1e-2)
     assert_allclose(near, kfold_scores(KNeighborsClassifier(), X, y))
 
 
 def test_rows_of_weight_zero_are_scored_by_a_precomputed_kernel_and_not_learned_from(data, rng):
     X, y = data
     w, splits = rng.integers(0, 3, 150).astype(float), list(FOLDS["stratified"].split(X, y))
-    models = [SVM(kernel=kernel, tolerance=1e-9) for kernel in ("precomputed", BUMPS)]
+    models = [SVM(kernel=kernel, tol=1e-9) for kernel in ("precomputed", BUMPS)]
 
     found = [kfold_scores(model, Z, y, splits, None, w) for model, Z in zip(models, (BUMPS(X), X), strict=True)]
 

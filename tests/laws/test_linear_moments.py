@@ -57,8 +57,8 @@ def outputs(model, X):
     raise AssertionError("no outputs")
 
 
-def assert_alike(a, b, X, tolerance=1e-9):
-    assert_allclose(outputs(a, X), outputs(b, X), rtol=tolerance, atol=tolerance)
+def assert_alike(a, b, X, tol=1e-9):
+    assert_allclose(outputs(a, X), outputs(b, X), rtol=tol, atol=tol)
 
 
 @everyone

@@ -9,8 +9,8 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
-from likely import ArraySource, Block
-from likely.blocks import class_counts
+from likely import ArraySource
+from likely.blocks import Block, class_counts
 from likely.objectives import LinearProblem, cross_entropy
 from likely.objectives.cross_entropy import LogisticSetting
 from likely.objectives.separation import margins_of

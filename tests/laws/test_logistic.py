@@ -10,13 +10,13 @@ from sklearn.base import clone
 from likely import Application, ArraySource, ElasticNet, LogisticRegression
 
 MODELS = [
-    LogisticRegression(tolerance=1e-12),
-    LogisticRegression(0.05, tolerance=1e-12),
-    LogisticRegression(0.02, prior=[0.2, 0.2, 0.6], tolerance=1e-12),
-    LogisticRegression(0.02, "l1", tolerance=1e-12),
-    LogisticRegression(0.02, ElasticNet(0.3), tolerance=1e-12),
-    LogisticRegression(0.05, solver="l-bfgs", tolerance=1e-12),
-    LogisticRegression(0.05, solver="newton-cg", tolerance=1e-12),
+    LogisticRegression(tol=1e-12),
+    LogisticRegression(0.05, tol=1e-12),
+    LogisticRegression(0.02, training_prior=[0.2, 0.2, 0.6], tol=1e-12),
+    LogisticRegression(0.02, penalty="l1", tol=1e-12),
+    LogisticRegression(0.02, penalty=ElasticNet(0.3), tol=1e-12),
+    LogisticRegression(0.05, solver="l-bfgs", tol=1e-12),
+    LogisticRegression(0.05, solver="newton-cg", tol=1e-12),
 ]
 everyone = pytest.mark.parametrize("model", MODELS, ids=lambda m: str(m).replace("\n", "").replace(" ", ""))
 
@@ -128,9 +128,9 @@ def test_relabelling_only_renames(model, data):
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 def test_exchanging_two_classes_turns_the_sign(penalty):
     X, y = draw(2)
-    plain = LogisticRegression(0.01, penalty, tolerance=1e-12).fit(X, y)
+    plain = LogisticRegression(0.01, penalty=penalty, tol=1e-12).fit(X, y)
 
-    other = LogisticRegression(0.01, penalty, tolerance=1e-12).fit(X, np.where(y == "a", "b", "a"))
+    other = LogisticRegression(0.01, penalty=penalty, tol=1e-12).fit(X, np.where(y == "a", "b", "a"))
 
     assert_allclose(other.coef_, -plain.coef_, atol=1e-6)
     assert_allclose(other.llr(X), -plain.llr(X), atol=1e-5)
@@ -166,8 +166,8 @@ def test_units_of_columns_only_scale_the_weights_where_nothing_penalises_them(n_
     X, y = draw(n_classes)
     units = np.array([1e-6, 1e6, 1e-3, 1.0])
 
-    plain = LogisticRegression(tolerance=1e-12, solver=solver).fit(X, y)
-    scaled = LogisticRegression(tolerance=1e-12, solver=solver).fit(X * units, y)
+    plain = LogisticRegression(tol=1e-12, solver=solver).fit(X, y)
+    scaled = LogisticRegression(tol=1e-12, solver=solver).fit(X * units, y)
 
     assert_allclose(scaled.coef_ * units, plain.coef_, rtol=1e-4, atol=1e-5)
     assert_allclose(scaled.objective_, plain.objective_, rtol=1e-10)
@@ -181,8 +181,8 @@ def test_a_prior_equals_weights_that_give_every_class_its_prior(strength, penalt
     numbers = {label: (y == label).sum() for label in priors}
     weight = np.array([priors[label] / numbers[label] for label in y])
 
-    asked = LogisticRegression(strength, penalty, prior=priors, tolerance=1e-12).fit(X, y)
-    weighted = LogisticRegression(strength, penalty, tolerance=1e-12).fit(X, y, 300 * weight)
+    asked = LogisticRegression(strength, penalty=penalty, training_prior=priors, tol=1e-12).fit(X, y)
+    weighted = LogisticRegression(strength, penalty=penalty, tol=1e-12).fit(X, y, 300 * weight)
 
     assert_allclose(asked.training_priors_, [0.1, 0.3, 0.6])
     assert_allclose(weighted.training_priors_, [0.1, 0.3, 0.6])
@@ -193,8 +193,10 @@ def test_under_a_prior_the_numbers_of_rows_of_classes_do_not_matter():
     X, y = draw(2)
     copies = np.where(y == "b", 7, 1)
 
-    plain = LogisticRegression(0.01, prior=0.3, tolerance=1e-12).fit(X, y)
-    many = LogisticRegression(0.01, prior=0.3, tolerance=1e-12).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    plain = LogisticRegression(0.01, training_prior=0.3, tol=1e-12).fit(X, y)
+    many = LogisticRegression(0.01, training_prior=0.3, tol=1e-12).fit(
+        np.repeat(X, copies, axis=0), np.repeat(y, copies)
+    )
 
     assert_same(plain, many, X)
 

@@ -34,8 +34,8 @@ def test_unit_variance_around_1e8_comes_out_right(penalty, strength, rng):
     X, y = draw(rng)
     X = np.round(X * 2**10) / 2**10  # so that moving them rounds nothing
 
-    near = LogisticRegression(strength, penalty).fit(X, y)
-    far = LogisticRegression(strength, penalty).fit(X + 1e8, y)
+    near = LogisticRegression(strength, penalty=penalty).fit(X, y)
+    far = LogisticRegression(strength, penalty=penalty).fit(X + 1e8, y)
 
     assert_allclose(far.coef_, near.coef_, rtol=1e-3, atol=1e-4)
     assert_allclose(far.llr(X + 1e8), near.llr(X), atol=1e-3)
@@ -49,8 +49,8 @@ def test_one_column_far_from_zero_does_not_blur_the_others(solver, order, rng):
     X = np.round(X * 2**10) / 2**10
     shift = np.array([1e8, 0.0, -1e4])[order]
 
-    near = LogisticRegression(1e-3, solver=solver, tolerance=1e-11).fit(X, y)
-    far = LogisticRegression(1e-3, solver=solver, tolerance=1e-11).fit(X + shift, y)
+    near = LogisticRegression(1e-3, solver=solver, tol=1e-11).fit(X, y)
+    far = LogisticRegression(1e-3, solver=solver, tol=1e-11).fit(X + shift, y)
 
     assert_allclose(far.llr(X + shift), near.llr(X), atol=1e-4)
 
@@ -71,7 +71,7 @@ def test_columns_of_wildly_different_units_converge_and_decide_alike(rng):
 @pytest.mark.parametrize("constant", [0.0, 1.0, 1e9])
 def test_a_constant_column_has_no_weight_and_changes_nothing(constant, solver, strength, rng):
     X, y = draw(rng)
-    model = LogisticRegression(strength, solver=solver, tolerance=1e-11)
+    model = LogisticRegression(strength, solver=solver, tol=1e-11)
 
     plain = clone(model).fit(X, y)
     other = clone(model).fit(np.column_stack([X, np.full(len(y), constant)]), y)
@@ -86,13 +86,13 @@ def test_a_duplicate_column_gives_the_same_evidence_and_under_the_square_penalty
     X, y = draw(rng)
     twice = np.column_stack([X, X[:, 2]])
 
-    free = LogisticRegression(solver=solver, tolerance=1e-11).fit(twice, y)
-    assert_allclose(free.llr(twice), LogisticRegression(tolerance=1e-11).fit(X, y).llr(X), atol=1e-4)
+    free = LogisticRegression(solver=solver, tol=1e-11).fit(twice, y)
+    assert_allclose(free.llr(twice), LogisticRegression(tol=1e-11).fit(X, y).llr(X), atol=1e-4)
 
-    held = LogisticRegression(0.1, solver=solver, tolerance=1e-12).fit(twice, y)
+    held = LogisticRegression(0.1, solver=solver, tol=1e-12).fit(twice, y)
     assert_allclose(held.coef_[0, 2], held.coef_[0, 3], atol=1e-5)
     # Two half weights cost half of one: as a single column √2 times as long.
-    single = LogisticRegression(0.1, tolerance=1e-12).fit(X * [1, 1, np.sqrt(2)], y)
+    single = LogisticRegression(0.1, tol=1e-12).fit(X * [1, 1, np.sqrt(2)], y)
     assert_allclose(held.llr(twice), single.llr(X * [1, 1, np.sqrt(2)]), atol=1e-5)
 
 
@@ -111,7 +111,7 @@ def test_more_columns_than_rows_under_a_penalty_have_their_minimum(solver, conve
         )
 
     best = minimize(value, np.zeros(31), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
-    fitted = LogisticRegression(0.1, solver=solver, tolerance=1e-12).fit(convert(X), y)
+    fitted = LogisticRegression(0.1, solver=solver, tol=1e-12).fit(convert(X), y)
 
     assert_allclose(fitted.objective_, best.fun, rtol=1e-9)
     assert_allclose(fitted.coef_[0], X.T @ best.x[:-1], atol=1e-5)
@@ -125,8 +125,8 @@ def test_numbers_of_every_width_are_taken(dtype, n_classes, rng):
     y = (np.argsort(np.argsort(X[:, 0] + X[:, 1] * rng.random(300))) * n_classes) // 300
     y[:20] = rng.integers(n_classes, size=20)
 
-    narrow = LogisticRegression(1e-2, tolerance=1e-11).fit(X, y)
-    wide = LogisticRegression(1e-2, tolerance=1e-11).fit(X.astype(float), y)
+    narrow = LogisticRegression(1e-2, tol=1e-11).fit(X, y)
+    wide = LogisticRegression(1e-2, tol=1e-11).fit(X.astype(float), y)
 
     assert narrow.coef_.dtype == np.float64
     assert_allclose(narrow.log_likelihood(X), wide.log_likelihood(X.astype(float)), atol=1e-6)
@@ -160,9 +160,9 @@ def test_every_form_of_rows_gives_the_same_model(form, rng):
 @pytest.mark.parametrize(
     "model",
     [
-        LogisticRegression(0.1, "l1"),
-        LogisticRegression(0.1, ElasticNet(0.2), prior=0.3),
-        LogisticRegression(0.1, solver=GradientDescent(learning_rate=0.5), tolerance=1e-4, priors=[0.3, 0.7]),
+        LogisticRegression(0.1, penalty="l1"),
+        LogisticRegression(0.1, penalty=ElasticNet(0.2), prior=0.3),
+        LogisticRegression(0.1, solver=GradientDescent(learning_rate=0.5), tol=1e-4, priors=[0.3, 0.7]),
     ],
     ids=["l1", "net", "descent"],
 )
@@ -199,14 +199,14 @@ def test_quadratic_features_equal_explicit_products(rng):
     X = rng.normal(size=(500, 3))
     y = (rng.random(500) < expit(2 - (X**2).sum(axis=1) + X[:, 0] * X[:, 1])).astype(int)
     explicit = np.column_stack([np.einsum("ni,nj->nij", X, X).reshape(500, 9), X])
-    model = LogisticRegression(1e-2, tolerance=1e-12)
+    model = LogisticRegression(1e-2, tol=1e-12)
 
     by_hand = clone(model).fit(explicit, y)
     chain = make_pipeline(QuadraticFeatures(), clone(model)).fit(X, y)
 
     assert_allclose(chain.llr(X), by_hand.llr(explicit), atol=1e-5)
-    free = make_pipeline(QuadraticFeatures(), Standardize(), LogisticRegression(tolerance=1e-12)).fit(X, y)
-    assert_allclose(free.llr(X), LogisticRegression(tolerance=1e-12).fit(explicit, y).llr(explicit), atol=1e-4)
+    free = make_pipeline(QuadraticFeatures(), Standardize(), LogisticRegression(tol=1e-12)).fit(X, y)
+    assert_allclose(free.llr(X), LogisticRegression(tol=1e-12).fit(explicit, y).llr(explicit), atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_quadratic_features_equal_explicit_products(rng):
     [
         LogisticRegression(1e-2),
         make_pipeline(Standardize(), LogisticRegression(1e-2)),
-        make_pipeline(QuadraticFeatures(), Standardize(), LogisticRegression(1e-2, "l1")),
+        make_pipeline(QuadraticFeatures(), Standardize(), LogisticRegression(1e-2, penalty="l1")),
     ],
     ids=["alone", "scaled", "quadratic"],
 )

@@ -46,7 +46,7 @@ def penalised(model, X, y, w, l1, l2):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_gradient_is_zero_at_the_solution(solver, strength, n_classes):
     X, y, w = draw(n_classes)
-    fitted = LogisticRegression(strength, solver=solver, tolerance=1e-13).fit(X, y, w)
+    fitted = LogisticRegression(strength, solver=solver, tol=1e-13).fit(X, y, w)
 
     value, by_weights, by_biases = slopes(fitted.coef_, fitted.intercept_, X, y, w)
 
@@ -63,7 +63,7 @@ def test_the_gradient_is_zero_at_the_solution(solver, strength, n_classes):
 def test_every_solver_finds_the_same_minimum(strength, n_classes):
     X, y, w = draw(n_classes)
 
-    found = [LogisticRegression(strength, solver=solver, tolerance=1e-14).fit(X, y, w) for solver in SOLVERS]
+    found = [LogisticRegression(strength, solver=solver, tol=1e-14).fit(X, y, w) for solver in SOLVERS]
 
     best = min(fitted.objective_ for fitted in found)
     for fitted in found:
@@ -73,27 +73,27 @@ def test_every_solver_finds_the_same_minimum(strength, n_classes):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_tolerance_bounds_the_distance_to_the_minimum(solver, tolerance, n_classes):
+def test_a_tolerance_bounds_the_distance_to_the_minimum(solver, tol, n_classes):
     X, y, w = draw(n_classes)
-    best = LogisticRegression(1e-3, solver="newton", tolerance=1e-15).fit(X, y, w).objective_
+    best = LogisticRegression(1e-3, solver="newton", tol=1e-15).fit(X, y, w).objective_
 
-    fitted = LogisticRegression(1e-3, solver=solver, tolerance=tolerance).fit(X, y, w)
+    fitted = LogisticRegression(1e-3, solver=solver, tol=tol).fit(X, y, w)
 
-    assert fitted.gap_ <= tolerance * fitted.objective_
+    assert fitted.gap_ <= tol * fitted.objective_
     # The gap is an estimate: it may be short of the truth where the curvature changes on the way.
-    assert best * (1 - 1e-12) <= penalised(fitted, X, y, w, 0, 1e-3) <= best * (1 + 8 * tolerance + 1e-12)
+    assert best * (1 - 1e-12) <= penalised(fitted, X, y, w, 0, 1e-3) <= best * (1 + 8 * tol + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-8])
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
 @pytest.mark.parametrize(("solver", "penalty"), [*((solver, "l2") for solver in SOLVERS), ("auto", "l1")])
-def test_the_objective_told_is_that_of_the_weights_kept(solver, penalty, tolerance, n_classes):
+def test_the_objective_told_is_that_of_the_weights_kept(solver, penalty, tol, n_classes):
     X, y, w = draw(n_classes)
     l1, l2 = (0.0, 1e-3) if penalty == "l2" else (1e-3, 0.0)
 
-    fitted = LogisticRegression(1e-3, penalty, solver=solver, tolerance=tolerance).fit(X, y, w)
+    fitted = LogisticRegression(1e-3, penalty=penalty, solver=solver, tol=tol).fit(X, y, w)
 
     assert_allclose(fitted.objective_, penalised(fitted, X, y, w, l1, l2), rtol=1e-11)
 
@@ -107,7 +107,7 @@ def test_absolute_values_leave_no_slope_that_leads_anywhere(n_classes, share, st
     l1, l2 = strength * share, strength * (1 - share)
     penalty = "l1" if share == 1 else ElasticNet(share)
 
-    fitted = LogisticRegression(strength, penalty, tolerance=1e-12).fit(X, y, w)
+    fitted = LogisticRegression(strength, penalty=penalty, tol=1e-12).fit(X, y, w)
 
     value, by_weights, by_biases = slopes(fitted.coef_, fitted.intercept_, X, y, w)
     smooth, zero = by_weights + l2 * fitted.coef_, fitted.coef_ == 0
@@ -126,7 +126,7 @@ def test_the_stronger_the_absolute_values_the_fewer_weights_until_there_are_none
     largest = np.abs(bias_only[1]).max()
 
     numbers = [
-        int((LogisticRegression(share * largest, "l1").fit(X, y, w).coef_ != 0).sum())
+        int((LogisticRegression(share * largest, penalty="l1").fit(X, y, w).coef_ != 0).sum())
         for share in (0.01, 0.5, 0.99, 1.01)
     ]
 
@@ -147,7 +147,7 @@ def test_two_classes_are_a_softmax_whose_weights_are_opposite():
 
     best = minimize(softmax_objective, np.zeros(12), jac=True, method="BFGS", options={"gtol": 1e-9})
     W, b = best.x[:10].reshape(2, 5), best.x[10:]
-    fitted = LogisticRegression(0.01, tolerance=1e-13).fit(X, y, w)
+    fitted = LogisticRegression(0.01, tol=1e-13).fit(X, y, w)
 
     assert_allclose(fitted.coef_[0], W[1] - W[0], atol=1e-6)
     assert_allclose(fitted.intercept_[0], b[1] - b[0], atol=1e-6)
@@ -160,7 +160,7 @@ def test_steepest_descent_goes_down_at_every_step_and_reaches_the_minimum(solver
     X, y, w = draw(n_classes)
     best = LogisticRegression(1e-2).fit(X, y, w)
 
-    fitted = LogisticRegression(1e-2, solver=solver, tolerance=1e-8, max_iter=20_000).fit(X, y, w)
+    fitted = LogisticRegression(1e-2, solver=solver, tol=1e-8, max_iter=20_000).fit(X, y, w)
 
     assert (np.diff(fitted.loss_history_) <= 1e-12).all()
     assert_allclose(fitted.objective_, best.objective_, rtol=1e-6)
@@ -198,7 +198,7 @@ def test_a_seed_fixes_the_order_in_which_some_rows_are_taken():
 @pytest.mark.parametrize("strengths", [[0.3, 0.01, 0.1], [0.01, 0.1, 0.3], [1e-3]])
 def test_models_of_a_path_are_those_fitted_alone_in_the_order_asked_for(strengths, n_classes, penalty):
     X, y, w = draw(n_classes)
-    model = LogisticRegression(penalty=penalty, tolerance=1e-12)
+    model = LogisticRegression(penalty=penalty, tol=1e-12)
 
     models = model.path(X, y, strengths, sample_weight=w)
 
@@ -223,11 +223,11 @@ def small_samples(monkeypatch):
 @pytest.mark.parametrize(
     "model",
     [
-        LogisticRegression(tolerance=1e-12),
-        LogisticRegression(1e-2, tolerance=1e-12),
-        LogisticRegression(1e-2, "l1", tolerance=1e-12),
-        LogisticRegression(1e-2, solver="newton", tolerance=1e-12),
-        LogisticRegression(1e-2, solver="newton-cg", tolerance=1e-12),
+        LogisticRegression(tol=1e-12),
+        LogisticRegression(1e-2, tol=1e-12),
+        LogisticRegression(1e-2, penalty="l1", tol=1e-12),
+        LogisticRegression(1e-2, solver="newton", tol=1e-12),
+        LogisticRegression(1e-2, solver="newton-cg", tol=1e-12),
     ],
     ids=lambda m: str(m).replace("\n", "").replace(" ", ""),
 )
@@ -261,7 +261,7 @@ def clusters(n_classes, n, seed, d=5):
 def test_a_sample_that_is_separable_misleads_no_solver(solver, n_classes, seed, request):
     """Some dozens of rows are separable where 2000 are not."""
     X, y, w = clusters(n_classes, 2000, seed)
-    plain = LogisticRegression(solver="newton", tolerance=1e-12).fit(X, y, w)
+    plain = LogisticRegression(solver="newton", tol=1e-12).fit(X, y, w)
     request.getfixturevalue("small_samples")
 
     sampled = LogisticRegression(solver=solver).fit(X, y, w)
@@ -274,10 +274,10 @@ def test_a_sample_that_is_separable_misleads_no_solver(solver, n_classes, seed, 
 def test_weights_under_absolute_values_are_the_same_from_any_start_for_an_even_number_of_classes(request):
     """A shift common to all classes changes no posterior, and between their two middle weights no penalty either."""
     X, y, w = draw(4, n=2000)
-    plain = LogisticRegression(1e-2, "l1", tolerance=1e-11).fit(X, y, w)
+    plain = LogisticRegression(1e-2, penalty="l1", tol=1e-11).fit(X, y, w)
     request.getfixturevalue("small_samples")
 
-    sampled = LogisticRegression(1e-2, "l1", tolerance=1e-11).fit(X, y, w)
+    sampled = LogisticRegression(1e-2, penalty="l1", tol=1e-11).fit(X, y, w)
 
     assert_allclose(sampled.log_likelihood(X), plain.log_likelihood(X), atol=1e-3)
     assert_allclose(sampled.coef_, plain.coef_, atol=1e-4)
@@ -288,7 +288,7 @@ def test_weights_under_absolute_values_are_the_same_from_any_start_for_an_even_n
 def test_asking_for_more_digits_than_there_are_is_no_failure(seed, share):
     X, y, w = draw(2 + seed % 2, seed=seed)
 
-    fitted = LogisticRegression(0.2, ElasticNet(share), tolerance=1e-14).fit(X, y, w)
+    fitted = LogisticRegression(0.2, penalty=ElasticNet(share), tol=1e-14).fit(X, y, w)
 
     assert fitted.converged_
 
@@ -304,7 +304,7 @@ def test_a_class_too_rare_to_be_separated_by_chance_is_found_in_a_sample(small_s
     X = np.column_stack([X, seldom])
 
     for solver in SOLVERS:
-        fitted = LogisticRegression(1e-6, solver=solver, tolerance=1e-12).fit(X, y)
+        fitted = LogisticRegression(1e-6, solver=solver, tol=1e-12).fit(X, y)
         _, by_weights, by_biases = slopes(fitted.coef_, fitted.intercept_, X, y, np.ones(100_000))
         assert_allclose(by_weights + 1e-6 * fitted.coef_, 0, atol=1e-8)
         assert_allclose(by_biases, 0, atol=1e-8)
@@ -320,7 +320,7 @@ def test_columns_that_a_sample_shows_otherwise_cost_few_steps(n_classes, penalty
         seldom[100 * j : 100 * j + 4 * j + 2, j] = np.abs(X[100 * j : 100 * j + 4 * j + 2, j])
     rows = np.column_stack([X, seldom])
     rows /= rows.std(axis=0)
-    model = LogisticRegression(1e-3, penalty, tolerance=1e-6)
+    model = LogisticRegression(1e-3, penalty=penalty, tol=1e-6)
     plain = clone(model).fit(rows, y)
     request.getfixturevalue("small_samples")
 

@@ -45,7 +45,7 @@ def test_the_mixture_of_a_class_is_that_of_its_rows(options, data):
 
     for k, label in enumerate("abc"):
         if "relevance" in options:
-            part = GaussianMixture(2, "diagonal").fit(X).adapt(X[y == label], 16.0)
+            part = GaussianMixture(2, covariance="diagonal").fit(X).adapt(X[y == label], 16.0)
         else:
             part = GaussianMixture(2, **options).fit(X[y == label])
         assert_allclose(model.log_likelihood(X)[:, k], part.log_density(X), rtol=1e-9)
@@ -82,7 +82,7 @@ def test_a_path_from_a_source_and_one_through_features_are_the_same(data):
 
 def test_folds_go_along_paths_and_give_what_fits_of_each_size_give(data):
     X, y = data
-    models = [MixtureClassifier(k, covariance) for covariance in ("full", "diagonal") for k in (1, 2, 4)]
+    models = [MixtureClassifier(k, covariance=covariance) for covariance in ("full", "diagonal") for k in (1, 2, 4)]
 
     together = kfold_scores(models, X, y, 3)
 
@@ -92,7 +92,7 @@ def test_folds_go_along_paths_and_give_what_fits_of_each_size_give(data):
 
 def test_sizes_that_are_no_numbers_are_fitted_beside_the_path(data):
     X, y = data
-    models = [MixtureClassifier(k, "diagonal") for k in (1, "bic", {"a": 2, "b": 2, "c": 1}, 2)]
+    models = [MixtureClassifier(k, covariance="diagonal") for k in (1, "bic", {"a": 2, "b": 2, "c": 1}, 2)]
 
     together = kfold_scores(models, X, y, 3)
 
@@ -105,14 +105,16 @@ def test_one_component_is_the_gaussian_classifier(data):
 
     for shape in ("full", "diagonal", "spherical"):
         usual = GaussianClassifier(shape).fit(X, y)
-        assert_allclose(MixtureClassifier(1, shape).fit(X, y).log_likelihood(X), usual.log_likelihood(X), rtol=1e-8)
+        assert_allclose(
+            MixtureClassifier(1, covariance=shape).fit(X, y).log_likelihood(X), usual.log_likelihood(X), rtol=1e-8
+        )
 
 
 def test_a_generative_classifier_of_mixtures_is_the_same(data):
     X, y = data
-    model = GenerativeClassifier(GaussianMixture(3, "diagonal")).fit(X, y)
+    model = GenerativeClassifier(GaussianMixture(3, covariance="diagonal")).fit(X, y)
 
-    assert_array_equal(model.log_likelihood(X), MixtureClassifier(3, "diagonal").fit(X, y).log_likelihood(X))
+    assert_array_equal(model.log_likelihood(X), MixtureClassifier(3, covariance="diagonal").fit(X, y).log_likelihood(X))
 
 
 @every_kind
@@ -168,8 +170,8 @@ def test_missing_values_are_integrated_out(data, rng):
     blank = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 
     for shape in ("full", "diagonal"):
-        whole = MixtureClassifier(2, shape).fit(X, y)
-        model = MixtureClassifier(2, shape).fit(blank, y)
+        whole = MixtureClassifier(2, covariance=shape).fit(X, y)
+        model = MixtureClassifier(2, covariance=shape).fit(blank, y)
         assert model.score(X, y) > whole.score(X, y) - 0.05
     assert_allclose(model.log_likelihood([[np.nan, np.nan]]), [[0.0, 0.0, 0.0]], atol=1e-12)
 
@@ -177,7 +179,7 @@ def test_missing_values_are_integrated_out(data, rng):
 def test_more_components_tell_clusters_apart_that_one_cannot(data):
     X, y = data
 
-    one, two = (MixtureClassifier(k, "spherical").fit(X, y).score(X, y) for k in (1, 2))
+    one, two = (MixtureClassifier(k, covariance="spherical").fit(X, y).score(X, y) for k in (1, 2))
 
     assert two > one + 0.2
 
@@ -198,9 +200,9 @@ def test_bic_finds_the_clusters_of_each_class_and_fits_that_many(data, rng):
 def test_bic_chooses_the_background_too(data):
     X, y = data[0][::3], data[1][::3]
 
-    background = MixtureClassifier("bic", "diagonal", relevance=16).fit(X, y).background_
+    background = MixtureClassifier("bic", covariance="diagonal", relevance=16).fit(X, y).background_
 
-    bics = [GaussianMixture(k, "diagonal").fit(X).bic(X) for k in (1, 2, 4, 8)]
+    bics = [GaussianMixture(k, covariance="diagonal").fit(X).bic(X) for k in (1, 2, 4, 8)]
     assert background.n_components == 2 ** int(np.argmin(bics))
 
 
@@ -215,8 +217,8 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
     y = np.repeat([0, 1], [2000, 40])
     X_new, y_new = np.vstack([draw(500, 0.0), draw(500, 1.5)]), np.repeat([0, 1], 500)
 
-    plain = MixtureClassifier(8, "diagonal", floor=0.01).fit(X, y)
-    adapted = MixtureClassifier(8, "diagonal", floor=0.01, relevance=4).fit(X, y)
+    plain = MixtureClassifier(8, covariance="diagonal", floor=0.01).fit(X, y)
+    adapted = MixtureClassifier(8, covariance="diagonal", floor=0.01, relevance=4).fit(X, y)
 
     assert likely.min_dcf(y_new, adapted.llr(X_new), 0.5) < likely.min_dcf(y_new, plain.llr(X_new), 0.5)
 

@@ -45,7 +45,7 @@ shapes = pytest.mark.parametrize(("covariance", "tied"), SHAPES)
 
 
 def mixture(name, n_components=3, **options):
-    return GaussianMixture(n_components, **{"tolerance": 1e-4, **MEMBERS[name], **options})
+    return GaussianMixture(n_components, **{"tol": 1e-4, **MEMBERS[name], **options})
 
 
 def clusters(n=90, seed=0, apart=4.0):
@@ -149,7 +149,7 @@ def test_one_component_with_missing_values_is_the_gaussian():
     X = clusters()
     X[::4, 0], X[1::5, 1] = np.nan, np.nan
 
-    model = GaussianMixture(1, "diagonal").fit(X)
+    model = GaussianMixture(1, covariance="diagonal").fit(X)
 
     assert_allclose(model.log_density(X), Gaussian("diagonal").fit(X).log_density(X), rtol=1e-8)
 
@@ -242,7 +242,7 @@ def test_a_path_has_the_bits_of_separate_fits(covariance, tied, assignments, mis
     X, weight = clusters(), np.linspace(0.5, 2, 90)
     if missing:
         X[::7, 0] = np.nan
-    model = GaussianMixture(1, covariance, tied, assignments=assignments, tolerance=1e-3)
+    model = GaussianMixture(1, covariance=covariance, tied=tied, assignments=assignments, tol=1e-3)
     sizes = [5, 1, 2, 3, 4, 2]
 
     found = model.path(X, sizes, sample_weight=weight)
@@ -276,7 +276,7 @@ def test_the_same_lot_gives_the_same_bits_and_nothing_else_is_left_to_chance(nam
 @pytest.mark.parametrize("assignments", ["soft", "hard"])
 def test_fair_instalments_come_close_to_one_fit(covariance, tied, assignments):
     X = clusters(1800, apart=6.0)
-    model = GaussianMixture(3, covariance, tied, "kmeans", assignments, random_state=0)
+    model = GaussianMixture(3, covariance=covariance, tied=tied, init="kmeans", assignments=assignments, random_state=0)
     whole = clone(model).fit(X)
 
     for part in np.split(X, 12):
@@ -289,7 +289,7 @@ def test_fair_instalments_come_close_to_one_fit(covariance, tied, assignments):
 @shapes
 def test_an_instalment_of_weighted_rows_is_one_of_repeated_rows(covariance, tied):
     X, copies = clusters(), np.arange(90) % 3
-    first = GaussianMixture(2, covariance, tied).fit(X)
+    first = GaussianMixture(2, covariance=covariance, tied=tied).fit(X)
     a, b = (pickle.loads(pickle.dumps(first)) for _ in range(2))
 
     a.partial_fit(X + 1, sample_weight=copies)
@@ -310,7 +310,7 @@ def test_densities_of_one_column_integrate_to_1(name):
 
 @shapes
 def test_densities_of_two_columns_integrate_to_1(covariance, tied):
-    model = GaussianMixture(3, covariance, tied).fit(clusters())
+    model = GaussianMixture(3, covariance=covariance, tied=tied).fit(clusters())
     x, y = np.linspace(-9, 14, 400), np.linspace(-8, 13, 400)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
 
@@ -324,8 +324,8 @@ def test_hard_components_of_one_spherical_covariance_and_equal_weights_are_k_mea
     X = centres[np.arange(120) % 3] + np.random.default_rng(1).normal(size=(120, 2))
     start = X[[0, 1, 2]] + 1.5
 
-    k_means = KMeans(3, init=start, tolerance=0).fit(X)
-    model = GaussianMixture(3, "spherical", True, init=start, assignments="hard", tolerance=0).fit(X)
+    k_means = KMeans(3, init=start, tol=0).fit(X)
+    model = GaussianMixture(3, covariance="spherical", tied=True, init=start, assignments="hard", tol=0).fit(X)
 
     assert_allclose(model.means_, k_means.cluster_centers_, rtol=1e-12)
     assert_array_equal(model.predict(X), k_means.labels_)
@@ -336,7 +336,7 @@ def test_hard_components_of_one_spherical_covariance_and_equal_weights_are_k_mea
 @pytest.mark.parametrize("n_clusters", [1, 3, 7])
 def test_clusters_depend_neither_on_cutting_nor_on_how_rows_are_given(n_clusters):
     X, copies = clusters(), np.arange(90) % 3
-    model = KMeans(n_clusters, init=X[:n_clusters], tolerance=0)
+    model = KMeans(n_clusters, init=X[:n_clusters], tol=0)
     whole = clone(model).fit(X, sample_weight=copies)
 
     repeated = clone(model).fit(np.repeat(X, copies, axis=0))
@@ -354,7 +354,7 @@ def test_clusters_depend_neither_on_cutting_nor_on_how_rows_are_given(n_clusters
 def test_far_off_clusters_have_the_inertia_of_near_ones():
     X = clusters()
 
-    near, far = (KMeans(3, init=(X + at)[:3], tolerance=0).fit(X + at) for at in (0, 2.0**20))
+    near, far = (KMeans(3, init=(X + at)[:3], tol=0).fit(X + at) for at in (0, 2.0**20))
 
     assert_allclose(far.inertia_, near.inertia_, rtol=1e-7)
     assert_allclose(far.cluster_centers_ - 2.0**20, near.cluster_centers_, atol=1e-7)
@@ -399,7 +399,9 @@ def test_the_likelihood_of_a_mixture_of_any_density_never_falls(name, assignment
     density, X = any_mixture(name)
     weight = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
 
-    model = Mixture(density, 2, 2, assignments, 1e-5, random_state=0).fit(X, sample_weight=weight)
+    model = Mixture(density, n_components=2, n_init=2, assignments=assignments, tol=1e-5, random_state=0).fit(
+        X, sample_weight=weight
+    )
 
     assert_never_falls(model)
     assert_allclose(model.responsibilities(X).sum(axis=1), 1, rtol=1e-12)
@@ -412,7 +414,7 @@ def test_the_likelihood_of_a_mixture_of_any_density_never_falls(name, assignment
 def test_a_mixture_of_any_density_finds_the_classes_that_are_there(name):
     density, X = any_mixture(name)
 
-    model = Mixture(density, 2, random_state=0).fit(X)
+    model = Mixture(density, n_components=2, random_state=0).fit(X)
 
     assert_allclose(np.sort(model.weights_), [1 / 3, 2 / 3], atol=0.05)
     found = model.predict(X) == np.argmin(model.weights_)
@@ -425,7 +427,7 @@ def test_a_mixture_of_any_density_finds_the_classes_that_are_there(name):
 def test_one_component_of_any_density_is_that_density(name):
     density, X = any_mixture(name)
 
-    model, alone = Mixture(density, 1).fit(X), clone(density).fit(X)
+    model, alone = Mixture(density, n_components=1).fit(X), clone(density).fit(X)
 
     assert_allclose(model.log_density(X), alone.log_density(X), rtol=1e-9, atol=1e-12)
     assert model.n_parameters_ == alone.n_parameters_
@@ -436,7 +438,7 @@ def test_one_component_of_any_density_is_that_density(name):
 @densities
 def test_weights_are_repetition_and_cutting_does_not_matter_to_a_mixture_of_any_density(name):
     density, X = any_mixture(name)
-    model = Mixture(density, 2, 1, tolerance=1e-4, random_state=0)
+    model = Mixture(density, n_components=2, n_init=1, tol=1e-4, random_state=0)
 
     whole = clone(model).fit(X)
     doubled = clone(model).fit(X, sample_weight=np.full(len(X), 2))
@@ -450,11 +452,11 @@ def test_weights_are_repetition_and_cutting_does_not_matter_to_a_mixture_of_any_
 def test_a_mixture_of_gaussian_densities_has_the_maximum_of_a_gaussian_mixture():
     _, _, X = coded()
 
-    found = Mixture(Gaussian(), 2, random_state=0, tolerance=1e-9).fit(X)
+    found = Mixture(Gaussian(), n_components=2, random_state=0, tol=1e-9).fit(X)
 
     spread = np.stack([np.cov(X.T, aweights=shares, bias=True) for shares in found.responsibilities(X).T])
     means = np.stack([np.average(X, axis=0, weights=shares) for shares in found.responsibilities(X).T])
-    model = GaussianMixture(2, init=(found.weights_, means, spread), tolerance=1e-9).fit(X)
+    model = GaussianMixture(2, init=(found.weights_, means, spread), tol=1e-9).fit(X)
     assert_allclose(model.history_[-1], found.history_[-1], atol=1e-6)
     assert_allclose(model.log_density(X), found.log_density(X), atol=1e-3)
     assert found.n_parameters_ == model.n_parameters_

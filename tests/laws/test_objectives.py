@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import check_grad, minimize
 from scipy.special import expit, log_softmax
 
-from likely import Block
+from likely.blocks import Block
 from likely.calibration.logistic_map import _binary, _multiclass
 from likely.objectives import logistic_loss, newton, softmax_loss
 from likely.statistics.objective import Objective

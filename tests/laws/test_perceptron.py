@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn import linear_model
 
-from likely import ArraySource, Block, Perceptron, Source
+from likely import ArraySource, Perceptron, Source
+from likely.blocks import Block
 from likely.objectives import perceptron
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
@@ -89,7 +90,7 @@ def test_last_and_average_are_those_of_the_rule_written_out(n_classes, n_epochs,
     X, y = overlapping(rng, n_classes)
     after, missed = by_hand(X, y, n_classes, n_epochs)
 
-    last, average = (Perceptron(keep, max_epochs=n_epochs).fit(X, y) for keep in ("last", "average"))
+    last, average = (Perceptron(keep=keep, max_iter=n_epochs).fit(X, y) for keep in ("last", "average"))
 
     assert_allclose(weights_of(last), as_one_vector(after[-1]), atol=1e-10)
     assert_allclose(weights_of(average), as_one_vector(after.mean(axis=0)), atol=1e-10)
@@ -104,7 +105,7 @@ def test_two_classes_are_those_of_scikit_learn(n_epochs, rng):
     X, y = overlapping(rng, 2, 400, 10)
     peer = linear_model.Perceptron(shuffle=False, tol=None, max_iter=n_epochs).fit(X, y)
 
-    model = Perceptron("last", max_epochs=n_epochs).fit(X, y)
+    model = Perceptron(keep="last", max_iter=n_epochs).fit(X, y)
 
     assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
     assert_allclose(model.intercept_, peer.intercept_, rtol=1e-9)
@@ -119,7 +120,7 @@ def test_compiled_loops_give_the_bits_of_python(n_classes, rng, monkeypatch):
         models = []
         for few in (0, 10**9):
             monkeypatch.setattr(perceptron, "FEW", few)
-            models.append([Perceptron(keep, max_epochs=5).fit(rows, y, w) for keep in KEPT])
+            models.append([Perceptron(keep=keep, max_iter=5).fit(rows, y, w) for keep in KEPT])
 
         for compiled, plain in zip(*models, strict=True):
             assert_array_equal(weights_of(compiled), weights_of(plain))
@@ -143,7 +144,7 @@ def test_separable_classes_are_separated_within_the_bound_of_updates(seed, shuff
     rows, star = np.column_stack([X, np.ones(len(X))]), truth[1] - truth[0]
     margins = np.where(y == 1, 1, -1) * (rows @ star)
 
-    model = Perceptron("last", max_epochs=10_000, shuffle=shuffle, random_state=0).fit(X, y)
+    model = Perceptron(keep="last", max_iter=10_000, shuffle=shuffle, random_state=0).fit(X, y)
 
     assert model.converged_
     assert model.score(X, y) == 1
@@ -158,7 +159,7 @@ def test_many_separable_classes_are_separated_within_twice_the_bound(n_classes, 
     rows = np.column_stack([X, np.ones(len(X))])
     ranked = np.sort(rows @ truth.T, axis=1)
 
-    model = Perceptron("last", max_epochs=10_000).fit(X, y)
+    model = Perceptron(keep="last", max_iter=10_000).fit(X, y)
 
     assert model.converged_
     assert model.score(X, y) == 1
@@ -170,7 +171,7 @@ def test_many_separable_classes_are_separated_within_twice_the_bound(n_classes, 
 def test_the_pocket_of_separable_classes_holds_the_last_weights(n_classes, rng):
     X, y, _ = separable(rng, n_classes, 150)
 
-    pocket, last = (Perceptron(keep, max_epochs=10_000).fit(X, y) for keep in ("pocket", "last"))
+    pocket, last = (Perceptron(keep=keep, max_iter=10_000).fit(X, y) for keep in ("pocket", "last"))
 
     assert mistakes(weights_of(pocket), X, y) == 0
     assert pocket.converged_
@@ -180,7 +181,7 @@ def test_the_pocket_of_separable_classes_holds_the_last_weights(n_classes, rng):
 def test_after_convergence_nothing_is_presented_again(rng):
     X, y, _ = separable(rng)
 
-    model = Perceptron("last", max_epochs=10_000).fit(X, y)
+    model = Perceptron(keep="last", max_iter=10_000).fit(X, y)
 
     assert model.mistakes_[-1] == 0
     assert (model.mistakes_[:-1] > 0).all()
@@ -197,7 +198,7 @@ def test_mistakes_of_the_pocket_never_increase_with_more_epochs(n_classes, shuff
     counts = []
 
     for n_epochs in (1, 2, 4, 8, 16, 32):
-        model = Perceptron("pocket", max_epochs=n_epochs, shuffle=shuffle, random_state=0).fit(X, y)
+        model = Perceptron(keep="pocket", max_iter=n_epochs, shuffle=shuffle, random_state=0).fit(X, y)
         counts.append(mistakes(weights_of(model), X, y))
 
     assert counts == sorted(counts, reverse=True)
@@ -209,7 +210,7 @@ def test_the_pocket_holds_weights_that_occurred_and_none_better_of_its_candidate
     after, _ = by_hand(X, y, n_classes, 20)
     occurred = np.array([as_one_vector(W) for W in after])
 
-    pocket = weights_of(Perceptron("pocket", max_epochs=20).fit(X, y))
+    pocket = weights_of(Perceptron(keep="pocket", max_iter=20).fit(X, y))
 
     assert np.abs(occurred - pocket).max(axis=(1, 2)).min() < 1e-9
     ends = [mistakes(W, X, y) for W in occurred[len(X) - 1 :: len(X)]]
@@ -226,8 +227,8 @@ def test_the_pocket_counts_mistakes_by_weight(rng):
     X, y = overlapping(rng, 2)
     w = np.where(y == 1, 20.0, 1.0)
 
-    heavy = Perceptron("pocket", shuffle=True, random_state=0).fit(X, y, w)
-    plain = Perceptron("pocket", shuffle=True, random_state=0).fit(X, y)
+    heavy = Perceptron(keep="pocket", shuffle=True, random_state=0).fit(X, y, w)
+    plain = Perceptron(keep="pocket", shuffle=True, random_state=0).fit(X, y)
 
     assert w @ (heavy.predict(X) != y) < w @ (plain.predict(X) != y)
 
@@ -242,8 +243,8 @@ def test_whole_weights_equal_repetition_in_place(keep, n_classes, rng):
     repeats = rng.integers(0, 5, len(y))
     repeats[:n_classes] = 1
 
-    weighted = Perceptron(keep, max_epochs=9).fit(X, y, sample_weight=repeats.astype(float))
-    repeated = Perceptron(keep, max_epochs=9).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
+    weighted = Perceptron(keep=keep, max_iter=9).fit(X, y, sample_weight=repeats.astype(float))
+    repeated = Perceptron(keep=keep, max_iter=9).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
 
     assert weighted.n_updates_ == repeated.n_updates_
     assert_array_equal(weighted.mistakes_, repeated.mistakes_)
@@ -256,7 +257,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there(keep, rng):
     w = (rng.random(len(y)) < 0.7).astype(float)
     dirty = np.where(w[:, None] == 0, np.nan, X)
 
-    weighted, without = Perceptron(keep).fit(dirty, y, w), Perceptron(keep).fit(X[w > 0], y[w > 0])
+    weighted, without = Perceptron(keep=keep).fit(dirty, y, w), Perceptron(keep=keep).fit(X[w > 0], y[w > 0])
 
     assert_array_equal(weights_of(weighted), weights_of(without))
 
@@ -266,7 +267,7 @@ def test_small_weights_may_be_scaled_down(keep, rng):
     X, y = overlapping(rng)
     w = rng.choice([0.25, 0.5, 1.0], size=len(y))
 
-    whole, half = Perceptron(keep).fit(X, y, w), Perceptron(keep).fit(X, y, w / 2)
+    whole, half = Perceptron(keep=keep).fit(X, y, w), Perceptron(keep=keep).fit(X, y, w / 2)
 
     assert_allclose(weights_of(half), weights_of(whole) / 2)
     assert_array_equal(half.mistakes_, whole.mistakes_ / 2)
@@ -292,8 +293,8 @@ def test_a_source_gives_the_bits_that_arrays_give(keep, kind, rng):
     X, y = overlapping(rng)
     source = kind(X, y, classes=np.array(["a", "b", "c"]), block_rows=17)
 
-    model = Perceptron(keep, max_epochs=9).fit_source(source)
-    plain = Perceptron(keep, max_epochs=9).fit(X, np.array(["a", "b", "c"])[y])
+    model = Perceptron(keep=keep, max_iter=9).fit_source(source)
+    plain = Perceptron(keep=keep, max_iter=9).fit(X, np.array(["a", "b", "c"])[y])
 
     assert_array_equal(weights_of(model), weights_of(plain))
     assert_array_equal(model.predict(X), plain.predict(X))
@@ -303,8 +304,8 @@ def test_a_source_gives_the_bits_that_arrays_give(keep, kind, rng):
 def test_the_order_of_rows_is_kept_however_wide_they_are(keep, rng):
     X, y = overlapping(rng, 3, 60, 300)
 
-    model = Perceptron(keep, max_epochs=3).fit(X, y)
-    cut = Perceptron(keep, max_epochs=3).fit_source(ArraySource(X, y, classes=np.arange(3), block_rows=7))
+    model = Perceptron(keep=keep, max_iter=3).fit(X, y)
+    cut = Perceptron(keep=keep, max_iter=3).fit_source(ArraySource(X, y, classes=np.arange(3), block_rows=7))
 
     assert_array_equal(weights_of(model), weights_of(cut))
 
@@ -313,7 +314,7 @@ def test_the_order_of_rows_is_kept_however_wide_they_are(keep, rng):
 @any_number_of_classes
 def test_instalments_make_one_pass_over_all_their_rows(keep, n_classes, rng):
     X, y = overlapping(rng, n_classes)
-    parts, whole = Perceptron(keep), Perceptron(keep, max_epochs=1).fit(X, y)
+    parts, whole = Perceptron(keep=keep), Perceptron(keep=keep, max_iter=1).fit(X, y)
 
     for rows in np.split(np.arange(len(y)), [3, 40, 41]):
         parts.partial_fit(X[rows], y[rows], classes=np.arange(n_classes))
@@ -327,7 +328,7 @@ def test_instalments_make_one_pass_over_all_their_rows(keep, n_classes, rng):
 @pytest.mark.parametrize("keep", ["average", "last"])
 def test_passes_one_by_one_are_those_of_one_fit(keep, rng):
     X, y = overlapping(rng)
-    steps, whole = Perceptron(keep), Perceptron(keep, max_epochs=6).fit(X, y)
+    steps, whole = Perceptron(keep=keep), Perceptron(keep=keep, max_iter=6).fit(X, y)
 
     for _ in range(6):
         steps.partial_fit(X, y)
@@ -343,7 +344,7 @@ def test_every_form_of_input_gives_the_same_weights(keep, convert, n_classes, rn
     X, y = overlapping(rng, n_classes)
     X = np.round(3 * X)
 
-    model, plain = (Perceptron(keep, max_epochs=20).fit(rows, y) for rows in (convert(X), X))
+    model, plain = (Perceptron(keep=keep, max_iter=20).fit(rows, y) for rows in (convert(X), X))
 
     assert_array_equal(weights_of(model), weights_of(plain))
     assert_allclose(model.decision_function(convert(X)), plain.decision_function(X), rtol=1e-10, atol=1e-10)
@@ -377,16 +378,16 @@ def test_shuffling_helps_where_rows_are_sorted_by_class(rng):
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
 
-    mixed = [Perceptron("last", shuffle=True, random_state=seed).fit(X, y).score(X, y) for seed in range(5)]
+    mixed = [Perceptron(keep="last", shuffle=True, random_state=seed).fit(X, y).score(X, y) for seed in range(5)]
 
-    assert np.mean(mixed) > Perceptron("last").fit(X, y).score(X, y)
+    assert np.mean(mixed) > Perceptron(keep="last").fit(X, y).score(X, y)
 
 
 @every_keep
 def test_names_of_two_classes_turn_the_sign_and_nothing_else(keep, rng):
     X, y = overlapping(rng, 2)
 
-    plain, turned = Perceptron(keep).fit(X, y), Perceptron(keep).fit(X, 1 - y)
+    plain, turned = Perceptron(keep=keep).fit(X, y), Perceptron(keep=keep).fit(X, 1 - y)
 
     assert_array_equal(weights_of(turned), -weights_of(plain))
     assert_array_equal(turned.decision_function(X), -plain.decision_function(X))
@@ -396,7 +397,7 @@ def test_names_of_two_classes_turn_the_sign_and_nothing_else(keep, rng):
 @any_number_of_classes
 def test_predictions_follow_the_scores(keep, n_classes, rng):
     X, y = overlapping(rng, n_classes)
-    model = Perceptron(keep).fit(X, y)
+    model = Perceptron(keep=keep).fit(X, y)
     scores = model.decision_function(X)
 
     assert scores.shape == ((90,) if n_classes == 2 else (90, n_classes))
@@ -409,7 +410,7 @@ def test_what_is_kept_beats_the_last_weights_where_classes_overlap(keep):
     gains = []
     for seed in range(10):
         X, y = overlapping(np.random.default_rng(seed), 2, 1000, 5)
-        kept, last = (Perceptron(which, max_epochs=10).fit(X[:500], y[:500]) for which in (keep, "last"))
+        kept, last = (Perceptron(keep=which, max_iter=10).fit(X[:500], y[:500]) for which in (keep, "last"))
         gains.append(kept.score(X[500:], y[500:]) - last.score(X[500:], y[500:]))
 
     assert np.mean(gains) > 0.01
@@ -418,7 +419,7 @@ def test_what_is_kept_beats_the_last_weights_where_classes_overlap(keep):
 @every_keep
 def test_a_pickled_model_is_the_same(keep, rng):
     X, y = overlapping(rng)
-    model = Perceptron(keep).fit(X, y)
+    model = Perceptron(keep=keep).fit(X, y)
 
     again = pickle.loads(pickle.dumps(model))
 

@@ -26,28 +26,30 @@ EXAMPLES = {
     "Bernoulli": [likely.Bernoulli(), likely.Bernoulli(pseudo_count=1, threshold=0.5)],
     "CalibratedClassifier": [
         likely.CalibratedClassifier(likely.GaussianClassifier(tied=True), cv=3),
-        likely.CalibratedClassifier(likely.LeastSquaresClassifier(), likely.AffineCalibrator(0.1), KFold(3)),
         likely.CalibratedClassifier(
-            likely.Perceptron(max_epochs=3), cv=StratifiedKFold(3, shuffle=True, random_state=1)
+            likely.LeastSquaresClassifier(), calibrator=likely.AffineCalibrator(training_prior=0.1), cv=KFold(3)
         ),
+        likely.CalibratedClassifier(likely.Perceptron(max_iter=3), cv=StratifiedKFold(3, shuffle=True, random_state=1)),
         likely.CalibratedClassifier(likely.make_pipeline(likely.PCA(2), likely.GaussianClassifier()), cv=LeaveOneOut()),
-        likely.CalibratedClassifier(likely.FisherClassifier(), likely.IsotonicCalibrator(bounded=True), cv=3),
+        likely.CalibratedClassifier(
+            likely.FisherClassifier(), calibrator=likely.IsotonicCalibrator(bounded=True), cv=3
+        ),
     ],
     "Categorical": [
         likely.Categorical(),
         likely.Categorical(pseudo_count=0.5, n_categories=3),
         likely.Categorical(n_categories=[2, 3, 4, 5]),
     ],
-    "Encode": [likely.Encode(), likely.Encode(most_categories=2)],
+    "Encode": [likely.Encode(), likely.Encode(max_categories=2)],
     "FusedClassifier": [
         likely.FusedClassifier([likely.GaussianClassifier(), likely.LogisticRegression(0.1)], cv=3),
         likely.FusedClassifier({"g": likely.GaussianClassifier(), "n": likely.NearestMeanClassifier()}, cv=3),
-        likely.FusedClassifier([("one", likely.GaussianClassifier("diagonal"))], likely.VotingFusion(), cv=3),
+        likely.FusedClassifier([("one", likely.GaussianClassifier("diagonal"))], fuser=likely.VotingFusion(), cv=3),
     ],
     "Gaussian": [likely.Gaussian(), likely.Gaussian("diagonal"), likely.Gaussian(likely.Spherical(unbiased=True))],
     "GaussianClassifier": [
         *(
-            likely.GaussianClassifier(shape, tied)
+            likely.GaussianClassifier(shape, tied=tied)
             for shape in ("full", "diagonal", "spherical")
             for tied in (0 > 1, True)
         ),
@@ -61,29 +63,36 @@ EXAMPLES = {
     "Independent": [
         likely.Independent([(likely.Gaussian(), [3, 1]), (likely.Laplace(), "rest")]),
         likely.Independent([(likely.Categorical(), "rest"), (likely.Multinomial(pseudo_count=1), np.array([0, 2]))]),
-        likely.Independent([(likely.Independent([(likely.Laplace(), 0), (likely.Laplace(0.1), [1, 2, 3])]), "rest")]),
+        likely.Independent(
+            [(likely.Independent([(likely.Laplace(), 0), (likely.Laplace(floor=0.1), [1, 2, 3])]), "rest")]
+        ),
     ],
     "KernelLogisticRegression": [
         likely.KernelLogisticRegression(),
-        likely.KernelLogisticRegression(0.1, "linear", prior=(0.2, 0.8), priors=BY_LABEL),
-        likely.KernelLogisticRegression(0.1, likely.RBFKernel(0.1) + 1.0, n_landmarks=7, random_state=0),
+        likely.KernelLogisticRegression(0.1, kernel="linear", training_prior=(0.2, 0.8), priors=BY_LABEL),
+        likely.KernelLogisticRegression(0.1, kernel=likely.RBFKernel(0.1) + 1.0, n_landmarks=7, random_state=0),
     ],
-    "KernelPCA": [likely.KernelPCA(), likely.KernelPCA(3, 2.0 * likely.PolynomialKernel(3) + likely.LinearKernel())],
+    "KernelPCA": [
+        likely.KernelPCA(),
+        likely.KernelPCA(3, kernel=2.0 * likely.PolynomialKernel(3) + likely.LinearKernel()),
+    ],
     "LDA": [likely.LDA(), likely.LDA(1)],
     "LinearRegression": [likely.LinearRegression(), likely.LinearRegression(regularization=0.1)],
     "LogisticRegression": [
         likely.LogisticRegression(0.01),
-        likely.LogisticRegression(0.01, likely.ElasticNet(0.3), prior=(0.2, 0.8), priors=[0.5, 0.5]),
-        likely.LogisticRegression(0.01, solver=likely.GradientDescent(batch=32), tolerance=0.5),
+        likely.LogisticRegression(0.01, penalty=likely.ElasticNet(0.3), training_prior=(0.2, 0.8), priors=[0.5, 0.5]),
+        likely.LogisticRegression(0.01, solver=likely.GradientDescent(batch=32), tol=0.5),
     ],
     "MixtureClassifier": [
         *(
-            likely.MixtureClassifier(2, shape, tied)
+            likely.MixtureClassifier(2, covariance=shape, tied=tied)
             for shape in ("full", "diagonal", "spherical")
             for tied in (0 > 1, True)
         ),
-        likely.MixtureClassifier("bic", "diagonal", floor=likely.AbsoluteFloor(0.1), init=likely.LBG(0.2)),
-        likely.MixtureClassifier(2, "diagonal", relevance=4.0, init="kmeans", random_state=1, priors=BY_LABEL),
+        likely.MixtureClassifier("bic", covariance="diagonal", floor=likely.AbsoluteFloor(0.1), init=likely.LBG(0.2)),
+        likely.MixtureClassifier(
+            2, covariance="diagonal", relevance=4.0, init="kmeans", random_state=1, priors=BY_LABEL
+        ),
         likely.MixtureClassifier({"a": 1, "b": 3}, floor=0.01),
     ],
     "NystromFeatures": [
@@ -91,12 +100,12 @@ EXAMPLES = {
         likely.NystromFeatures(kernel="linear", landmarks=[[0.0, 1, 2, 3], [1, 1, 1, 1]]),
     ],
     "OpenSetClassifier": [
-        likely.OpenSetClassifier(background=likely.GaussianMixture(2, "diagonal")),
-        likely.OpenSetClassifier(likely.Gaussian(), likely.Gaussian("diagonal")),
-        likely.OpenSetClassifier(likely.Gaussian("diagonal"), likely.Gaussian(), unknown="a"),
+        likely.OpenSetClassifier(background=likely.GaussianMixture(2, covariance="diagonal")),
+        likely.OpenSetClassifier(likely.Gaussian(), background=likely.Gaussian("diagonal")),
+        likely.OpenSetClassifier(likely.Gaussian("diagonal"), background=likely.Gaussian(), unknown="a"),
     ],
     "Perceptron": [
-        likely.Perceptron(keep, max_epochs=4, shuffle=True, random_state=0) for keep in ("average", "pocket", "last")
+        likely.Perceptron(keep=keep, max_iter=4, shuffle=True, random_state=0) for keep in ("average", "pocket", "last")
     ],
     "PCA": [likely.PCA(), likely.PCA(2), likely.PCA(0.9)],
     "Pipeline": [
@@ -110,27 +119,31 @@ EXAMPLES = {
     ],
     "SVM": [
         likely.SVM(),
-        likely.SVM(10.0, "rbf", prior=(0.2, 0.8), solver=likely.DualSolver(cache_mb=1)),
-        likely.SVM(kernel=likely.PolynomialKernel(3) * 0.1, bias_scale=1.0, multiclass="ovo", tolerance=1e-3),
+        likely.SVM(10.0, kernel="rbf", training_prior=(0.2, 0.8), solver=likely.DualSolver(cache_mb=1)),
+        likely.SVM(kernel=likely.PolynomialKernel(3) * 0.1, bias_scale=1.0, multiclass="ovo", tol=1e-3),
         likely.SVM(regularization=0.01, solver=likely.PrimalSolver(max_iter=300)),
         likely.SVM(multiclass="joint"),
         likely.SVM(kernel="rbf", bias_scale=2.0, multiclass="joint"),
     ],
-    "DualSolver": [likely.DualSolver(10.0, 5)],
-    "PrimalSolver": [likely.PrimalSolver(5)],
+    "DualSolver": [likely.DualSolver(cache_mb=10.0, max_iter=5)],
+    "PrimalSolver": [likely.PrimalSolver(max_iter=5)],
     "QuadraticFeatures": [likely.QuadraticFeatures(), likely.QuadraticFeatures(kernel=True)],
     "AbsoluteFloor": [likely.AbsoluteFloor(0.1)],
     "LBG": [likely.LBG(0.2)],
     "KMeansStart": [likely.KMeansStart(3)],
     "RandomStart": [likely.RandomStart(3)],
-    "KMeans": [likely.KMeans(3, random_state=0), likely.KMeans(2, [[0.0, 1, 2, 3], [1, 1, 1, 1]])],
+    "KMeans": [likely.KMeans(3, random_state=0), likely.KMeans(2, init=[[0.0, 1, 2, 3], [1, 1, 1, 1]])],
     "GaussianMixture": [
-        *(likely.GaussianMixture(2, shape, tied) for shape in ("full", "diagonal") for tied in (False, True)),
+        *(
+            likely.GaussianMixture(2, covariance=shape, tied=tied)
+            for shape in ("full", "diagonal")
+            for tied in (False, True)
+        ),
         likely.GaussianMixture(2, init=likely.KMeansStart(2), random_state=0, floor=likely.AbsoluteFloor(0.01)),
         likely.GaussianMixture(2, init=[[0.0, 1, 2, 3], [1, 1, 1, 1]], assignments="hard"),
         likely.GaussianMixture(1, init=([1.0], [[0.0, 1, 2, 3]], [[1.0, 1, 1, 1]])),
     ],
-    "Mixture": [likely.Mixture(likely.Laplace(), 2, random_state=0)],
+    "Mixture": [likely.Mixture(likely.Laplace(), n_components=2, random_state=0)],
     "RadialFeatures": [
         likely.RadialFeatures(3, random_state=0),
         likely.RadialFeatures(centers=[[0.0, 1, 2, 3], [1, 1, 1, 1]], width=2),
@@ -427,8 +440,8 @@ def test_several_targets_and_a_table_of_one_stay_apart(rng, tmp_path):
         likely.PrecomputedKernel(),
         likely.ConstantKernel(2),
         (likely.RBFKernel(0.1) + 2.0) * (likely.LinearKernel() * 0.5 + likely.PolynomialKernel()),
-        likely.QuadraticForm(None, np.arange(3.0), 1.0),
-        likely.QuadraticForm(np.eye(2), np.arange(2.0), -np.inf if False else 0.5),
+        likely.models.QuadraticForm(None, np.arange(3.0), 1.0),
+        likely.models.QuadraticForm(np.eye(2), np.arange(2.0), 0.5),
     ],
     ids=lambda model: type(model).__name__,
 )

@@ -80,7 +80,7 @@ def weights_of(n, weighted):
 
 def model_of(name, scheme="ovr", **options):
     solver = "primal" if name == "linear by the primal" else "dual"
-    options = {"C": C, "tolerance": TOLERANCE, "solver": solver, **options}
+    options = {"C": C, "tol": TOLERANCE, "solver": solver, **options}
     return SVM(kernel=KERNELS[name][0], multiclass="ovo" if scheme == "ovo" else "ovr", **options)
 
 
@@ -201,12 +201,12 @@ def test_what_is_told_of_support_vectors_goes_together(name, bias_scale, scheme)
 @every_kernel
 def test_the_gap_is_within_the_tolerance_for_small_and_large_costs(name, cost):
     X, y = rows_of("two")
-    tolerance = 1e-6
+    tol = 1e-6
 
     for bias_scale in (None, 0.1, 10.0):
-        model = model_of(name, C=cost, bias_scale=bias_scale, tolerance=tolerance).fit(given(name, X, X), y)
+        model = model_of(name, C=cost, bias_scale=bias_scale, tol=tol).fit(given(name, X, X), y)
         assert model.converged_
-        assert -1e-12 <= model.gap_ / model.primal_objective_ <= tolerance
+        assert -1e-12 <= model.gap_ / model.primal_objective_ <= tol
 
 
 # Solvers, weights, order, labels
@@ -220,7 +220,7 @@ def test_the_primal_solver_finds_what_the_dual_solver_finds(bias_scale, scheme, 
     weight = weights_of(len(y), weighted)
 
     primal, dual = (
-        SVM(C, bias_scale=bias_scale, multiclass="ovo" if scheme == "ovo" else "ovr", solver=solver, tolerance=1e-10)
+        SVM(C, bias_scale=bias_scale, multiclass="ovo" if scheme == "ovo" else "ovr", solver=solver, tol=1e-10)
         for solver in ("primal", "dual")
     )
     primal.fit(X, y, sample_weight=weight)
@@ -259,8 +259,8 @@ def test_weights_are_repetition_for_what_kernels_take_from_the_data(kernel):
     weight = weights_of(len(y), True)
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
 
-    weighted = SVM(C, kernel, tolerance=TOLERANCE).fit(X, y, sample_weight=weight)
-    repeated = SVM(C, kernel, tolerance=TOLERANCE).fit(X[rows], y[rows])
+    weighted = SVM(C, kernel=kernel, tol=TOLERANCE).fit(X, y, sample_weight=weight)
+    repeated = SVM(C, kernel=kernel, tol=TOLERANCE).fit(X[rows], y[rows])
 
     assert_allclose(weighted.primal_objective_, repeated.primal_objective_, rtol=3 * TOLERANCE)
     assert_allclose(weighted.kernel_(X), repeated.kernel_(X), rtol=1e-9)
@@ -342,7 +342,7 @@ def test_a_prior_weighs_the_rows_of_a_class_by_prior_over_share(name, bias_scale
     share = {label: times[y == label].sum() / times.sum() for label in prior}
     equivalent = times * np.array([prior[label] / share[label] for label in y])
 
-    by_prior = model_of(name, scheme, bias_scale=bias_scale, prior=prior).fit(rows, y, sample_weight=weight)
+    by_prior = model_of(name, scheme, bias_scale=bias_scale, training_prior=prior).fit(rows, y, sample_weight=weight)
     by_weight = model_of(name, scheme, bias_scale=bias_scale).fit(rows, y, sample_weight=equivalent)
 
     assert_allclose(by_prior.primal_objective_, by_weight.primal_objective_, rtol=3 * TOLERANCE)
@@ -357,9 +357,9 @@ def test_the_prior_of_the_data_changes_nothing_and_a_number_is_that_of_the_secon
     plain = model_of(name).fit(rows, y)
 
     for prior in (share, [1 - share, share], {"b": share, "a": 1 - share}):
-        same = model_of(name, prior=prior).fit(rows, y)
+        same = model_of(name, training_prior=prior).fit(rows, y)
         assert_allclose(same.primal_objective_, plain.primal_objective_, rtol=3 * TOLERANCE)
-    more = model_of(name, prior=0.95).fit(rows, y)
+    more = model_of(name, training_prior=0.95).fit(rows, y)
     assert (more.predict(rows) == "b").sum() > (plain.predict(rows) == "b").sum()
 
 
@@ -387,7 +387,7 @@ def test_a_path_is_every_fit_by_itself(name, bias_scale, scheme):
 @every_kernel
 def test_a_path_with_priors_ends_where_the_fits_end(name):
     X, y = rows_of("ovr")
-    model, rows = model_of(name, prior=[0.6, 0.3, 0.1]), given(name, X, X)
+    model, rows = model_of(name, training_prior=[0.6, 0.3, 0.1]), given(name, X, X)
 
     for each in model.path(rows, y, (0.1, 10.0)):
         alone = clone(model).set_params(C=each.C).fit(rows, y)
@@ -422,7 +422,7 @@ def test_a_scaled_bias_is_a_constant_added_to_the_kernel(name, scheme):
 
     with_bias = model_of(name, scheme, bias_scale=2.0).fit(given(name, X, X), y)
     without = SVM(
-        C, "precomputed", bias_scale=1e-7, multiclass="ovo" if scheme == "ovo" else "ovr", tolerance=TOLERANCE
+        C, kernel="precomputed", bias_scale=1e-7, multiclass="ovo" if scheme == "ovo" else "ovr", tol=TOLERANCE
     ).fit(K + 4, y)
 
     assert_allclose(with_bias.primal_objective_, without.primal_objective_, rtol=1e-7)
@@ -463,7 +463,7 @@ def test_sparse_rows_are_like_dense_ones(name, bias_scale, scheme):
 def test_blocks_of_a_source_give_what_rows_in_memory_give(bias_scale, scheme, block_rows, solver):
     X, y = rows_of(scheme, 150)
     weight = weights_of(len(y), True) + 0.5
-    model = SVM(C, bias_scale=bias_scale, multiclass="ovo" if scheme == "ovo" else "ovr", tolerance=TOLERANCE)
+    model = SVM(C, bias_scale=bias_scale, multiclass="ovo" if scheme == "ovo" else "ovr", tol=TOLERANCE)
 
     found = clone(model).set_params(solver=solver).fit_source(Elsewhere(X, y, block_rows, weight))
     expected = clone(model).set_params(solver="primal").fit(X, y, sample_weight=weight)
@@ -526,7 +526,7 @@ def test_the_class_of_the_highest_score_is_decided_and_pairs_vote(name, scheme):
 def test_two_classes_are_one_problem_whatever_the_scheme():
     X, y = rows_of("two")
 
-    rest, pairs = (SVM(C, multiclass=scheme, tolerance=TOLERANCE).fit(X, y) for scheme in ("ovr", "ovo"))
+    rest, pairs = (SVM(C, multiclass=scheme, tol=TOLERANCE).fit(X, y) for scheme in ("ovr", "ovo"))
 
     assert_array_equal(rest.decision_function(X), pairs.decision_function(X))
     assert_array_equal(rest.predict(X), np.where(rest.decision_function(X) >= 0, "b", "a"))
@@ -568,7 +568,7 @@ def test_fitting_changes_neither_rows_nor_labels_nor_parameters(name):
     X, y = rows_of("ovr")
     rows, weight = given(name, X, X), weights_of(len(y), True)
     copies = [each.copy() for each in (rows, y, weight)]
-    model = model_of(name, prior=[0.2, 0.5, 0.3])
+    model = model_of(name, training_prior=[0.2, 0.5, 0.3])
     parameters = model.get_params()
 
     model.fit(rows, y, sample_weight=weight)
@@ -585,7 +585,7 @@ def test_a_model_fitted_anew_forgets_what_it_knew(name):
 
     model.set_params(kernel="rbf" if name != "rbf" else "linear", solver="dual").fit(X[:, :2], y == "a")
 
-    fresh = SVM(C, model.kernel, solver="dual", tolerance=TOLERANCE).fit(X[:, :2], y == "a")
+    fresh = SVM(C, kernel=model.kernel, solver="dual", tol=TOLERANCE).fit(X[:, :2], y == "a")
     assert_array_equal(model.decision_function(X[:, :2]), fresh.decision_function(X[:, :2]))
     assert vars(model).keys() == vars(fresh).keys()
 

@@ -73,7 +73,7 @@ def weights_of(n):
 
 
 def model_of(name, bias_scale=None, **options):
-    options = {"C": C, "tolerance": TOLERANCE, **options}
+    options = {"C": C, "tol": TOLERANCE, **options}
     return SVM(kernel=KERNELS[name][0], bias_scale=bias_scale, multiclass="joint", **options)
 
 
@@ -180,7 +180,7 @@ def test_a_prior_weighs_the_rows_of_a_class_by_prior_over_share(name):
     rows, prior = given(name, X, X), {"a": 0.2, "b": 0.5, "c": 0.3}
     weight = np.array([prior[label] / np.mean(y == label) for label in y])
 
-    by_prior = model_of(name, prior=prior).fit(rows, y)
+    by_prior = model_of(name, training_prior=prior).fit(rows, y)
     by_weight = model_of(name).fit(rows, y, sample_weight=weight)
 
     assert_same_minimum(by_prior, by_weight)
@@ -304,7 +304,7 @@ def test_fitting_changes_neither_rows_nor_labels_nor_parameters(name):
     X, y = rows_of()
     rows, weight = given(name, X, X), weights_of(len(y))
     copies = [each.copy() for each in (rows, y, weight)]
-    model = model_of(name, prior=[0.2, 0.5, 0.3])
+    model = model_of(name, training_prior=[0.2, 0.5, 0.3])
     parameters = model.get_params()
 
     model.fit(rows, y, sample_weight=weight)

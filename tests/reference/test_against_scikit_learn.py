@@ -157,9 +157,11 @@ def test_evidence_far_from_zero_is_that_of_the_same_data_near_zero(offset, dtype
     far = (rng.normal(size=(2000, 3)) + y[:, None] + offset).astype(dtype)
     near = far.astype(np.float64) - offset
 
-    found = GaussianClassifier(covariance, tied).fit(far, y).log_likelihood(far)
+    found = GaussianClassifier(covariance, tied=tied).fit(far, y).log_likelihood(far)
 
-    assert_allclose(found, GaussianClassifier(covariance, tied).fit(near, y).log_likelihood(near), rtol=rtol, atol=rtol)
+    assert_allclose(
+        found, GaussianClassifier(covariance, tied=tied).fit(near, y).log_likelihood(near), rtol=rtol, atol=rtol
+    )
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal", "spherical"])
@@ -168,7 +170,7 @@ def test_classes_far_apart_keep_the_digits_of_their_own_densities(covariance, ti
     """Squares may not be expanded about a common origin when the class means are 1e8 standard deviations apart."""
     y = np.arange(2000) % 2
     X = rng.normal(size=(2000, 3)) + 1e8 * y[:, None]
-    model = GaussianClassifier(covariance, tied).fit(X, y)
+    model = GaussianClassifier(covariance, tied=tied).fit(X, y)
     C = model.covariances_[0] if covariance == "full" else np.diag(model.covariances_[0])
 
     own = multivariate_normal(model.means_[0], C).logpdf(X[y == 0])

@@ -63,7 +63,9 @@ def test_smoothed_probabilities_are_those_of_naive_bayes(pseudo_count, rng):
         for logs, p in zip(categories.feature_log_prob_, found, strict=True):
             assert_allclose(np.log(p), logs[k])
         assert_allclose(np.log(Multinomial(pseudo_count).fit(*rows).probabilities_), counts.feature_log_prob_[k])
-        assert_allclose(np.log(Bernoulli(pseudo_count, 1).fit(*rows).probabilities_), bits.feature_log_prob_[k])
+        assert_allclose(
+            np.log(Bernoulli(pseudo_count, threshold=1).fit(*rows).probabilities_), bits.feature_log_prob_[k]
+        )
 
 
 def test_coats_of_cats():

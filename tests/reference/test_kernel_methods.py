@@ -31,7 +31,7 @@ def test_components_are_scikit_learn_s_up_to_sign(kernel, theirs, n_components, 
     X, new = data[0][:100], data[0][100:]
     reference = TheirKernelPCA(n_components, **theirs).fit(X)
 
-    ours = KernelPCA(n_components, kernel).fit(X)
+    ours = KernelPCA(n_components, kernel=kernel).fit(X)
 
     assert_allclose(ours.eigenvalues_, reference.eigenvalues_)
     for rows in (X, new):
@@ -45,7 +45,7 @@ def test_a_matrix_in_place_of_rows_gives_scikit_learn_s_components_up_to_sign(ke
     K, K_new = kernel(X), kernel(new, X)
     reference = TheirKernelPCA(3, kernel="precomputed").fit(K)
 
-    ours = KernelPCA(3, "precomputed").fit(K)
+    ours = KernelPCA(3, kernel="precomputed").fit(K)
 
     expected = reference.transform(K_new)
     assert_allclose(np.abs(ours.transform(K_new)), np.abs(expected), atol=1e-8 * np.abs(expected).max())
@@ -73,10 +73,10 @@ def _renamed(options):
 @pytest.mark.parametrize("strength", [1.0, 1e-2])
 def test_log_odds_are_scikit_learn_s_in_the_space_of_all_rows(kernel, theirs, strength, data):
     X, y = data
-    phi = NystromFeatures(150, kernel).fit_transform(X)
+    phi = NystromFeatures(150, kernel=kernel).fit_transform(X)
     reference = linear_model.LogisticRegression(C=1 / (strength * 150), tol=1e-10, max_iter=10_000).fit(phi, y)
 
-    ours = KernelLogisticRegression(strength, kernel, tolerance=1e-13).fit(X, y)
+    ours = KernelLogisticRegression(strength, kernel=kernel, tol=1e-13).fit(X, y)
 
     assert_allclose(ours.predict_log_proba(X), reference.predict_log_proba(phi), rtol=1e-3, atol=1e-4)
 
@@ -99,5 +99,5 @@ def test_the_minimum_is_the_one_that_scipy_finds_in_the_multipliers(n_classes, d
 
     # Two classes with a weight vector each share the difference that one vector makes alone, at half the penalty.
     strength = lam / 2 if n_classes == 2 else lam
-    ours = KernelLogisticRegression(strength, RBFKernel(0.2), tolerance=1e-13).fit(X, y)
+    ours = KernelLogisticRegression(strength, kernel=RBFKernel(0.2), tol=1e-13).fit(X, y)
     assert ours.objective_ == pytest.approx(found.fun, rel=1e-7)

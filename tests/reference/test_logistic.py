@@ -29,7 +29,7 @@ def test_the_published_estimates_of_spector_and_mazzeo_come_out():
     """
     table = np.array([row.split() for row in SPECTOR.split(";")], dtype=float)
 
-    fitted = LogisticRegression(tolerance=1e-13).fit(table[:, :3], table[:, 3])
+    fitted = LogisticRegression(tol=1e-13).fit(table[:, :3], table[:, 3])
 
     assert_allclose(fitted.coef_[0].round(3), [2.826, 0.095, 2.379])
     assert_allclose(fitted.intercept_[0], -13.021347, atol=1e-5)
@@ -49,7 +49,7 @@ def test_maximum_likelihood_is_that_of_iteratively_reweighted_least_squares(solv
         target = rows @ theta + (y - P) / (P * (1 - P))
         theta = np.linalg.lstsq(rows * root[:, None], target * root, rcond=None)[0]
 
-    fitted = LogisticRegression(solver=solver, tolerance=1e-13).fit(X, y)
+    fitted = LogisticRegression(solver=solver, tol=1e-13).fit(X, y)
 
     assert_allclose([*fitted.coef_[0], *fitted.intercept_], theta, rtol=1e-6)
 
@@ -62,7 +62,7 @@ def test_one_newton_step_from_even_odds_is_the_first_of_reweighted_least_squares
     rows = np.column_stack([X, np.ones(200)])
 
     with pytest.warns(UserWarning, match="stopped after 1 step"):
-        fitted = LogisticRegression(solver="newton", max_iter=1, tolerance=1e-15).fit(X, y)
+        fitted = LogisticRegression(solver="newton", max_iter=1, tol=1e-15).fit(X, y)
 
     step = np.linalg.lstsq(rows, 4 * (y - 0.5), rcond=None)[0]
     assert_allclose([*fitted.coef_[0], *fitted.intercept_], step, rtol=1e-8)
@@ -92,7 +92,7 @@ def test_the_square_penalty_agrees_with_scikit_learn(name, strength, solver):
 
     # newton-cg is the one of its solvers that takes many classes and ends as near its minimum as asked.
     peer = Peer(C=1 / (len(y) * strength), solver="newton-cg", tol=1e-10, max_iter=1000).fit(X, y)
-    fitted = LogisticRegression(strength, solver=solver, tolerance=1e-13).fit(X, y)
+    fitted = LogisticRegression(strength, solver=solver, tol=1e-13).fit(X, y)
 
     theirs = mean_loss(peer.coef_, peer.intercept_, X, y) + strength / 2 * np.sum(peer.coef_**2)
     assert_allclose(fitted.objective_, theirs, rtol=1e-8)
@@ -110,7 +110,7 @@ def test_the_absolute_penalty_agrees_with_scikit_learn(name, strength):
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 0.1)
 
     peer = Peer(C=1 / (len(y) * strength), l1_ratio=1, solver="saga", tol=1e-9, max_iter=20_000).fit(X, y)
-    fitted = LogisticRegression(strength, "l1", tolerance=1e-10).fit(X, y)
+    fitted = LogisticRegression(strength, penalty="l1", tol=1e-10).fit(X, y)
 
     theirs = mean_loss(peer.coef_, peer.intercept_, X, y) + strength * np.abs(peer.coef_).sum()
     assert fitted.objective_ <= theirs * (1 + 1e-8)
@@ -125,7 +125,7 @@ def test_the_absolute_penalty_agrees_with_liblinear():
 
     peer = Peer(C=1 / (569 * 0.01), l1_ratio=1, solver="liblinear", tol=1e-8, max_iter=10_000, intercept_scaling=100)
     peer.fit(X, y)
-    fitted = LogisticRegression(0.01, "l1", tolerance=1e-11).fit(X, y)
+    fitted = LogisticRegression(0.01, penalty="l1", tol=1e-11).fit(X, y)
 
     theirs = mean_loss(peer.coef_, peer.intercept_, X, y) + 0.01 * np.abs(peer.coef_).sum()
     assert fitted.objective_ <= theirs * (1 + 1e-9)

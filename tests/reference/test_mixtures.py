@@ -96,7 +96,7 @@ def test_every_pass_has_the_log_likelihood_of_scikit_learn(shape, data, rng):
     X = make(rng)
     start = start_for(X, K, covariance, rng)
 
-    model = GaussianMixture(K, covariance, tied, init=start, floor=0, tolerance=1e-4).fit(X)
+    model = GaussianMixture(K, covariance=covariance, tied=tied, init=start, floor=0, tol=1e-4).fit(X)
 
     peer = peer_from(start, kind, model.n_iter_, X)
     assert model.restarts_ == []
@@ -112,7 +112,9 @@ def test_every_pass_has_the_log_likelihood_of_scikit_learn_without_an_offset(sha
     rows = X - offset  # exact: what the offset left of the digits
     weights, means, covariances = start_for(rows, 3, covariance, rng)
 
-    model = GaussianMixture(3, covariance, tied, (weights, means + offset, covariances), floor=0, tolerance=1e-5)
+    model = GaussianMixture(
+        3, covariance=covariance, tied=tied, init=(weights, means + offset, covariances), floor=0, tol=1e-5
+    )
     model.fit(X)
 
     peer = peer_from((weights, means, covariances), kind, model.n_iter_, rows)
@@ -126,7 +128,7 @@ def test_densities_responsibilities_and_criteria_are_those_of_scikit_learn(shape
     make, K = DATA[data]
     X = make(rng)
     start = start_for(X, K, covariance, rng)
-    model = GaussianMixture(K, covariance, tied, init=start, floor=0, tolerance=1e-4).fit(X)
+    model = GaussianMixture(K, covariance=covariance, tied=tied, init=start, floor=0, tol=1e-4).fit(X)
 
     # One pass more of EM in scikit-learn than in the history has the parameters of the last.
     peer = peer_from(start, kind, model.n_iter_ - 1, X)
@@ -143,7 +145,9 @@ def test_densities_responsibilities_and_criteria_are_those_of_scikit_learn(shape
 @pytest.mark.parametrize("shape", SHAPES)
 def test_samples_have_the_moments_of_the_mixture(shape, rng):
     covariance, tied, _ = SHAPES[shape]
-    model = GaussianMixture(3, covariance, tied, init="kmeans", random_state=0).fit(_separated(rng) * [1, 3, 0.2])
+    model = GaussianMixture(3, covariance=covariance, tied=tied, init="kmeans", random_state=0).fit(
+        _separated(rng) * [1, 3, 0.2]
+    )
     spread = model.covariances_
     spread = spread if spread.ndim == 3 else np.stack([np.diag(each) for each in spread])
 
@@ -169,7 +173,7 @@ def test_clusters_are_those_of_scikit_learn_from_the_same_centres(data, weighted
     centres = X[rng.choice(len(X), 5, replace=False)]
     weight = rng.uniform(0.1, 3, len(X)) if weighted else None
 
-    model = KMeans(5, init=centres, tolerance=0).fit(X, sample_weight=weight)
+    model = KMeans(5, init=centres, tol=0).fit(X, sample_weight=weight)
     peer = PeerKMeans(5, init=centres, n_init=1, tol=0, max_iter=1000, algorithm="lloyd").fit(X, sample_weight=weight)
 
     assert_allclose(model.cluster_centers_, peer.cluster_centers_, rtol=1e-9, atol=1e-10)
@@ -248,7 +252,7 @@ def test_hard_assignments_are_classification_em(shape, weighted, rng):
     )
     start = weights, means, covariances if shape == "full" else np.diagonal(covariances, axis1=1, axis2=2)
 
-    model = GaussianMixture(3, shape, init=start, assignments="hard", floor=0).fit(X, sample_weight=w)
+    model = GaussianMixture(3, covariance=shape, init=start, assignments="hard", floor=0).fit(X, sample_weight=w)
 
     assert model.restarts_ == []
     for at in range(model.n_iter_):
@@ -273,7 +277,7 @@ def test_missing_values_are_integrated_out_in_every_pass(shape, tied, weighted, 
     spread = np.full(3, spread.mean()) if shape == "spherical" else spread
     start = np.array([0.3, 0.7]), np.nanmean(X, axis=0) + np.array([[1.0], [-1.0]]), np.tile(spread, (2, 1))
 
-    model = GaussianMixture(2, shape, tied, init=start, tolerance=1e-3).fit(X, sample_weight=w)
+    model = GaussianMixture(2, covariance=shape, tied=tied, init=start, tol=1e-3).fit(X, sample_weight=w)
 
     weights, means, covariances = start[0], start[1], as_matrices(start[2])
     for at in range(model.n_iter_):
@@ -309,7 +313,7 @@ def test_splitting_is_along_the_leading_eigenvector_of_each_component(shape, dis
     X = X @ [[1.0, 0.4], [0.0, 1.0]]
     init = "lbg" if displacement == 0.1 else LBG(displacement)
 
-    grown = [GaussianMixture(size, shape, init=init, tolerance=1e-4).fit(X) for size in (2, 4)]
+    grown = [GaussianMixture(size, covariance=shape, init=init, tol=1e-4).fit(X) for size in (2, 4)]
 
     state = plain_estimate(X, np.ones((len(X), 1)), np.zeros((1, 2)), [np.eye(2)], shape)
     for model in grown:
@@ -333,7 +337,7 @@ def test_an_absolute_floor_clips_eigenvalues(least, rng):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = GaussianMixture(2, init=start, floor=AbsoluteFloor(least), tolerance=1e-4).fit(X)
+        model = GaussianMixture(2, init=start, floor=AbsoluteFloor(least), tol=1e-4).fit(X)
 
     weights, means, covariances = start
     for at in range(model.n_iter_):
@@ -352,7 +356,7 @@ def test_an_absolute_floor_clips_eigenvalues(least, rng):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_adaptation_moves_means_by_the_formula(shape, relevance, rng):
     covariance, tied, _ = SHAPES[shape]
-    background = GaussianMixture(2, covariance, tied).fit(_overlapping(rng) + 1e3)
+    background = GaussianMixture(2, covariance=covariance, tied=tied).fit(_overlapping(rng) + 1e3)
     rows, w = rng.normal(size=(25, 3)) + 1e3 + 2, rng.uniform(0.1, 3, 25)
 
     adapted = background.adapt(rows, relevance, sample_weight=w)

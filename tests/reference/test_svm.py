@@ -59,7 +59,7 @@ def test_the_objectives_are_those_of_libsvm(name, weighted, C, rng):
     weight = rng.uniform(0.2, 3, len(y)) if weighted else None
     kernel, options = KERNELS[name]
 
-    ours = SVM(C, kernel, tolerance=1e-8).fit(X, y, sample_weight=weight)
+    ours = SVM(C, kernel=kernel, tol=1e-8).fit(X, y, sample_weight=weight)
     theirs = SVC(C=C, tol=1e-8, **options).fit(X, y, sample_weight=weight)
 
     K = X if name == "precomputed" else near(X, X) if name == "function" else ours.kernel_(X)
@@ -77,7 +77,7 @@ def test_pairs_of_classes_are_solved_as_by_libsvm(name):
     X, y = three_classes()
     kernel, options = KERNELS[name]
 
-    ours = SVM(1.0, kernel, multiclass="ovo", tolerance=1e-9).fit(X, y)
+    ours = SVM(1.0, kernel=kernel, multiclass="ovo", tol=1e-9).fit(X, y)
     theirs = SVC(tol=1e-8, decision_function_shape="ovo", **options).fit(X, y)
 
     K = ours.kernel_(X, X[ours.support_])
@@ -91,7 +91,7 @@ def test_pairs_of_classes_are_solved_as_by_libsvm(name):
 def test_a_scaled_bias_is_that_of_liblinear(C, scale, solver):
     X, y = three_classes()
 
-    ours = SVM(C, bias_scale=scale, solver=solver, tolerance=1e-8).fit(X, y)
+    ours = SVM(C, bias_scale=scale, solver=solver, tol=1e-8).fit(X, y)
     theirs = LinearSVC(C=C, loss="hinge", intercept_scaling=scale, tol=1e-8, max_iter=10**6, random_state=0).fit(X, y)
 
     total = 0.0
@@ -114,7 +114,7 @@ def test_two_points(C, solver):
     a, b = np.array([1.0, 1.0]), np.array([3.0, 5.0])
     alpha = min(C, 2 / 20)
 
-    model = SVM(C, solver=solver, tolerance=1e-10).fit([a, b], ["a", "b"])
+    model = SVM(C, solver=solver, tol=1e-10).fit([a, b], ["a", "b"])
 
     assert_allclose(model.coef_, [alpha * (b - a)], rtol=1e-4)
     assert_allclose(model.dual_objective_, 2 * alpha - alpha**2 * 20 / 2, rtol=1e-8)
@@ -129,7 +129,7 @@ def test_three_points(C):
     """(0, 0) against (2, 0) and (0, 2): the line x + y = 1 is √½ from all three; w = (1, 1), α = 1, ½ and ½."""
     X, y = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]), [0, 1, 1]
 
-    model = SVM(C, tolerance=1e-12).fit(X, y)
+    model = SVM(C, tol=1e-12).fit(X, y)
 
     assert_allclose(model.coef_, [[1.0, 1.0]], atol=1e-5)
     assert_allclose(model.intercept_, -1, atol=1e-5)
@@ -145,7 +145,7 @@ def test_three_points_on_a_line_of_which_one_is_dear():
     With C_0 = ½ for the row at 0 and 1 for the others, α_0 = ½ = α_1 + α_2 and w = 2 α_2 − α_1 = 0 where α_1 = 1/3 and
     α_2 = 1/6: the objective is 1, as at w = 0 and b = 1, where only the row at 0 pays, twice its cost.
     """
-    model = SVM(1.0, tolerance=1e-10).fit([[-1.0], [0.0], [2.0]], [1, 0, 1], sample_weight=[1.0, 0.5, 1.0])
+    model = SVM(1.0, tol=1e-10).fit([[-1.0], [0.0], [2.0]], [1, 0, 1], sample_weight=[1.0, 0.5, 1.0])
 
     assert_allclose([model.primal_objective_, model.dual_objective_], 1.0, rtol=1e-8)
     assert_allclose(model.coef_, 0, atol=1e-4)
@@ -157,7 +157,7 @@ def test_three_points_on_a_line_of_which_one_is_dear():
 def test_a_general_solver_of_quadratic_programs_ends_there_too(name, bias_scale, rng):
     X, y = three_classes(16)
     z, costs = np.where(y > 0, 1.0, -1.0), rng.uniform(0.1, 2, 16)
-    model = SVM(1.0, KERNELS[name][0], bias_scale=bias_scale, tolerance=1e-10).fit(X, z, sample_weight=costs)
+    model = SVM(1.0, kernel=KERNELS[name][0], bias_scale=bias_scale, tol=1e-10).fit(X, z, sample_weight=costs)
     K = model.kernel_(X) + (0.0 if bias_scale is None else bias_scale**2)
     Q = z[:, None] * K * z
 
@@ -184,8 +184,8 @@ def test_the_quadratic_kernel_is_a_line_among_all_products_and_the_row_itself():
     )
 
     for options in ({}, {"bias_scale": 0.7}, {"multiclass": "ovo"}):
-        by_kernel = SVM(0.5, "polynomial", tolerance=1e-9, **options).fit(X, y)
-        by_features = SVM(0.5, tolerance=1e-9, **options).fit(expanded, y)
+        by_kernel = SVM(0.5, kernel="polynomial", tol=1e-9, **options).fit(X, y)
+        by_features = SVM(0.5, tol=1e-9, **options).fit(expanded, y)
         assert_allclose(by_kernel.primal_objective_, by_features.primal_objective_, rtol=1e-8)
         assert_allclose(by_kernel.decision_function(X), by_features.decision_function(expanded), atol=5e-3)
         assert_allclose(by_kernel.margins_, by_features.margins_, rtol=1e-3)
@@ -210,7 +210,7 @@ def test_threes_and_eights_are_told_apart_as_by_libsvm(kernel, threes_and_eights
     peers = {"linear": {"kernel": "linear"}, RBFKernel(0.02): {"gamma": 0.02}}
     peer = SVC(C=1.0, **peers.get(kernel, {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0})).fit(X, y)
 
-    model = SVM(1.0, kernel).fit(X, y)
+    model = SVM(1.0, kernel=kernel).fit(X, y)
 
     assert (model.predict(X_test) != peer.predict(X_test)).sum() <= 3
     assert abs((model.predict(X_test) != y_test).sum() - (peer.predict(X_test) != y_test).sum()) <= 3

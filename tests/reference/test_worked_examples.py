@@ -145,7 +145,7 @@ def test_the_perceptron_separates_what_can_be_separated_within_the_bound():
     rows, star = np.column_stack([X, np.ones(4)]), np.array([2, 2, -3])
     margins = np.where(y == 1, 1, -1) * (rows @ star)
 
-    model = Perceptron("last").fit(X, y)
+    model = Perceptron(keep="last").fit(X, y)
 
     assert model.converged_
     assert_array_equal(model.predict(X), y)
@@ -156,7 +156,7 @@ def test_the_perceptron_separates_what_can_be_separated_within_the_bound():
 
 def test_the_perceptron_says_that_exclusive_or_did_not_converge():
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
-    model = Perceptron("last", max_epochs=50)
+    model = Perceptron(keep="last", max_iter=50)
 
     with pytest.warns(NotConvergedWarning, match="did not converge in 50 epochs and 200 updates"):
         model.fit(X, y)

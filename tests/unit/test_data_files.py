@@ -272,6 +272,6 @@ def test_columns_that_are_no_table_are_refused_and_nothing_is_written(tmp_path, 
 def test_the_table_goes_to_other_libraries(file):
     table = read_data(file(ROWS), "repaid")
 
-    assert isinstance(table, likely.DataTable)
+    assert isinstance(table, likely.tables.DataTable)
     assert pd.isna(table.X.to_pandas()["age"]).tolist() == [False, True, False]
     assert pl.from_arrow(table.X).shape == (3, 3)

@@ -129,7 +129,9 @@ def test_a_spread_of_1e_minus_5_has_the_variance_1e_minus_10(rng):
 
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
-@pytest.mark.parametrize("feature", [LDA(), Whiten(), Whiten("pca"), Whiten("pca", "within"), PCA()], ids=str)
+@pytest.mark.parametrize(
+    "feature", [LDA(), Whiten(), Whiten(form="pca"), Whiten(form="pca", by="within"), PCA()], ids=str
+)
 def test_features_of_singular_data_stay_finite(feature, rng):
     X, y = rng.normal(size=(6, 10)), np.arange(6) % 2
 

@@ -11,7 +11,6 @@ from sklearn.base import clone
 import likely
 from likely import (
     Bernoulli,
-    Block,
     Categorical,
     DegenerateDataError,
     DegenerateDataWarning,
@@ -25,6 +24,7 @@ from likely import (
     MissingValuesError,
     Multinomial,
 )
+from likely.blocks import Block
 
 
 def column(*values):

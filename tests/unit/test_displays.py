@@ -41,11 +41,11 @@ from likely import (
     Standardize,
     Trials,
     Whiten,
-    bayes_error,
+    bayes_error_curve,
     confusion,
     make_pipeline,
     min_dcf,
-    risk_coverage,
+    risk_coverage_curve,
 )
 from likely.displays import (
     BayesErrorDisplay,
@@ -270,15 +270,15 @@ def test_a_roc_is_drawn_point_by_point(ax):
 
     _, curve, hull = curves_drawn(ax)
 
-    assert_array_equal(curve, np.column_stack([trials.roc().fpr, trials.roc().tpr]))
+    assert_array_equal(curve, np.column_stack([trials.roc_curve().fpr, trials.roc_curve().tpr]))
     assert_array_equal(hull, np.column_stack([trials.roc_hull().fpr, trials.roc_hull().tpr]))
-    assert f"A (AUC {trials.auc():.4g})" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"A (AUC {trials.roc_auc():.4g})" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert display.on_hull["A"].sum() == len(trials.roc_hull().fpr)
 
 
 def test_a_det_is_drawn_point_by_point_with_rates_of_zero_on_the_edge(ax):
     y, llr = binormal()
-    curve = Trials(y, llr).det()
+    curve = Trials(y, llr).det_curve()
     DetDisplay.from_predictions(y, llr, name="A").plot(ax)
 
     (drawn,) = curves_drawn(ax)
@@ -330,7 +330,7 @@ def test_gaussian_scores_make_a_straight_det(ax):
     [
         (BayesErrorDisplay, "bayes_error", 1),
         (CostCurveDisplay, "cost_curve", "constant"),
-        (CrossEntropyDisplay, "empirical_cross_entropy", "neutral"),
+        (CrossEntropyDisplay, "cross_entropy_curve", "neutral"),
     ],
 )
 def test_actual_costs_are_solid_and_minimum_ones_dashed(display, method, reference, ax):
@@ -349,7 +349,7 @@ def test_actual_costs_are_solid_and_minimum_ones_dashed(display, method, referen
 
 def test_a_tippett_plot_has_the_shares_of_both_classes(ax):
     y, llr = binormal()
-    curve = Trials(y, llr).tippett()
+    curve = Trials(y, llr).tippett_curve()
     TippettDisplay.from_predictions(y, llr).plot(ax)
 
     _, targets, nontargets = curves_drawn(ax)
@@ -370,7 +370,7 @@ def test_infinite_llrs_lie_on_the_edges_of_a_tippett_plot(ax):
 
 def test_a_reliability_curve_has_the_ends_of_the_blocks_and_their_sizes(ax):
     y, llr = binormal()
-    curve = Trials(y, llr).reliability()
+    curve = Trials(y, llr).reliability_curve()
     low, high, observed = curve.posteriors(0.2)
     ReliabilityDisplay.from_predictions(y, llr, prior=0.2).plot(ax)
 
@@ -412,7 +412,7 @@ def test_a_histogram_marks_the_thresholds_of_applications(ax):
 
 def test_a_cost_against_coverage_is_drawn_point_by_point(ax):
     y, llr = binormal()
-    curve = risk_coverage(y, llr, EVEN)
+    curve = risk_coverage_curve(y, llr, EVEN)
     RiskCoverageDisplay.from_predictions(y, llr, EVEN).plot(ax)
 
     assert_array_equal(curves_drawn(ax)[0], np.column_stack([curve.coverage, curve.risk]))
@@ -491,7 +491,7 @@ def test_bands_heed_the_target_and_the_weights():
 
     display = BayesErrorDisplay.from_predictions(y, -llr, name="A", n_resamples=20, **options)
 
-    assert_allclose(display.bands["A"]["actual"].estimate, bayes_error(y, -llr, **options).actual)
+    assert_allclose(display.bands["A"]["actual"].estimate, bayes_error_curve(y, -llr, **options).actual)
 
 
 def test_groups_without_resamples_are_refused():
@@ -567,7 +567,7 @@ def test_estimators_of_many_classes_show_cost_against_coverage(flowers):
 
     curve = RiskCoverageDisplay.from_estimator(model, X, y, app).curves["GaussianClassifier"]
 
-    assert_array_equal(curve.risk, risk_coverage(y, model.log_likelihood(X), app).risk)
+    assert_array_equal(curve.risk, risk_coverage_curve(y, model.log_likelihood(X), app).risk)
 
 
 def test_an_estimator_without_scores_is_refused(detector):

@@ -343,7 +343,7 @@ def test_sparse_entries_stored_twice_are_added():
 def test_whitening_onto_principal_axes_keeps_a_small_column_and_drops_an_empty_direction(rng):
     a, b = rng.normal(size=(2, 200))
 
-    Z = Whiten("pca").fit_transform(np.column_stack([a * 1e3, a * 1e3, b * 1e-3]))
+    Z = Whiten(form="pca").fit_transform(np.column_stack([a * 1e3, a * 1e3, b * 1e-3]))
 
     assert_allclose(np.cov(Z, rowvar=False, bias=True), np.eye(2), atol=1e-6)
     assert np.abs(np.corrcoef(Z[:, 1], b)[0, 1]) > 0.99

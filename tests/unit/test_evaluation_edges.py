@@ -18,25 +18,25 @@ from likely import (
     LogisticFusion,
     Trials,
     actual_dcf,
-    auc,
-    bayes_error,
+    bayes_error_curve,
     bayes_risk,
     cllr,
+    confidence_interval,
     confusion,
     cost_curve,
     cross_entropy,
-    det,
+    cross_entropy_curve,
+    det_curve,
     eer,
-    empirical_cross_entropy,
     estimate_priors,
-    interval,
     min_cllr,
     min_dcf_threshold,
     paired_difference,
-    reliability,
-    roc,
+    reliability_curve,
+    roc_auc,
+    roc_curve,
     roc_hull,
-    tippett,
+    tippett_curve,
 )
 
 LLR = [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
@@ -64,13 +64,13 @@ def test_labels_of_any_type_give_the_same(kind):
     found = Trials(y, LLR)
 
     assert_allclose(
-        [found.auc(), found.eer(), found.cllr(), found.min_cllr()], [8 / 9, 1 / 6, 0.671879, 1 / 3], atol=1e-6
+        [found.roc_auc(), found.eer(), found.cllr(), found.min_cllr()], [8 / 9, 1 / 6, 0.671879, 1 / 3], atol=1e-6
     )
     assert_array_equal(found.classes, np.unique(np.asarray(y)))
     assert_allclose(bayes_risk(y, LLR, Application([0.5, 0.5])), 2 / 3)
     assert_allclose(AffineCalibrator().fit(LLR, y).scale_, AffineCalibrator().fit(LLR, [0, 0, 0, 1, 1, 1]).scale_)
     first = np.asarray(y)[0]
-    assert_allclose(auc(y, LLR, pos_label=first.item() if hasattr(first, "item") else first), 1 / 9)
+    assert_allclose(roc_auc(y, LLR, pos_label=first.item() if hasattr(first, "item") else first), 1 / 9)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_labels_of_any_type_give_the_same(kind):
 def test_scores_of_any_kind_give_the_same(scores):
     y = [0, 0, 0, 1, 1, 1]
 
-    assert_allclose([auc(y, scores), cllr(y, scores), eer(y, scores)], [8 / 9, 0.671879, 1 / 6], atol=1e-6)
+    assert_allclose([roc_auc(y, scores), cllr(y, scores), eer(y, scores)], [8 / 9, 0.671879, 1 / 6], atol=1e-6)
     assert_allclose(bayes_risk(y, scores, Application([0.5, 0.5])), 2 / 3)
     assert_allclose(IsotonicCalibrator(bounded=True).fit_transform(scores, y).shape, np.shape(scores))
 
@@ -107,14 +107,26 @@ def test_nothing_that_comes_in_is_changed_and_frozen_input_is_taken():
     for writeable in (True, False):
         for array in arrays:
             array.flags.writeable = writeable
-        for number in (auc, eer, cllr, min_cllr, roc, roc_hull, det, tippett, reliability, bayes_error, cost_curve):
+        for number in (
+            roc_auc,
+            eer,
+            cllr,
+            min_cllr,
+            roc_curve,
+            roc_hull,
+            det_curve,
+            tippett_curve,
+            reliability_curve,
+            bayes_error_curve,
+            cost_curve,
+        ):
             number(y, llr, sample_weight=weight)
             number(y, llr)
             number(y, pairs, pos_label=0)
-        empirical_cross_entropy(y, llr, [0.0])
-        interval(cllr, y, llr, n_resamples=10)
+        cross_entropy_curve(y, llr, [0.0])
+        confidence_interval(cllr, y, llr, n_resamples=10)
         paired_difference(cllr, y, llr, llr, n_resamples=10)
-        for calibrator in (AffineCalibrator(), IsotonicCalibrator(True)):
+        for calibrator in (AffineCalibrator(), IsotonicCalibrator(bounded=True)):
             calibrator.fit(llr, y, weight).transform(llr)
             calibrator.fit(pairs, y).transform(pairs)
         LogisticFusion().fit(np.stack([pairs, pairs], 1), y)
@@ -133,7 +145,7 @@ def test_nothing_that_comes_in_is_changed_and_frozen_input_is_taken():
 def test_one_target_and_one_nontarget_are_enough(llr, expected):
     found = Trials(["n", "t"], llr)
 
-    assert_allclose([found.auc(), found.eer(), found.min_cllr()], expected, atol=1e-15)
+    assert_allclose([found.roc_auc(), found.eer(), found.min_cllr()], expected, atol=1e-15)
     assert_allclose(found.min_dcf([0.1, 0.5, 0.9]), expected[2])
     assert_allclose(found.eer("interpolated"), 1 - expected[0])
     assert np.isfinite(IsotonicCalibrator(bounded=True).fit_transform(llr, [0, 1])).all()
@@ -152,13 +164,13 @@ def test_llrs_as_large_as_numbers_go_have_a_finite_mean_cost(copies):
     assert_allclose(cllr(y, llr), 1e308 / math.log(2))
     assert_allclose(cross_entropy(y, llr), 1e308)
     assert_array_equal(actual_dcf(y, llr, [0.1, 0.5]), [10, 2])
-    assert_allclose([auc(y, llr), eer(y, llr), min_cllr(y, llr)], [0, 0.5, 1])
+    assert_allclose([roc_auc(y, llr), eer(y, llr), min_cllr(y, llr)], [0, 0.5, 1])
 
 
 def test_denormal_scores_rank_and_cost_one_bit():
     y, llr = [0, 1, 0, 1], np.array([0.0, 5e-324, 1e-323, 1.5e-323])
 
-    assert_allclose([auc(y, llr), cllr(y, llr)], [0.75, 1])
+    assert_allclose([roc_auc(y, llr), cllr(y, llr)], [0.75, 1])
     assert min_dcf_threshold(y, llr, 0.5) in (5e-324, 1.5e-323)
     assert_allclose(
         IsotonicCalibrator(bounded=True).fit(llr, y).transform(llr), [-math.log(2), 0, 0, math.log(2)], atol=1e-12
@@ -192,9 +204,9 @@ def test_curves_over_priors_hold_no_nan_at_extreme_odds(odds):
     # frequent targets still refuses the nontarget below them all.
     y, llr = [0, 1, 0, 1], [-1.0, 1.0, 2.0, 0.5]
 
-    curve = bayes_error(y, llr, [odds])
+    curve = bayes_error_curve(y, llr, [odds])
     assert_allclose([curve.actual[0], curve.minimum[0]], [1, 0.5 if odds > 0 else 1])
-    bits = empirical_cross_entropy(y, llr, [odds])
+    bits = cross_entropy_curve(y, llr, [odds])
     assert_allclose([bits.actual[0], bits.minimum[0], bits.neutral[0]], 0, atol=1e-300)
 
 
@@ -204,7 +216,7 @@ def test_priors_outside_their_range_are_refused_by_curves():
     with pytest.raises((InvalidDataError, InvalidParameterError)):
         cost_curve(y, llr, [-0.1, 1.2])
     for odds in (np.nan, np.inf, -np.inf):
-        for curve in (bayes_error, empirical_cross_entropy):
+        for curve in (bayes_error_curve, cross_entropy_curve):
             with pytest.raises(InvalidParameterError, match="prior_log_odds must be numbers in a row, finite"):
                 curve(y, llr, [odds])
 
@@ -212,7 +224,7 @@ def test_priors_outside_their_range_are_refused_by_curves():
 def test_a_single_prior_makes_a_curve_of_one_point():
     y, llr = [0, 1], [-1.0, 1.0]
 
-    for curve in (bayes_error(y, llr, 0.3), empirical_cross_entropy(y, llr, 0.3), cost_curve(y, llr, 0.3)):
+    for curve in (bayes_error_curve(y, llr, 0.3), cross_entropy_curve(y, llr, 0.3), cost_curve(y, llr, 0.3)):
         assert [column.shape for column in curve.columns().values()] == [(1,)] * len(curve.columns())
 
 
@@ -253,7 +265,7 @@ def test_intervals_hold_their_estimate_and_repeat_with_their_seed():
     y = np.repeat([0, 1], 100)
     llr = 2 * rng.normal(size=200) + np.where(y == 1, 2, -2)
 
-    first, again, other = (interval(cllr, y, llr, n_resamples=50, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (confidence_interval(cllr, y, llr, n_resamples=50, seed=seed) for seed in (1, 1, 2))
 
     assert (first.low, first.high) == (again.low, again.high) != (other.low, other.high)
     assert first.low < first.estimate < first.high
@@ -265,7 +277,7 @@ def test_intervals_hold_their_estimate_and_repeat_with_their_seed():
 def test_the_interval_of_an_infinite_cost_holds_no_nan():
     y, llr = [0, 0, 0, 1, 1, 1], [-1.0, -2.0, np.inf, 1.0, 2.0, 3.0]
 
-    found = interval(cllr, y, llr, n_resamples=20)
+    found = confidence_interval(cllr, y, llr, n_resamples=20)
 
     assert found.estimate == np.inf
     assert found.high == np.inf
@@ -276,7 +288,7 @@ def test_the_interval_of_an_infinite_cost_holds_no_nan():
 @pytest.mark.parametrize("y", [[1, 1, 1, 1, 0, 1, 0, 1, 1, 1], [0, 1, 0, 0, 0, 1, 0, 0, 0, 1]])
 def test_scores_beyond_the_training_s_have_the_llr_of_the_nearest(bounded, y):
     scores = [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0]
-    found = IsotonicCalibrator(bounded).fit(scores, y)
+    found = IsotonicCalibrator(bounded=bounded).fit(scores, y)
 
     low, lowest, beyond = found.transform([1.0, 1 - 1e-9, -50.0])
     assert_allclose([lowest, beyond], low)

@@ -25,22 +25,22 @@ from likely import (
     Trials,
     VotingFusion,
     actual_dcf,
-    auc,
     bayes_risk,
     bayes_risk_after_affine,
     cllr,
+    confidence_interval,
+    confidence_intervals,
     confusion,
     cross_entropy,
     cross_entropy_after_affine,
     eer,
     estimate_priors,
-    interval,
-    intervals,
     kfold_calibrate,
     min_dcf,
     paired_difference,
-    risk_coverage,
-    roc,
+    risk_coverage_curve,
+    roc_auc,
+    roc_curve,
 )
 
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -90,12 +90,12 @@ TWO_CLASSES = [
 
 
 @pytest.mark.parametrize(("call", "message"), TWO_CLASSES)
-@pytest.mark.parametrize("f", [auc, roc, lambda y, s, **kw: min_dcf(y, s, 0.5, **kw)])
+@pytest.mark.parametrize("f", [roc_auc, roc_curve, lambda y, s, **kw: min_dcf(y, s, 0.5, **kw)])
 def test_trials_that_cannot_be_judged_are_named(f, call, message):
     refused(lambda: call(f), InvalidDataError, message)
 
 
-@pytest.mark.parametrize("f", [bayes_risk, cross_entropy, risk_coverage, bayes_risk_after_affine])
+@pytest.mark.parametrize("f", [bayes_risk, cross_entropy, risk_coverage_curve, bayes_risk_after_affine])
 @pytest.mark.parametrize(
     ("y", "scores", "options", "message"),
     [
@@ -169,20 +169,40 @@ def test_applications_that_do_not_fit_are_named(call, error, message):
     ("call", "error", "message"),
     [
         (
-            lambda: interval(cllr, Y, S, n_resamples=9),
+            lambda: confidence_interval(cllr, Y, S, n_resamples=9),
             InvalidParameterError,
             "n_resamples must be a whole number from 10",
         ),
-        (lambda: interval(cllr, Y, S, n_resamples=20.5), InvalidParameterError, "but is 20.5"),
-        (lambda: interval(cllr, Y, S, level=1.0), InvalidParameterError, "level must lie between 0 and 1, but is 1.0"),
-        (lambda: interval(cllr, Y, S, level=95), InvalidParameterError, "but is 95"),
+        (lambda: confidence_interval(cllr, Y, S, n_resamples=20.5), InvalidParameterError, "but is 20.5"),
+        (
+            lambda: confidence_interval(cllr, Y, S, level=1.0),
+            InvalidParameterError,
+            "level must lie between 0 and 1, but is 1.0",
+        ),
+        (lambda: confidence_interval(cllr, Y, S, level=95), InvalidParameterError, "but is 95"),
         (lambda: paired_difference(cllr, Y, S, S, level=0), InvalidParameterError, "level must lie between 0 and 1"),
-        (lambda: interval(cllr, Y, S, groups=[1, 2]), InvalidDataError, "y_true and groups must have one entry"),
-        (lambda: interval(cllr, Y, S[:4]), InvalidDataError, "y_true and scores must have one entry"),
+        (
+            lambda: confidence_interval(cllr, Y, S, groups=[1, 2]),
+            InvalidDataError,
+            "y_true and groups must have one entry",
+        ),
+        (lambda: confidence_interval(cllr, Y, S[:4]), InvalidDataError, "y_true and scores must have one entry"),
         (lambda: paired_difference(cllr, Y, S, S[:4]), InvalidDataError, "y_true and scores must have one entry"),
-        (lambda: interval(cllr, Y[2:4], S[2:4]), DegenerateDataError, "needs two independent rows or groups"),
-        (lambda: interval(cllr, Y, S, groups=Y), DegenerateDataError, "needs two independent rows or groups"),
-        (lambda: intervals({"c": __import__("functools").partial(cllr, Y)}, Y, S), InvalidParameterError, "by name"),
+        (
+            lambda: confidence_interval(cllr, Y[2:4], S[2:4]),
+            DegenerateDataError,
+            "needs two independent rows or groups",
+        ),
+        (
+            lambda: confidence_interval(cllr, Y, S, groups=Y),
+            DegenerateDataError,
+            "needs two independent rows or groups",
+        ),
+        (
+            lambda: confidence_intervals({"c": __import__("functools").partial(cllr, Y)}, Y, S),
+            InvalidParameterError,
+            "by name",
+        ),
     ],
 )
 def test_intervals_that_cannot_be_are_named(call, error, message):
@@ -224,11 +244,31 @@ def test_infinite_training_scores_are_named(value):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: AffineCalibrator(1.0).fit(S, Y), InvalidParameterError, "between 0 and 1, both left out, but is 1.0"),
-        (lambda: AffineCalibrator([0.5, 0.6]).fit(S, Y), InvalidParameterError, "sum to 1, but are [0.5, 0.6]"),
-        (lambda: AffineCalibrator([0.0, 1.0]).fit(S, Y), InvalidParameterError, "needs a prior > 0 for every class"),
-        (lambda: AffineCalibrator(0.5).fit(S3, Y3), InvalidParameterError, "A single prior is for two classes"),
-        (lambda: AffineCalibrator({0: 0.5, 9: 0.5}).fit(S, Y), InvalidParameterError, "names the class 9"),
+        (
+            lambda: AffineCalibrator(training_prior=1.0).fit(S, Y),
+            InvalidParameterError,
+            "between 0 and 1, both left out, but is 1.0",
+        ),
+        (
+            lambda: AffineCalibrator(training_prior=[0.5, 0.6]).fit(S, Y),
+            InvalidParameterError,
+            "sum to 1, but are [0.5, 0.6]",
+        ),
+        (
+            lambda: AffineCalibrator(training_prior=[0.0, 1.0]).fit(S, Y),
+            InvalidParameterError,
+            "needs a prior > 0 for every class",
+        ),
+        (
+            lambda: AffineCalibrator(training_prior=0.5).fit(S3, Y3),
+            InvalidParameterError,
+            "A single prior is for two classes",
+        ),
+        (
+            lambda: AffineCalibrator(training_prior={0: 0.5, 9: 0.5}).fit(S, Y),
+            InvalidParameterError,
+            "names the class 9",
+        ),
         (lambda: AffineCalibrator().fit(S3, Y), InvalidDataError, "y holds 2 classes, but the scores are of 3"),
         (
             lambda: AffineCalibrator().fit(S, Y).transform(S3),

@@ -190,9 +190,9 @@ def test_components_of_squares_worked_by_hand():
 def test_components_that_are_rounding_are_left_out_even_if_they_are_asked_for(data):
     X, _ = data
 
-    assert KernelPCA(10, "linear").fit(X).n_components_ == 3
-    assert KernelPCA(10, "polynomial").fit(X).n_components_ == 9
-    assert KernelPCA(1000, "rbf").fit(X).n_components_ <= 59
+    assert KernelPCA(10, kernel="linear").fit(X).n_components_ == 3
+    assert KernelPCA(10, kernel="polynomial").fit(X).n_components_ == 9
+    assert KernelPCA(1000, kernel="rbf").fit(X).n_components_ <= 59
     with pytest.raises(
         DegenerateDataError, match=r"needs rows that vary, but in the space of RBFKernel\(gamma=1.0\) t"
     ):
@@ -225,7 +225,7 @@ def test_a_matrix_that_is_not_square_is_refused_and_new_rows_must_be_as_wide(dat
     X, _ = data
     with pytest.raises(InvalidDataError, match=r"a square matrix, but came with shape \(60, 3\)"):
         KernelPCA(kernel="precomputed").fit(X)
-    fitted = KernelPCA(1, PrecomputedKernel() * 2.0).fit(RBFKernel(1.0)(X))
+    fitted = KernelPCA(1, kernel=PrecomputedKernel() * 2.0).fit(RBFKernel(1.0)(X))
     with pytest.raises(ValueError, match="X has 3 features, but KernelPCA is expecting 60 features"):
         fitted.transform(X)
 
@@ -264,7 +264,7 @@ def test_landmarks_that_do_not_fit_are_refused(data):
 
 def test_directions_that_are_rounding_are_columns_of_zeros(data):
     X, _ = data
-    phi = NystromFeatures(10, "linear", random_state=0).fit_transform(X)
+    phi = NystromFeatures(10, kernel="linear", random_state=0).fit_transform(X)
 
     assert phi.shape == (60, 10)
     assert_array_equal(phi[:, 3:], 0)
@@ -305,11 +305,11 @@ def test_a_penalty_that_is_none_is_refused(strength, data):
 
 def test_options_that_do_not_fit_are_refused(data):
     X, y = data
-    for tolerance in (0, 1, -1.0, "tight", np.nan):
+    for tol in (0, 1, -1.0, "tight", np.nan):
         with pytest.raises(
             InvalidParameterError, match="tolerance of KernelLogisticRegression must be a number in the open interval"
         ):
-            KernelLogisticRegression(tolerance=tolerance).fit(X, y)
+            KernelLogisticRegression(tol=tol).fit(X, y)
     with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must lie between 0 and 1"):
         KernelLogisticRegression(prior=2.0).fit(X, y)
     with pytest.raises(
@@ -365,7 +365,7 @@ def test_a_strong_penalty_leaves_no_evidence_and_a_weak_one_gives_every_row_its_
     X, _ = data
     y = np.arange(60) % 2
     strong = KernelLogisticRegression(1e9).fit(X, y)
-    weak = KernelLogisticRegression(1e-7, RBFKernel(50.0)).fit(X, y)
+    weak = KernelLogisticRegression(1e-7, kernel=RBFKernel(50.0)).fit(X, y)
 
     assert_allclose(strong.llr(X), 0, atol=1e-6)
     assert_array_equal(weak.predict(X), y)
@@ -386,12 +386,12 @@ def test_a_minimum_that_was_not_reached_is_told(data, monkeypatch):
 
 def test_a_pipeline_and_a_cross_validation_take_kernels_and_matrices(data):
     X, y = data
-    chain = make_pipeline(Standardize(), KernelPCA(3), KernelLogisticRegression(0.1, "linear"))
+    chain = make_pipeline(Standardize(), KernelPCA(3), KernelLogisticRegression(0.1, kernel="linear"))
     K = (LinearKernel() + 1.0)(X)
 
     assert chain.fit(X, y).score(X, y) > 0.7
-    by_rows = cross_val_score(KernelLogisticRegression(0.1, LinearKernel() + 1.0), X, y, cv=3)
-    assert_allclose(cross_val_score(KernelLogisticRegression(0.1, "precomputed"), K, y, cv=3), by_rows)
-    functions = [KernelLogisticRegression(lam, lambda A, B: A @ B.T) for lam in (0.1, 1.0)]
+    by_rows = cross_val_score(KernelLogisticRegression(0.1, kernel=LinearKernel() + 1.0), X, y, cv=3)
+    assert_allclose(cross_val_score(KernelLogisticRegression(0.1, kernel="precomputed"), K, y, cv=3), by_rows)
+    functions = [KernelLogisticRegression(lam, kernel=lambda A, B: A @ B.T) for lam in (0.1, 1.0)]
     for scores, model in zip(kfold_scores(functions, X, y, 3), functions, strict=True):
         assert_allclose(scores, kfold_scores(model.set_params(kernel="linear"), X, y, 3), atol=1e-3)

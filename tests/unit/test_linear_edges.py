@@ -45,7 +45,7 @@ def test_heavy_tails_are_not_taken_for_separable(seed):
     y = (rng.random(n) < expit(x + 0.7 * np.clip(amounts, -8, 8))).astype(int)
     X = np.column_stack([x, amounts])
 
-    model = LogisticRegression(tolerance=1e-14).fit(X, y)
+    model = LogisticRegression(tol=1e-14).fit(X, y)
 
     residual = expit(X @ model.coef_[0] + model.intercept_) - y
     assert model.separator_ is None
@@ -58,9 +58,9 @@ def test_sparse_integers_are_squared_as_numbers(dtype, penalty, rng):
     X = rng.integers(0, 2 if dtype is bool else 100, size=(300, 20)) * (rng.random((300, 20)) < 0.3)
     y = noisy(rng, X, rng.normal(size=20) / 20)
 
-    model = LogisticRegression(1e-3, penalty, tolerance=1e-12).fit(csr_array(X.astype(dtype)), y)
+    model = LogisticRegression(1e-3, penalty=penalty, tol=1e-12).fit(csr_array(X.astype(dtype)), y)
 
-    assert_allclose(model.coef_, LogisticRegression(1e-3, penalty, tolerance=1e-12).fit(X, y).coef_, atol=1e-6)
+    assert_allclose(model.coef_, LogisticRegression(1e-3, penalty=penalty, tol=1e-12).fit(X, y).coef_, atol=1e-6)
 
 
 def test_columns_that_nearly_depend_on_each_other_are_told_apart_or_said(rng):
@@ -82,7 +82,7 @@ def test_a_column_that_a_sample_misses_is_learned(solver, rng):
     rare[places], y[places] = 1, [0, 1, 1]
     X = np.column_stack([x, rare])
 
-    model = LogisticRegression(solver=solver, tolerance=1e-12).fit(X, y)
+    model = LogisticRegression(solver=solver, tol=1e-12).fit(X, y)
 
     residual = expit(X @ model.coef_[0] + model.intercept_) - y
     assert_allclose([residual @ x / n, residual[places].sum(), residual.sum() / n], 0, atol=2e-4)
@@ -111,7 +111,7 @@ def test_steps_that_are_too_long_are_said_and_the_last_good_weights_kept(rate, b
     y = noisy(rng, X, [1, -1, 0])
 
     with pytest.warns(NotConvergedWarning, match="led far upwards: lower learning_rate"):
-        model = LogisticRegression(0.5, solver=GradientDescent(batch, learning_rate=rate), max_iter=500).fit(X, y)
+        model = LogisticRegression(0.5, solver=GradientDescent(batch=batch, learning_rate=rate), max_iter=500).fit(X, y)
 
     assert not model.converged_
     assert np.isfinite(model.loss_history_).all()
@@ -144,7 +144,7 @@ class WithEmptyBlocks(ArraySource):
 
 
 @pytest.mark.parametrize(
-    "model", [LogisticRegression(), LogisticRegression(1e-2), LogisticRegression(1e-2, "l1")], ids=str
+    "model", [LogisticRegression(), LogisticRegression(1e-2), LogisticRegression(1e-2, penalty="l1")], ids=str
 )
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
 @pytest.mark.parametrize("apart", [0.0, 50.0])
@@ -154,7 +154,7 @@ def test_empty_blocks_change_nothing(model, apart, rng):
 
     model.fit_source(WithEmptyBlocks(X, y, None, np.array([0, 1]), block_rows=50))
 
-    whole = likely.LogisticRegression(model.regularization, model.penalty).fit(X, y)
+    whole = likely.LogisticRegression(model.regularization, penalty=model.penalty).fit(X, y)
     assert_allclose(model.coef_, whole.coef_, rtol=1e-3, atol=1e-6)
 
 
@@ -184,14 +184,14 @@ def test_targets_far_from_zero_lose_no_digits(rng):
 def test_paths_of_chains_and_sources_are_those_of_separate_fits(rng):
     X = rng.normal(size=(300, 4)) * [1, 10, 0.1, 3]
     y = noisy(rng, X / [1, 10, 0.1, 3], [1, -1, 0.5, 0])
-    chain = make_pipeline(Standardize(), LogisticRegression(prior=0.5, tolerance=1e-13))
+    chain = make_pipeline(Standardize(), LogisticRegression(prior=0.5, tol=1e-13))
 
     path = chain.path(X, y, [1e-3, 1.0])
     source = ArraySource(Standardize().fit_transform(X), y, None, np.array([0, 1]), block_rows=70)
-    from_source = LogisticRegression(prior=0.5, tolerance=1e-13).path_source(source, [1e-3, 1.0])
+    from_source = LogisticRegression(prior=0.5, tol=1e-13).path_source(source, [1e-3, 1.0])
 
     for strength, fitted, streamed in zip([1e-3, 1.0], path, from_source, strict=True):
-        alone = make_pipeline(Standardize(), LogisticRegression(strength, prior=0.5, tolerance=1e-13)).fit(X, y)
+        alone = make_pipeline(Standardize(), LogisticRegression(strength, prior=0.5, tol=1e-13)).fit(X, y)
         assert_allclose(fitted.llr(X), alone.llr(X), atol=1e-5)
         assert_allclose(streamed.coef_, alone[-1].coef_, atol=1e-6)
     assert not hasattr(chain[-1], "coef_")
@@ -241,7 +241,7 @@ def test_a_row_is_not_presented_without_end():
 
 def test_a_kernel_is_asked_for_by_yes_or_no():
     with pytest.raises(InvalidParameterError, match="kernel of QuadraticFeatures must be True or False, but is 'poly'"):
-        QuadraticFeatures("poly").fit([[1.0]])
+        QuadraticFeatures(kernel="poly").fit([[1.0]])
 
 
 def test_priors_that_do_not_fit_are_refused_when_fitting():

@@ -56,8 +56,8 @@ def test_an_unknown_penalty_is_told_which_there_are(value):
 
 def test_no_penalty_takes_no_strength():
     with pytest.raises(InvalidParameterError, match=r"penalty='none' leaves no use for regularization=0.1"):
-        LogisticRegression(0.1, "none").fit(X, Y)
-    free, zero = LogisticRegression(0.0, "none").fit(X, Y), LogisticRegression(0.0).fit(X, Y)
+        LogisticRegression(0.1, penalty="none").fit(X, Y)
+    free, zero = LogisticRegression(0.0, penalty="none").fit(X, Y), LogisticRegression(0.0).fit(X, Y)
     assert_allclose(free.coef_, zero.coef_)
 
 
@@ -69,9 +69,9 @@ def test_the_share_of_an_elastic_net_lies_between_0_and_1(share):
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_the_ends_of_an_elastic_net_are_the_two_penalties(share):
-    net = LogisticRegression(0.05, ElasticNet(share)).fit(X, Y)
+    net = LogisticRegression(0.05, penalty=ElasticNet(share)).fit(X, Y)
 
-    assert_allclose(net.coef_, LogisticRegression(0.05, "l1" if share else "l2").fit(X, Y).coef_)
+    assert_allclose(net.coef_, LogisticRegression(0.05, penalty="l1" if share else "l2").fit(X, Y).coef_)
 
 
 @pytest.mark.parametrize("value", ["sgd", "lbfgs", None, 3, GradientDescent, ["newton"]])
@@ -87,7 +87,7 @@ def test_an_unknown_solver_is_told_which_there_are(value):
 @pytest.mark.parametrize("penalty", ["l1", ElasticNet(0.01)], ids=str)
 def test_solvers_of_smooth_objectives_refuse_absolute_values(solver, penalty):
     with pytest.raises(InvalidParameterError, match=r"L1 penalty has corners.*Use solver='auto'"):
-        LogisticRegression(0.1, penalty, solver=solver).fit(X, Y)
+        LogisticRegression(0.1, penalty=penalty, solver=solver).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"L1 penalty has corners"):
         LogisticRegression(penalty=penalty, solver=solver).path(X, Y, [0.1])
 
@@ -107,7 +107,7 @@ def test_a_learning_rate_is_a_number_above_0(rate):
 @pytest.mark.parametrize("value", [0, 1, -1e-3, np.nan, "tight", None])
 def test_a_tolerance_lies_between_0_and_1(value):
     with pytest.raises(InvalidParameterError, match="tolerance of LogisticRegression must be a number in the open"):
-        LogisticRegression(tolerance=value).fit(X, Y)
+        LogisticRegression(tol=value).fit(X, Y)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "all", None])
@@ -249,7 +249,7 @@ def test_columns_of_extreme_units_that_can_be_squared_or_not_never_give_nan(fact
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "mini-batch"])
 def test_a_solver_stopped_by_its_limit_says_how_far_it_got(solver):
     with pytest.warns(NotConvergedWarning, match=r"stopped after 1 step with the objective at 0\.\d+.*Raise max_iter"):
-        fitted = LogisticRegression(1e-3, solver=solver, max_iter=1, tolerance=1e-12).fit(X, Y)
+        fitted = LogisticRegression(1e-3, solver=solver, max_iter=1, tol=1e-12).fit(X, Y)
 
     assert (fitted.n_iter_, fitted.converged_, len(fitted.loss_history_)) == (1, False, 2)
     assert fitted.gap_ > 0
@@ -262,7 +262,7 @@ def test_the_gap_told_is_about_the_distance_left(rng):
     best = LogisticRegression(1e-2).fit(rows, y).objective_
 
     with pytest.warns(NotConvergedWarning, match=r"of that above its minimum"):
-        stopped = LogisticRegression(1e-2, solver="newton", max_iter=2, tolerance=1e-14).fit(rows, y)
+        stopped = LogisticRegression(1e-2, solver="newton", max_iter=2, tol=1e-14).fit(rows, y)
 
     assert_allclose(stopped.gap_, stopped.objective_ - best, rtol=0.5, atol=1e-12)
 
@@ -270,7 +270,7 @@ def test_the_gap_told_is_about_the_distance_left(rng):
 def test_a_warning_points_at_the_line_that_called():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        LogisticRegression(1e-3, max_iter=1, tolerance=1e-12).fit(X, Y)
+        LogisticRegression(1e-3, max_iter=1, tol=1e-12).fit(X, Y)
 
     assert [warning.filename for warning in caught] == [__file__]
 

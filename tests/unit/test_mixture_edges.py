@@ -35,14 +35,17 @@ def half_discrete():
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
 @pytest.mark.parametrize("density", [Gaussian("diagonal"), Laplace()], ids=["gaussian", "laplace"])
 def test_the_likelihood_never_falls_where_floors_follow_components(density, half_discrete):
-    falls = [np.diff(Mixture(density, 3, 1, random_state=s).fit(half_discrete).history_).min() for s in range(6)]
+    falls = [
+        np.diff(Mixture(density, n_components=3, n_init=1, random_state=s).fit(half_discrete).history_).min()
+        for s in range(6)
+    ]
 
     assert min(falls) > -1e-9
 
 
 def test_components_that_collapsed_are_told_of(half_discrete):
     with pytest.warns(DegenerateDataWarning, match="A component"):
-        Mixture(Gaussian("diagonal"), 3, random_state=0).fit(half_discrete)
+        Mixture(Gaussian("diagonal"), n_components=3, random_state=0).fit(half_discrete)
 
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
@@ -51,7 +54,10 @@ def test_components_that_collapsed_are_told_of(half_discrete):
     [
         (GaussianMixture(2, assignments="hard"), np.zeros((6, 2))),
         (GaussianMixture(3, init="kmeans", random_state=0), np.full((30, 3), 5.0)),
-        (GaussianMixture(4, "diagonal", assignments="hard"), np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0)),
+        (
+            GaussianMixture(4, covariance="diagonal", assignments="hard"),
+            np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0),
+        ),
     ],
     ids=["hard, all equal", "k-means, all equal", "hard, two places"],
 )
@@ -66,7 +72,7 @@ def test_weights_are_repetition_where_a_component_collapses():
     X = np.array([[0.0, 0.0], [4.0, 0.8], [1.2, 4.0]])[np.arange(90) % 3]
     X += rng.normal(size=(90, 2)) @ [[1.0, 0.3], [0.0, 0.7]]
     copies = np.arange(90) % 4
-    mixture = GaussianMixture(3, "spherical", init=X[[1, 5, 20]], assignments="hard")
+    mixture = GaussianMixture(3, covariance="spherical", init=X[[1, 5, 20]], assignments="hard")
 
     weighted = clone(mixture).fit(X, sample_weight=copies)
     repeated = clone(mixture).fit(np.repeat(X, copies, axis=0))
@@ -79,7 +85,9 @@ def test_one_spherical_component_with_missing_values_is_the_gaussian(rng):
     X = rng.normal(size=(90, 2)) * [2, 1]
     X[::4, 0] = np.nan
 
-    assert_allclose(GaussianMixture(1, "spherical").fit(X).score(X), Gaussian("spherical").fit(X).score(X), rtol=1e-9)
+    assert_allclose(
+        GaussianMixture(1, covariance="spherical").fit(X).score(X), Gaussian("spherical").fit(X).score(X), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("density", ["categorical", Gaussian, None], ids=str)
@@ -137,7 +145,7 @@ def test_mixtures_at_the_floor_come_last_and_only_of_the_chosen_one_something_is
 def test_an_instalment_that_overflows_is_refused_and_changes_nothing(rng):
     X = rng.normal(size=(200, 3))
     for shape in ("full", "diagonal", "spherical"):
-        mixture = GaussianMixture(2, shape).fit(X)
+        mixture = GaussianMixture(2, covariance=shape).fit(X)
         before = mixture.means_.copy()
         with pytest.raises(InvalidDataError, match="too large to be squared and summed"):
             mixture.partial_fit([[1e155, 0.0, 0.0]])
@@ -208,13 +216,16 @@ def test_components_that_know_nothing_of_a_column_keep_what_they_knew(density):
     X = np.c_[np.where(rng.random(200) < 0.95, np.nan, rng.normal(size=200)), rng.normal(size=200)]
 
     for seed in range(5):
-        assert np.isfinite(Mixture(density, 4, 1, random_state=seed).fit(X).log_density(X)).all()
+        assert np.isfinite(Mixture(density, n_components=4, n_init=1, random_state=seed).fit(X).log_density(X)).all()
 
 
 def test_all_components_know_all_categories(rng):
     X = rng.integers(0, 4, size=(60, 3))
 
-    counts = {Mixture(Categorical(), 3, 1, "hard", random_state=s).fit(X).n_parameters_ for s in range(5)}
+    counts = {
+        Mixture(Categorical(), n_components=3, n_init=1, assignments="hard", random_state=s).fit(X).n_parameters_
+        for s in range(5)
+    }
 
     assert counts == {2 + 3 * 3 * 3}
 
@@ -233,7 +244,7 @@ def test_clusters_of_many_rows_are_those_of_passes_over_any_source(weighted):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70_000, 2)) + 4 * rng.integers(0, 3, size=(70_000, 1))
     weight = rng.integers(1, 4, size=70_000).astype(float) if weighted else None
-    model = KMeans(3, init=X[:3], tolerance=1e-8)
+    model = KMeans(3, init=X[:3], tol=1e-8)
 
     in_memory = clone(model).fit(X, sample_weight=weight)
     by_passes = clone(model).fit_source(_Elsewhere(ArraySource(X, weight=weight)))

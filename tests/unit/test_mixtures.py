@@ -43,8 +43,8 @@ X = np.array([[0.0, 1.0], [0.5, 0.2], [1.0, 0.7], [6.0, 5.0], [6.4, 5.8], [7.0, 
         ({"covariance": "round"}, "'round'"),
         ({"covariance": Full(shrinkage=0.1)}, r"without options of their own.*Give its name, 'full'"),
         ({"assignments": "firm"}, r"assignments.*'firm'"),
-        ({"tolerance": -1e-3}, "tolerance of GaussianMixture"),
-        ({"tolerance": np.nan}, "tolerance of GaussianMixture"),
+        ({"tol": -1e-3}, "tolerance of GaussianMixture"),
+        ({"tol": np.nan}, "tolerance of GaussianMixture"),
         (
             {"floor": -1e-3},
             r"floor of GaussianMixture must be a number in \[0, 1\) or an AbsoluteFloor, but is -0\.001",
@@ -93,7 +93,7 @@ def test_more_components_than_rows_are_told(init):
 def test_infinite_values_are_refused_and_leave_the_mixture_as_it_was(shape, bad):
     rows = X.copy()
     rows[3, 1] = bad
-    model = GaussianMixture(2, shape).fit(X)
+    model = GaussianMixture(2, covariance=shape).fit(X)
     before = model.means_.copy()
 
     for use in (model.fit, model.partial_fit, model.adapt, model.log_density, model.responsibilities):
@@ -109,21 +109,21 @@ def test_a_column_without_values_is_named(shape):
     rows[:, 1] = np.nan
 
     with pytest.raises(InvalidDataError, match=r"no value in column 1: all are NaN\. Drop that column"):
-        GaussianMixture(2, shape).fit(rows)
+        GaussianMixture(2, covariance=shape).fit(rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("weight", [np.zeros(8), np.full(8, np.nan), -np.ones(8), np.ones(7)], ids=str)
 def test_weights_that_are_none_are_refused(shape, weight):
     with pytest.raises(ValueError, match=r"(?i)weight"):
-        GaussianMixture(2, shape).fit(X, sample_weight=weight)
+        GaussianMixture(2, covariance=shape).fit(X, sample_weight=weight)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("init", ["lbg", "kmeans", "random"])
 def test_rows_of_weight_0_are_as_if_they_were_not_there(shape, init):
     rows = np.concatenate([X, [[1e9, -1e9], [np.nan, 3.0]]])
-    model = GaussianMixture(2, shape, init=init, random_state=0)
+    model = GaussianMixture(2, covariance=shape, init=init, random_state=0)
 
     weighted = clone(model).fit(rows, sample_weight=[1.0] * 8 + [0.0, 0.0])
 
@@ -157,7 +157,7 @@ def test_an_unfitted_mixture_says_so():
 )
 def test_rows_without_variance_are_floored_with_a_warning(shape, tied, rows, K):
     # One variance for all columns is above 0 as long as one column varies.
-    model = GaussianMixture(K, shape, tied)
+    model = GaussianMixture(K, covariance=shape, tied=tied)
     if shape == "spherical" and rows.shape[1] == 3:
         model.fit(rows)
     elif len(rows) == 3 and shape != "full":
@@ -189,7 +189,7 @@ def test_the_warning_says_whose_covariance_is_at_the_floor():
 @pytest.mark.parametrize("shape", ["full", "diagonal"])
 def test_without_a_floor_a_singular_covariance_raises(shape):
     with pytest.raises(DegenerateDataError, match=r"found no variance in some direction.*Use fewer components"):
-        GaussianMixture(1, shape, floor=0).fit(np.column_stack([X, np.ones(8)]))
+        GaussianMixture(1, covariance=shape, floor=0).fit(np.column_stack([X, np.ones(8)]))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -201,7 +201,8 @@ def test_an_outlier_is_survived(shape, tied, outlier):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
         grown, clustered = (
-            GaussianMixture(2, shape, tied, init, random_state=0).fit(rows) for init in ("lbg", "kmeans")
+            GaussianMixture(2, covariance=shape, tied=tied, init=init, random_state=0).fit(rows)
+            for init in ("lbg", "kmeans")
         )
 
     assert np.isfinite(grown.log_density(rows)).all()
@@ -211,13 +212,13 @@ def test_an_outlier_is_survived(shape, tied, outlier):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_values_too_large_to_be_squared_are_named(shape):
     with pytest.raises(InvalidDataError, match=r"column 0 reach 1e\+200, too large to be squared"):
-        GaussianMixture(2, shape).fit(np.concatenate([X, [[1e200, 0.0]]]))
+        GaussianMixture(2, covariance=shape).fit(np.concatenate([X, [[1e200, 0.0]]]))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-5, 1e100])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_scale_of_all_rows_does_not_matter(shape, scale):
-    plain, scaled = (GaussianMixture(2, shape).fit(X * factor) for factor in (1.0, scale))
+    plain, scaled = (GaussianMixture(2, covariance=shape).fit(X * factor) for factor in (1.0, scale))
 
     assert_allclose(scaled.log_density(X * scale) + 2 * np.log(scale), plain.log_density(X), atol=1e-6)
 
@@ -239,7 +240,7 @@ def test_restarts_end_where_rows_are_too_few_for_all():
     rows = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 30, axis=0)
 
     with pytest.warns(DegenerateDataWarning, match="found no variance"):
-        model = GaussianMixture(6, "diagonal", init="random", random_state=0).fit(rows)
+        model = GaussianMixture(6, covariance="diagonal", init="random", random_state=0).fit(rows)
 
     assert len(model.restarts_) <= 12
     assert model.n_iter_ < 1000
@@ -259,18 +260,18 @@ def test_restarts_end_where_rows_are_too_few_for_all():
 def test_free_parameters_are_counted(shape, tied, expected):
     rows = np.random.default_rng(0).normal(size=(60, 4))
 
-    assert GaussianMixture(3, shape, tied, init=rows[:3]).fit(rows).n_parameters_ == expected
+    assert GaussianMixture(3, covariance=shape, tied=tied, init=rows[:3]).fit(rows).n_parameters_ == expected
 
 
 def test_free_parameters_of_any_mixture_are_those_of_its_parts_and_weights():
     bits = np.random.default_rng(0).integers(0, 2, size=(60, 4)).astype(float)
 
-    assert Mixture(Bernoulli(), 3, random_state=0).fit(bits).n_parameters_ == 2 + 3 * 4
+    assert Mixture(Bernoulli(), n_components=3, random_state=0).fit(bits).n_parameters_ == 2 + 3 * 4
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_absolute_floor_is_a_least_eigenvalue(shape):
-    model = GaussianMixture(2, shape, floor=AbsoluteFloor(2.0)).fit(X)
+    model = GaussianMixture(2, covariance=shape, floor=AbsoluteFloor(2.0)).fit(X)
 
     values = np.linalg.eigvalsh(model.covariances_) if shape == "full" else model.covariances_
     assert_allclose(values, 2.0)
@@ -279,13 +280,13 @@ def test_an_absolute_floor_is_a_least_eigenvalue(shape):
 def test_a_relative_floor_is_a_share_of_each_columns_variance():
     rows = np.repeat([[0.0, 0.0], [2.0, 200.0]], 10, axis=0)
 
-    model = GaussianMixture(2, "diagonal", floor=0.01).fit(rows)
+    model = GaussianMixture(2, covariance="diagonal", floor=0.01).fit(rows)
 
     assert_allclose(model.covariances_, [[0.01, 100.0]] * 2)
 
 
 def test_a_fit_can_go_on_from_another():
-    first = GaussianMixture(2, tolerance=1e-2).fit(X[:, :1])
+    first = GaussianMixture(2, tol=1e-2).fit(X[:, :1])
 
     further = GaussianMixture(2, init=first).fit(X[:, :1])
 
@@ -297,7 +298,7 @@ def test_a_fit_can_go_on_from_another():
 def test_of_several_starts_the_likeliest_is_kept(start):
     rows = np.random.default_rng(3).normal(size=(60, 2)) ** 3
 
-    one, many = (GaussianMixture(3, "diagonal", init=start(n), random_state=0).fit(rows) for n in (1, 6))
+    one, many = (GaussianMixture(3, covariance="diagonal", init=start(n), random_state=0).fit(rows) for n in (1, 6))
 
     assert many.history_[-1] >= one.history_[-1]
 
@@ -305,7 +306,7 @@ def test_of_several_starts_the_likeliest_is_kept(start):
 def test_passes_that_do_not_come_to_rest_are_told():
     rng = np.random.default_rng(0)
     with pytest.warns(NotConvergedWarning, match=r"stopped after 1000 passes.*larger tolerance, or go on"):
-        model = GaussianMixture(3, tolerance=0, init=[[0.0], [0.1], [0.2]]).fit(rng.normal(size=(200, 1)))
+        model = GaussianMixture(3, tol=0, init=[[0.0], [0.1], [0.2]]).fit(rng.normal(size=(200, 1)))
 
     assert not model.converged_
     assert model.n_iter_ == 1000
@@ -345,7 +346,7 @@ def test_other_columns_than_those_fitted_are_refused():
 
 def test_drawing_nothing_gives_no_rows():
     assert GaussianMixture(2).fit(X).sample(0).shape == (0, 2)
-    assert Mixture(Gaussian("diagonal"), 1).fit(X).sample(0).shape == (0, 2)
+    assert Mixture(Gaussian("diagonal"), n_components=1).fit(X).sample(0).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -356,8 +357,8 @@ def test_drawing_nothing_gives_no_rows():
             InvalidParameterError,
             "n_clusters of KMeans must be a whole number from 1 to 16384, but is 0",
         ),
-        ({"n_starts": 0}, InvalidParameterError, "n_starts of KMeans"),
-        ({"tolerance": -1}, InvalidParameterError, "tolerance of KMeans"),
+        ({"n_init": 0}, InvalidParameterError, "n_starts of KMeans"),
+        ({"tol": -1}, InvalidParameterError, "tolerance of KMeans"),
         (
             {"init": "far"},
             InvalidParameterError,
@@ -399,9 +400,9 @@ def test_k_means_of_fewer_places_than_clusters_has_no_inertia(rows):
     [
         ({"density": KMeans()}, IncompatiblePartsError, "must be a density that learns by adding up"),
         ({"n_components": 0}, InvalidParameterError, "n_components of Mixture must be a whole number >= 1, but is 0"),
-        ({"n_starts": 0}, InvalidParameterError, "n_starts of Mixture"),
+        ({"n_init": 0}, InvalidParameterError, "n_starts of Mixture"),
         ({"assignments": "firm"}, InvalidParameterError, "assignments"),
-        ({"tolerance": -1}, InvalidParameterError, "tolerance of Mixture"),
+        ({"tol": -1}, InvalidParameterError, "tolerance of Mixture"),
         ({"n_components": 9}, InvalidDataError, "n_samples=8 for n_components=9"),
     ],
     ids=str,

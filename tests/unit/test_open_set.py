@@ -107,9 +107,9 @@ def test_no_known_class_and_parts_that_are_no_densities_are_refused(data):
     with pytest.raises(likely.DegenerateDataError, match=r"at least one known class, but all rows are 'unknown'"):
         OpenSetClassifier(**PLAIN).fit(X, ["unknown"] * 300)
     with pytest.raises(likely.InvalidParameterError, match="background of OpenSetClassifier must be a density"):
-        OpenSetClassifier(Gaussian(), "mixture").fit(X, y)
+        OpenSetClassifier(Gaussian(), background="mixture").fit(X, y)
     with pytest.raises(likely.DegenerateDataError, match=r"^The background: X has 2 rows"):
-        OpenSetClassifier(Gaussian("diagonal"), Gaussian(likely.Full(floor=0))).fit(
+        OpenSetClassifier(Gaussian("diagonal"), background=Gaussian(likely.Full(floor=0))).fit(
             [[0.0, 1.0], [2.0, 3.0]], ["a", "a"]
         )
 

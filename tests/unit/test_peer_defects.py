@@ -23,22 +23,22 @@ from likely import (
     NotConvergedWarning,
     Trials,
     actual_dcf,
-    auc,
-    bayes_error,
+    bayes_error_curve,
     bayes_risk,
     cllr,
     confusion,
     cost_curve,
     cross_entropy,
-    det,
+    cross_entropy_curve,
+    det_curve,
     eer,
-    empirical_cross_entropy,
     min_cllr,
     min_dcf,
-    reliability,
-    roc,
+    reliability_curve,
+    roc_auc,
+    roc_curve,
     roc_hull,
-    tippett,
+    tippett_curve,
 )
 from likely.datasets import load_tumours
 
@@ -78,8 +78,20 @@ def test_defect_5_cllr_of_any_llr_is_finite(llr):
     assert cllr([0, 1], [-llr, llr]) < 1e-300
 
 
-NUMBERS = [auc, cllr, cost_curve, det, eer, empirical_cross_entropy, min_cllr, reliability, roc, roc_hull, tippett]
-NUMBERS += [bayes_error, lambda y, s: min_dcf(y, s, 0.1), lambda y, s: actual_dcf(y, s, 0.1)]
+NUMBERS = [
+    roc_auc,
+    cllr,
+    cost_curve,
+    det_curve,
+    eer,
+    cross_entropy_curve,
+    min_cllr,
+    reliability_curve,
+    roc_curve,
+    roc_hull,
+    tippett_curve,
+]
+NUMBERS += [bayes_error_curve, lambda y, s: min_dcf(y, s, 0.1), lambda y, s: actual_dcf(y, s, 0.1)]
 NUMBERS += [cross_entropy, lambda y, s: bayes_risk(y, s, Application([0.5, 0.5]))]
 
 
@@ -98,9 +110,9 @@ def test_defect_6_infinite_scores_are_taken_and_nan_is_refused(number):
 
 def test_defect_7_the_area_is_under_the_curve_and_curves_have_their_ends():
     y, scores = [0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0]
-    assert (auc(y, scores), roc(y, scores).auc(), auc(y, np.negative(scores))) == (1, 1, 0)
+    assert (roc_auc(y, scores), roc_curve(y, scores).roc_auc(), roc_auc(y, np.negative(scores))) == (1, 1, 0)
     for tied in ([1, 1, 1, 1], [1, 2, 2, 3], [np.inf] * 4, scores):
-        curve, errors = roc(y, tied), det(y, tied)
+        curve, errors = roc_curve(y, tied), det_curve(y, tied)
         assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
         assert (errors.fpr[0], errors.fnr[0], errors.fpr[-1], errors.fnr[-1]) == (0, 1, 1, 0)
 
@@ -112,7 +124,7 @@ def test_defect_8_calibration_has_the_right_offset_at_every_prior(prior, copies,
     llr = 2 * rng.normal(size=40_000) + np.where(y == 1, 2, -2)
     weight = np.where(y == 1, 1, copies)  # a share of targets that is no prior
 
-    found = AffineCalibrator(prior).fit(llr, y, sample_weight=weight)
+    found = AffineCalibrator(training_prior=prior).fit(llr, y, sample_weight=weight)
 
     assert_allclose([found.scale_, found.offset_], [1, 0], atol=0.15)
 
@@ -178,7 +190,7 @@ def test_defect_14_millions_of_trials_take_one_sort(rng):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     trials = Trials(y, llr)
-    found = trials.eer(), trials.auc(), trials.min_dcf(0.01), trials.cllr()
+    found = trials.eer(), trials.roc_auc(), trials.min_dcf(0.01), trials.cllr()
 
     # N(±2, 4): equal errors at 0 are Φ(−1); targets win a pair with chance Φ(√2).
     assert_allclose(found[:2], [0.158655, 0.921350], atol=2e-3)
@@ -208,7 +220,7 @@ def test_defects_16_and_29_mixtures_of_unit_variance_far_from_zero_are_fitted(sh
     far = (X + offset).astype(kind)
     near = far.astype(np.float64) - offset  # what is left of the digits
 
-    found, expected = (GaussianMixture(2, shape, tied).fit(rows) for rows in (far, near))
+    found, expected = (GaussianMixture(2, covariance=shape, tied=tied).fit(rows) for rows in (far, near))
 
     assert_allclose(found.covariances_, expected.covariances_, rtol=1e-5, atol=1e-6)
     assert_allclose(found.means_ - offset, expected.means_, atol=1e-6)
@@ -220,7 +232,7 @@ def test_defects_16_and_29_mixtures_of_unit_variance_far_from_zero_are_fitted(sh
 def test_defect_17_a_standard_deviation_of_1e_5_has_a_variance_of_1e_10(shape, n_components, rng):
     X = 1e-5 * np.concatenate([rng.normal(size=(2000, 2)), rng.normal(size=(2000, 2)) + 20])[: 2000 * n_components]
 
-    model = GaussianMixture(n_components, shape).fit(X)
+    model = GaussianMixture(n_components, covariance=shape).fit(X)
 
     variances = np.diagonal(model.covariances_, axis1=1, axis2=2) if shape == "full" else model.covariances_
     assert_allclose(variances, 1e-10, rtol=0.1)
@@ -260,9 +272,12 @@ def test_defect_22_columns_that_nobody_scaled_converge(strength, rng):
 def test_defect_26_mixtures_take_weights_and_instalments(shape, tied, rng):
     X = np.concatenate([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + 8])
     copies = rng.integers(0, 4, 400)
-    weighted = GaussianMixture(2, shape, tied).fit(X, sample_weight=copies)
-    repeated = GaussianMixture(2, shape, tied).fit(np.repeat(X, copies, axis=0))
-    whole, model = GaussianMixture(2, shape, tied).fit(X), GaussianMixture(2, shape, tied)
+    weighted = GaussianMixture(2, covariance=shape, tied=tied).fit(X, sample_weight=copies)
+    repeated = GaussianMixture(2, covariance=shape, tied=tied).fit(np.repeat(X, copies, axis=0))
+    whole, model = (
+        GaussianMixture(2, covariance=shape, tied=tied).fit(X),
+        GaussianMixture(2, covariance=shape, tied=tied),
+    )
 
     for part in np.split(rng.permutation(X), 4):
         model.partial_fit(part)
@@ -278,7 +293,7 @@ def test_defect_27_support_vector_machines_end_on_columns_that_nobody_scaled(ker
     X, y, _ = load_tumours()  # columns from thousandths to thousands
     z = np.where(y == "malignant", 1.0, -1.0)
 
-    model = SVM(C, kernel).fit(X, y)
+    model = SVM(C, kernel=kernel).fit(X, y)
 
     signed = np.zeros(len(z))
     signed[model.support_] = model.dual_coef_[0]
@@ -302,7 +317,7 @@ def test_defect_27_work_that_is_cut_off_is_told_with_its_gap_and_what_to_do():
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
 def test_defect_28_samples_of_every_shape_spread_as_they_should(shape, tied, rng):
     X = np.concatenate([rng.normal(size=(300, 2)) * 5, rng.normal(size=(300, 2)) * 0.2 + 60])
-    model = GaussianMixture(2, shape, tied).fit(X)
+    model = GaussianMixture(2, covariance=shape, tied=tied).fit(X)
 
     rows = model.sample(40_000, random_state=0)
 

@@ -32,7 +32,7 @@ def test_steps_on_a_line_by_hand():
     """(x, 1) = (−2, 1) of class a is a tie, so w = (2, −1), which is then wrong at 0.25 only."""
     X, y = [[-2.0], [1.0], [0.25]], ["a", "b", "b"]
 
-    model = Perceptron("last", max_epochs=1)
+    model = Perceptron(keep="last", max_iter=1)
     with pytest.warns(NotConvergedWarning):
         model.fit(X, y)
 
@@ -45,7 +45,7 @@ def test_steps_on_a_line_by_hand():
 def test_the_average_is_over_the_weights_after_every_row():
     X, y = [[-2.0], [1.0], [0.25]], ["a", "b", "b"]
 
-    model = Perceptron("average", max_epochs=1)
+    model = Perceptron(keep="average", max_iter=1)
     with pytest.warns(NotConvergedWarning):
         model.fit(X, y)
 
@@ -56,7 +56,7 @@ def test_the_average_is_over_the_weights_after_every_row():
 def test_a_row_of_a_fractional_weight_makes_a_shorter_step():
     X, y = [[-3.0], [1.0]], ["a", "b"]
 
-    model = Perceptron("last").fit(X, y, sample_weight=[0.5, 1.0])
+    model = Perceptron(keep="last").fit(X, y, sample_weight=[0.5, 1.0])
 
     assert_array_equal(model.coef_, [[1.5]])
     assert_array_equal(model.intercept_, [-0.5])
@@ -67,7 +67,7 @@ def test_a_heavy_row_is_presented_until_it_is_right():
     """Scores of the second row are −2.5, −1.25, 0 and then positive, so three of its ten presentations are mistakes."""
     X, y = [[-3.0], [-0.5]], ["a", "b"]
 
-    model = Perceptron("last", max_epochs=1)
+    model = Perceptron(keep="last", max_iter=1)
     with pytest.warns(NotConvergedWarning):
         model.fit(X, y, sample_weight=[1.0, 10.0])
 
@@ -77,7 +77,7 @@ def test_a_heavy_row_is_presented_until_it_is_right():
 
 
 def test_of_rivals_that_tie_the_last_is_pushed_down():
-    model = Perceptron("last").partial_fit([[2.0]], ["a"], classes=["a", "b", "c"])
+    model = Perceptron(keep="last").partial_fit([[2.0]], ["a"], classes=["a", "b", "c"])
 
     assert_array_equal(model.coef_, [[2.0], [0.0], [-2.0]])
     assert_array_equal(model.intercept_, [1.0, 0.0, -1.0])
@@ -99,7 +99,7 @@ def test_separable_rows_give_no_warning():
     ],
 )
 def test_a_perceptron_that_did_not_converge_says_so_and_what_to_do(keep, said):
-    model = Perceptron(keep, max_epochs=7)
+    model = Perceptron(keep=keep, max_iter=7)
 
     with pytest.warns(NotConvergedWarning) as caught:
         model.fit(*XOR)
@@ -140,7 +140,7 @@ def test_sparse_rows_of_a_million_columns_are_learned_from_without_filling_them(
     X = random_array((50, 10**6), density=2e-5, format="csr", rng=np.random.default_rng(0))
     y = np.arange(50) % 2
 
-    model = Perceptron("last").fit(X, y)
+    model = Perceptron(keep="last").fit(X, y)
 
     assert model.converged_
     assert model.score(X, y) == 1
@@ -218,8 +218,8 @@ def test_one_class_is_refused():
     ("options", "said"),
     [
         ({"keep": "best"}, "keep of Perceptron must be one of 'average', 'pocket', 'last', but is 'best'"),
-        ({"max_epochs": 0}, "max_epochs of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
-        ({"max_epochs": 2.5}, "max_epochs of Perceptron must be a whole number"),
+        ({"max_iter": 0}, "max_epochs of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
+        ({"max_iter": 2.5}, "max_epochs of Perceptron must be a whole number"),
     ],
 )
 def test_options_out_of_range_are_refused(options, said):
@@ -229,9 +229,9 @@ def test_options_out_of_range_are_refused(options, said):
 
 
 def test_a_pocket_takes_no_instalments():
-    assert not hasattr(Perceptron("pocket"), "partial_fit")
+    assert not hasattr(Perceptron(keep="pocket"), "partial_fit")
     with pytest.raises(AttributeError, match="has no partial_fit, because it judges weights on all rows"):
-        Perceptron("pocket").partial_fit(*LINE)
+        Perceptron(keep="pocket").partial_fit(*LINE)
 
 
 def test_labels_that_were_not_announced_are_refused():
@@ -251,7 +251,7 @@ def test_a_source_without_classes_is_refused():
 
 
 def test_an_error_leaves_the_model_as_it_was():
-    model = Perceptron("last").partial_fit(*LINE)
+    model = Perceptron(keep="last").partial_fit(*LINE)
     before = model.coef_.copy(), model.n_updates_
     bad = np.array([[5.0], [-5.0], [np.nan]])
 

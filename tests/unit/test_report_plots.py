@@ -25,7 +25,7 @@ def series(name="A", seed=0, n=400, separation=2.0, scale=3.0):
     y = np.arange(n) % 4 == 0
     llr = separation * np.random.default_rng(seed).normal(size=n) + separation**2 * (y - 0.5)
     both = {"given": Trials(y, scale * llr), "calibrated": Trials(y, llr)}
-    bayes = {key: listed(trials.bayes_error().actual) for key, trials in both.items()}
+    bayes = {key: listed(trials.bayes_error_curve().actual) for key, trials in both.items()}
     curve = both["given"].bayes_error()
     return {
         "name": name,
@@ -35,14 +35,14 @@ def series(name="A", seed=0, n=400, separation=2.0, scale=3.0):
         "bayes_error": {"log_odds": listed(curve.prior_log_odds), "minimum": listed(curve.minimum), **bayes},
         "histogram": {key: histogram(trials) for key, trials in both.items()},
         "reliability": {
-            key: {column: listed(values) for column, values in trials.reliability().columns().items()}
+            key: {column: listed(values) for column, values in trials.reliability_curve().columns().items()}
             for key, trials in both.items()
         },
     }
 
 
 def rates(trials):
-    det = trials.det()
+    det = trials.det_curve()
     return {"false_alarms": listed(det.fpr), "misses": listed(det.fnr)}
 
 

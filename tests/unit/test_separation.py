@@ -122,12 +122,12 @@ def test_separable_rows_are_trained_as_if_each_class_had_one_more_row_shown_as_e
     X = rng.normal(size=(len(y), 2)) + 9 * np.eye(3, 2)[y]
 
     with pytest.warns(DegenerateDataWarning, match="no maximum"):
-        model = LogisticRegression(solver=solver, tolerance=1e-11).fit(X, y)
+        model = LogisticRegression(solver=solver, tol=1e-11).fit(X, y)
 
     counts = np.bincount(y)[:, None]
     targets = (np.eye(n_classes) + 1 / counts) / (1 + n_classes / counts)
     shown = np.tile(np.arange(n_classes), len(y))
-    by_hand = LogisticRegression(tolerance=1e-11).fit(np.repeat(X, n_classes, axis=0), shown, targets[y].reshape(-1))
+    by_hand = LogisticRegression(tol=1e-11).fit(np.repeat(X, n_classes, axis=0), shown, targets[y].reshape(-1))
     odds, wanted = (np.diff(np.log(m.predict_proba(X)), axis=1) for m in (model, by_hand))
     assert_allclose(odds, wanted, atol=1e-3)
 
@@ -139,7 +139,7 @@ def test_a_slight_overlap_is_an_overlap(overlap, solver):
     X = np.concatenate([np.linspace(0, 4, 20), [5 + overlap], [5], np.linspace(6, 10, 20)])[:, None]
     y = np.repeat([0, 1], 21)
 
-    model, caught = fitted(LogisticRegression(solver=solver, tolerance=1e-12), X, y)
+    model, caught = fitted(LogisticRegression(solver=solver, tol=1e-12), X, y)
 
     assert caught == []
     z = X[:, 0] * model.coef_[0, 0] + model.intercept_[0]
@@ -174,7 +174,7 @@ def test_more_columns_than_rows_are_always_separable(rng):
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 def test_under_a_penalty_nothing_is_said_of_it(penalty):
-    model = LogisticRegression(1e-6, penalty).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    model = LogisticRegression(1e-6, penalty=penalty).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
 
     assert model.separator_ is None
     assert model.converged_

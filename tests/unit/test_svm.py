@@ -75,7 +75,7 @@ def test_the_hard_margin_between_two_walls_is_half_their_distance(rng):
     y = np.repeat(["left", "right"], 30)
 
     for bias_scale in (None, 100.0):
-        model = SVM(np.inf, bias_scale=bias_scale, tolerance=1e-8).fit(X, y)
+        model = SVM(np.inf, bias_scale=bias_scale, tol=1e-8).fit(X, y)
         assert_allclose(model.margins_, 2.0, atol=1e-3)
         assert_allclose(model.coef_, [[0.5, 0.0]], atol=1e-3)
         assert_allclose(model.intercept_, -0.25, atol=1e-3)
@@ -84,7 +84,7 @@ def test_the_hard_margin_between_two_walls_is_half_their_distance(rng):
 
 
 def test_the_hard_margin_of_two_rows_of_a_radial_kernel_is_half_their_distance_in_its_space():
-    model = SVM(np.inf, RBFKernel(0.5), tolerance=1e-10).fit([[0.0], [1.0]], [0, 1])
+    model = SVM(np.inf, kernel=RBFKernel(0.5), tol=1e-10).fit([[0.0], [1.0]], [0, 1])
 
     k = np.exp(-0.5)
     assert_allclose(model.margins_, np.sqrt(2 - 2 * k) / 2)
@@ -96,7 +96,7 @@ def test_the_hard_margin_of_two_rows_of_a_radial_kernel_is_half_their_distance_i
 def test_a_large_cost_is_a_hard_margin_of_classes_that_are_apart():
     X, y = two_classes(apart=8.0)
 
-    hard, soft = SVM(np.inf, tolerance=1e-9).fit(X, y), SVM(1e4, tolerance=1e-9).fit(X, y)
+    hard, soft = SVM(np.inf, tol=1e-9).fit(X, y), SVM(1e4, tol=1e-9).fit(X, y)
 
     assert_allclose(hard.coef_, soft.coef_, atol=1e-3)
     assert_allclose(hard.primal_objective_, soft.primal_objective_, rtol=1e-8)
@@ -104,10 +104,10 @@ def test_a_large_cost_is_a_hard_margin_of_classes_that_are_apart():
 
 def test_weights_and_priors_do_not_move_a_hard_margin():
     X, y = two_classes(apart=8.0)
-    plain = SVM(np.inf, tolerance=1e-9).fit(X, y)
+    plain = SVM(np.inf, tol=1e-9).fit(X, y)
 
-    weighted = SVM(np.inf, tolerance=1e-9).fit(X, y, sample_weight=np.arange(100) % 3 + 0.5)
-    balanced = SVM(np.inf, prior=0.9, tolerance=1e-9).fit(X, y)
+    weighted = SVM(np.inf, tol=1e-9).fit(X, y, sample_weight=np.arange(100) % 3 + 0.5)
+    balanced = SVM(np.inf, training_prior=0.9, tol=1e-9).fit(X, y)
 
     for model in (weighted, balanced):
         assert_allclose(model.primal_objective_, plain.primal_objective_, rtol=1e-8)
@@ -116,9 +116,9 @@ def test_weights_and_priors_do_not_move_a_hard_margin():
 def test_a_path_may_end_in_a_hard_margin():
     X, y = two_classes(apart=8.0)
 
-    hard, soft = SVM(tolerance=1e-9).path(X, y, [np.inf, 0.01])
+    hard, soft = SVM(tol=1e-9).path(X, y, [np.inf, 0.01])
 
-    assert_allclose(hard.primal_objective_, SVM(np.inf, tolerance=1e-9).fit(X, y).primal_objective_, rtol=1e-8)
+    assert_allclose(hard.primal_objective_, SVM(np.inf, tol=1e-9).fit(X, y).primal_objective_, rtol=1e-8)
     assert soft.margins_[0] > hard.margins_[0]
 
 
@@ -129,7 +129,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
         NotSeparableError, match="no surface of this kernel does so for 'same' against 'other'"
     ) as raised:
         SVM(np.inf).fit(X, y)
-    squares = SVM(np.inf, "polynomial", tolerance=1e-10).fit(X, y)
+    squares = SVM(np.inf, kernel="polynomial", tol=1e-10).fit(X, y)
 
     assert_proof(raised.value, y, X, "same")
     assert_allclose(raised.value.certificate.weights, 0.5)
@@ -155,7 +155,7 @@ def test_the_proof_for_squares_is_in_the_space_of_all_products(bias_scale):
     features = np.column_stack([(X[:, :, None] * X[:, None]).reshape(200, 4), np.sqrt(2) * X, np.ones(200)])
 
     with pytest.raises(NotSeparableError) as raised:
-        SVM(np.inf, PolynomialKernel(2), bias_scale=bias_scale).fit(X, y)
+        SVM(np.inf, kernel=PolynomialKernel(2), bias_scale=bias_scale).fit(X, y)
 
     assert_proof(raised.value, y, features, "b")
 
@@ -167,7 +167,7 @@ def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
     X[5] = X[1]
 
     with pytest.raises(NotSeparableError, match=r"a mixture of row 5 and one of row 1 ") as raised:
-        SVM(np.inf, kernel).fit(X, y)
+        SVM(np.inf, kernel=kernel).fit(X, y)
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])
     assert_allclose(raised.value.certificate.weights, 1)
@@ -222,7 +222,7 @@ def test_classes_in_a_row_are_apart_by_pairs_but_not_each_from_the_rest():
 
     with pytest.raises(NotSeparableError, match="for 'b' against the rest") as raised:
         SVM(np.inf).fit(X, y)
-    pairs = SVM(np.inf, multiclass="ovo", tolerance=1e-9).fit(X, y)
+    pairs = SVM(np.inf, multiclass="ovo", tol=1e-9).fit(X, y)
 
     assert_proof(raised.value, y, X, "b")
     assert_allclose(pairs.margins_, [0.75, 1.75, 0.75], rtol=1e-6)
@@ -245,7 +245,7 @@ def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
     X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
 
     with pytest.raises(DegenerateDataError, match="within 1 working set neither a surface that keeps 1 against 0"):
-        SVM(np.inf, RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
+        SVM(np.inf, kernel=RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
 
 def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
@@ -280,7 +280,7 @@ def test_scales_and_penalties_that_are_none_are_refused(name, rule, value):
 @pytest.mark.parametrize("value", [0, 1, -1e-3, np.nan, np.inf, "1", None, True], ids=repr)
 def test_tolerances_outside_0_and_1_are_refused(value):
     with pytest.raises(InvalidParameterError, match=r"tolerance of SVM must be a number in the open interval \(0, 1\)"):
-        SVM(tolerance=value).fit(*two_classes())
+        SVM(tol=value).fit(*two_classes())
 
 
 @pytest.mark.parametrize("value", ["all", None, 1], ids=repr)
@@ -353,13 +353,13 @@ def test_priors_that_do_not_fit_are_refused():
 
     for prior in (0, 1, 1.5, np.nan):
         with pytest.raises(InvalidParameterError, match="prior of SVM must lie between 0 and 1"):
-            SVM(prior=prior).fit(X, y)
+            SVM(training_prior=prior).fit(X, y)
     with pytest.raises(InvalidParameterError, match=r"prior of SVM does not fit its classes \['a', 'b'\]"):
-        SVM(prior={"a": 0.5, "c": 0.5}).fit(X, y)
+        SVM(training_prior={"a": 0.5, "c": 0.5}).fit(X, y)
     with pytest.raises(InvalidParameterError, match="prior > 0 for every class"):
-        SVM(prior=[0.0, 1.0]).fit(X, y)
+        SVM(training_prior=[0.0, 1.0]).fit(X, y)
     with pytest.raises(InvalidParameterError, match="A single prior is for two classes, but there are 3"):
-        SVM(prior=0.5).fit(X, np.arange(100) % 3)
+        SVM(training_prior=0.5).fit(X, np.arange(100) % 3)
 
 
 def short(A, B):
@@ -510,7 +510,7 @@ def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
 
 @pytest.mark.parametrize("seed", [5, 97, 2097])
 @pytest.mark.parametrize(
-    "options", [{"solver": DualSolver(max_iter=1)}, {"tolerance": 0.1}, {"tolerance": 0.1, "kernel": "rbf"}], ids=str
+    "options", [{"solver": DualSolver(max_iter=1)}, {"tol": 0.1}, {"tol": 0.1, "kernel": "rbf"}], ids=str
 )
 @pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
 def test_multipliers_bias_and_objectives_of_a_search_that_ends_early_belong_together(options, seed):
@@ -535,7 +535,7 @@ def test_digits_are_not_said_to_be_lost_where_costs_play_no_part(recwarn):
     y = (X[:, 0] > 8).astype(int)
 
     for kernel, C in ((PolynomialKernel(3), 1.0), (PolynomialKernel(2), 1e4), ("rbf", 1e10)):
-        assert SVM(C, kernel).fit(X, y).converged_
+        assert SVM(C, kernel=kernel).fit(X, y).converged_
 
     assert not recwarn.list
 
@@ -546,7 +546,7 @@ def test_kernels_that_overflow_among_many_rows_are_told_as_such(where):
     X[where] = 1e110
 
     with pytest.raises(InvalidDataError, match=r"Values of column 0 reach 1e\+110, too large"):
-        SVM(1e-3, PolynomialKernel(3)).fit(X, np.arange(3000) % 2)
+        SVM(1e-3, kernel=PolynomialKernel(3)).fit(X, np.arange(3000) % 2)
 
 
 @pytest.mark.parametrize(
@@ -572,7 +572,7 @@ def test_a_primal_solver_that_is_stopped_says_so():
     X, y = two_classes(500, d=5)
 
     with pytest.warns(NotConvergedWarning, match="SVM stopped after 2 steps"):
-        model = SVM(solver=PrimalSolver(max_iter=2), tolerance=1e-8).fit(X, y)
+        model = SVM(solver=PrimalSolver(max_iter=2), tol=1e-8).fit(X, y)
 
     assert model.n_iter_ == 2
     assert model.gap_ > 1e-8 * model.primal_objective_
@@ -582,9 +582,9 @@ def test_a_primal_solver_that_is_stopped_says_so():
 @pytest.mark.parametrize("cache_mb", [0.02, 0.1, 0.3])
 def test_a_small_cache_finds_the_same_machine(cache_mb, bias_scale):
     X, y = two_classes(400, apart=2.0)
-    model = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tolerance=1e-6).fit(X, y)
+    model = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tol=1e-6).fit(X, y)
 
-    small = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tolerance=1e-6)
+    small = SVM(kernel=RBFKernel(0.5), bias_scale=bias_scale, tol=1e-6)
     small.set_params(solver=DualSolver(cache_mb=cache_mb, max_iter=100_000)).fit(X, y)
 
     assert small.converged_
@@ -609,7 +609,7 @@ def test_rows_that_are_kept_stay_within_the_limit(bytes_kept):
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 def test_the_limit_of_memory_is_kept(multiclass):
     X, y = two_classes(3000)[0], np.arange(3000) % 3
-    model = SVM(kernel=RBFKernel(0.5), multiclass=multiclass, solver=DualSolver(cache_mb=6), tolerance=0.5)
+    model = SVM(kernel=RBFKernel(0.5), multiclass=multiclass, solver=DualSolver(cache_mb=6), tol=0.5)
     model.fit(X[:50], y[:50])  # what is compiled and imported once is not the cache's
 
     tracemalloc.start()
@@ -660,7 +660,7 @@ def test_bumps_that_are_very_narrow_decide_as_the_nearest_neighbour(bias_scale):
     new = X[rng.integers(0, 300, 1000)] + rng.normal(scale=0.01, size=(1000, 2))
     gamma = 2e5  # rows are about 0.03 apart
 
-    model = SVM(10.0, RBFKernel(gamma), bias_scale=bias_scale).fit(X, y)
+    model = SVM(10.0, kernel=RBFKernel(gamma), bias_scale=bias_scale).fit(X, y)
 
     distances, nearest = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(new)
     clear = (gamma * (distances[:, 1] ** 2 - distances[:, 0] ** 2) > 10) & (gamma * distances[:, 0] ** 2 < 20)
@@ -711,7 +711,7 @@ def test_it_has_no_evidence_until_it_is_calibrated():
         assert not hasattr(model, name)
         with pytest.raises(AttributeError, match=rf"SVM has no {name}.*CalibratedClassifier\(SVM\(\)\)"):
             getattr(model, name)
-    calibrated = CalibratedClassifier(SVM(), AffineCalibrator()).fit(X, y)
+    calibrated = CalibratedClassifier(SVM(), calibrator=AffineCalibrator()).fit(X, y)
     llr = calibrated.llr(X)
     assert llr.shape == (200,)
     assert llr[y == "b"].mean() > 1 > -1 > llr[y == "a"].mean()

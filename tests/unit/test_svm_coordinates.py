@@ -41,9 +41,9 @@ def test_multipliers_are_certified_and_those_of_dense_rows(bias_scale, C, weight
     X, y = texts()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float) if weighted else None
 
-    model = SVM(C, bias_scale=bias_scale, solver=DualSolver(max_iter=50_000), tolerance=1e-6)
+    model = SVM(C, bias_scale=bias_scale, solver=DualSolver(max_iter=50_000), tol=1e-6)
     model.fit(X, y, sample_weight=weight)
-    dense = SVM(C, bias_scale=bias_scale, solver="dual", tolerance=1e-6).fit(X.toarray(), y, sample_weight=weight)
+    dense = SVM(C, bias_scale=bias_scale, solver="dual", tol=1e-6).fit(X.toarray(), y, sample_weight=weight)
 
     costs = np.full(len(y), C) * (1 if weight is None else weight)
     assert model.converged_
@@ -62,9 +62,9 @@ def test_multipliers_are_certified_and_those_of_dense_rows(bias_scale, C, weight
 def test_more_classes_are_solved_side_by_side_as_one_by_one(bias_scale, scheme):
     X, y = texts(400, n_classes=4)
 
-    model = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, tolerance=1e-5).fit(X, y)
-    again = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, tolerance=1e-5).fit(X, y)
-    dense = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, solver="dual", tolerance=1e-5).fit(X.toarray(), y)
+    model = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, tol=1e-5).fit(X, y)
+    again = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, tol=1e-5).fit(X, y)
+    dense = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, solver="dual", tol=1e-5).fit(X.toarray(), y)
 
     assert_allclose(model.primal_objective_, dense.primal_objective_, rtol=2e-5)
     assert_array_equal(model.coef_, again.coef_)
@@ -74,19 +74,19 @@ def test_more_classes_are_solved_side_by_side_as_one_by_one(bias_scale, scheme):
 def test_a_path_starts_each_cost_from_the_one_before():
     X, y = texts()
 
-    path = SVM(tolerance=1e-5).path(X, y, [1.0, 0.01, 0.1])
+    path = SVM(tol=1e-5).path(X, y, [1.0, 0.01, 0.1])
 
     for model in path:
         assert model.converged_
-        assert_allclose(model.primal_objective_, SVM(model.C, tolerance=1e-5).fit(X, y).primal_objective_, rtol=2e-5)
+        assert_allclose(model.primal_objective_, SVM(model.C, tol=1e-5).fit(X, y).primal_objective_, rtol=2e-5)
 
 
 def test_where_passes_do_not_suffice_the_primal_goes_on():
     X, y = texts(200, 150)
 
     with pytest.warns(NotConvergedWarning, match=r"SVM stopped after 5 steps .* raise max_iter"):
-        cut = SVM(10.0, solver=DualSolver(max_iter=5), tolerance=1e-9).fit(X, y)
-    auto = SVM(10.0, tolerance=1e-9).fit(X, y)
+        cut = SVM(10.0, solver=DualSolver(max_iter=5), tol=1e-9).fit(X, y)
+    auto = SVM(10.0, tol=1e-9).fit(X, y)
 
     assert auto.converged_
     assert cut.dual_objective_ <= auto.primal_objective_ <= cut.primal_objective_ * (1 + 1e-9)

@@ -40,9 +40,9 @@ def source_of(X, y, weight=None, block_rows=None):
     return ArraySource(X, y, weight, np.unique(y), block_rows=block_rows)
 
 
-def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
+def solved(X, y, C=1.0, bias_scale=None, tol=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
     costs = np.broadcast_to(np.asarray(C, dtype=float), (len(np.unique(y)),))
-    return solve_joint(source_of(X, y, weight, block_rows), costs, bias_scale, tolerance, max_passes, **options)
+    return solve_joint(source_of(X, y, weight, block_rows), costs, bias_scale, tol, max_passes, **options)
 
 
 def losses(scores, y):
@@ -131,7 +131,7 @@ def test_the_objective_is_that_of_liblinear(intercept_scaling, C):
         random_state=0,
     ).fit(X, y)
     theirs = objective(X, y, C, other.coef_, other.intercept_, intercept_scaling)
-    found = solved(X, y, C, intercept_scaling, tolerance=1e-9)
+    found = solved(X, y, C, intercept_scaling, tol=1e-9)
     assert found.dual <= theirs
     assert_allclose(found.primal, theirs, rtol=1e-6)
     assert_allclose(found.coef, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
@@ -141,7 +141,7 @@ def test_the_minimum_is_that_of_a_general_optimiser():
     """As a quadratic programme with slacks, of free biases."""
     X, y = rows_of(12, 2, 3, apart=0.8)
     n, K, d = len(y), 3, 2
-    found = solved(X, y, 2.0, tolerance=1e-10)
+    found = solved(X, y, 2.0, tol=1e-10)
 
     def split(v):
         return v[: K * d].reshape(K, d), v[K * d : K * d + K], v[K * d + K :]
@@ -167,7 +167,7 @@ def test_the_minimum_is_that_of_a_general_optimiser():
 def test_two_classes_are_the_binary_problem_with_twice_the_costs(bias_scale):
     """With w_1 = −w_0 = w / 2 the penalty is ¼ ‖w‖², so that the objective is half that of the binary problem."""
     X, y = rows_of(80, 3, 2, apart=0.7)
-    found = solved(X, y, [0.5, 1.5], bias_scale, tolerance=1e-10)
+    found = solved(X, y, [0.5, 1.5], bias_scale, tol=1e-10)
     costs, signs = np.array([1.0, 3.0]), np.array([-1.0, 1.0])
     binary = solve_primal(source_of(X, y), signs, costs, bias_scale, 1e-10, 1000)
     assert_allclose(found.primal, binary.primal / 2, rtol=1e-8)
@@ -189,7 +189,7 @@ def test_weights_are_repetitions():
 def test_relabelling_relabels_the_scores():
     X, y = rows_of(80, 3, 4)
     order = np.array([2, 0, 3, 1])
-    first, second = solved(X, y, tolerance=1e-10), solved(X, order[y], tolerance=1e-10)
+    first, second = solved(X, y, tol=1e-10), solved(X, order[y], tol=1e-10)
     assert_allclose(first.primal, second.primal, rtol=1e-9)
     assert_allclose(second.coef[order], first.coef, atol=1e-4)
     assert_allclose(second.intercept[order], first.intercept, atol=1e-4)
@@ -220,10 +220,10 @@ def test_rows_far_from_zero_do_not_matter_to_free_biases():
 def test_a_sample_starts_what_has_many_rows(monkeypatch):
     X, y = rows_of(2400, 3, 3, apart=0.7)
     seen = []
-    cold = solved(X, y, tolerance=1e-4)
+    cold = solved(X, y, tol=1e-4)
     monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_ROWS", 600)
     monkeypatch.setattr("likely.objectives.linear_rows.SAMPLE_VALUES", 600)
-    sampled = solved(X, y, tolerance=1e-4, on_pass=lambda passes, gap: seen.append(gap))
+    sampled = solved(X, y, tol=1e-4, on_pass=lambda passes, gap: seen.append(gap))
     assert sampled.converged
     assert len(seen) == sampled.n_iter < cold.n_iter
     assert_allclose(sampled.primal, cold.primal, rtol=2e-4)
@@ -231,8 +231,8 @@ def test_a_sample_starts_what_has_many_rows(monkeypatch):
 
 def test_a_start_at_the_end_ends_at_once():
     X, y = rows_of(120, 4, 3)
-    cold = solved(X, y, tolerance=1e-6)
-    warm = solved(X, y, tolerance=1e-6, start=(cold.coef, cold.intercept))
+    cold = solved(X, y, tol=1e-6)
+    warm = solved(X, y, tol=1e-6, start=(cold.coef, cold.intercept))
     assert warm.n_iter < cold.n_iter
     assert_allclose(warm.primal, cold.primal, rtol=2e-6)
 
@@ -280,7 +280,7 @@ def test_stationary_shares_balance_flows():
 
 
 def machine(C=1.0, kernel="linear", **options):
-    return SVM(C, kernel, multiclass="joint", **{"tolerance": 1e-6, **options})
+    return SVM(C, kernel=kernel, multiclass="joint", **{"tol": 1e-6, **options})
 
 
 def elsewhere(X, y):
@@ -329,7 +329,7 @@ def test_a_linear_kernel_by_its_matrix_is_the_linear_machine(bias_scale):
 @pytest.mark.parametrize("kernel", [RBFKernel(0.2), PolynomialKernel(2)], ids=["rbf", "polynomial"])
 def test_kernels_have_a_small_gap_that_their_scores_confirm(kernel, C, bias_scale):
     X, y = rows_of(150, 4, 3)
-    model = machine(C, kernel, bias_scale=bias_scale, tolerance=1e-4).fit(X, y)
+    model = machine(C, kernel, bias_scale=bias_scale, tol=1e-4).fit(X, y)
     assert model.converged_
     assert 0 <= model.gap_ <= 1e-4 * model.primal_objective_
     assert_allclose(scores_objective(model, X, y, C), model.primal_objective_, rtol=1e-6)
@@ -342,9 +342,9 @@ def test_weights_of_zero_leave_rows_of_a_given_kernel_out():
     weight = (np.arange(60) % 5 > 0).astype(float)
     kept = weight > 0
     K = RBFKernel(0.3).fitted(X)
-    whole = machine(kernel=K, tolerance=1e-8).fit(X[kept], y[kept])
+    whole = machine(kernel=K, tol=1e-8).fit(X[kept], y[kept])
     G = np.exp(-0.3 * np.square(X[:, None] - X[None]).sum(axis=2))
-    given = machine(kernel="precomputed", tolerance=1e-8).fit(G, y, sample_weight=weight)
+    given = machine(kernel="precomputed", tol=1e-8).fit(G, y, sample_weight=weight)
     assert kept[given.support_].all()
     assert_allclose(given.decision_function(G), whole.decision_function(X), atol=1e-3)
 
@@ -352,14 +352,14 @@ def test_weights_of_zero_leave_rows_of_a_given_kernel_out():
 def test_weights_and_priors_are_costs():
     X, y = rows_of(91, 3, 3)
     share = np.bincount(y) / len(y)
-    weighted = machine(0.5, prior=[0.5, 0.25, 0.25]).fit(X, y)
+    weighted = machine(0.5, training_prior=[0.5, 0.25, 0.25]).fit(X, y)
     costs = 0.5 * np.array([0.5, 0.25, 0.25]) / share
     assert_allclose(weighted.primal_objective_, solved(X, y, costs).primal, rtol=2e-6)
 
 
 def test_two_classes_are_one_binary_problem():
     X, y = rows_of(60, 3, 2)
-    joint_, rest = machine().fit(X, y), SVM(tolerance=1e-6).fit(X, y)
+    joint_, rest = machine().fit(X, y), SVM(tol=1e-6).fit(X, y)
     assert_allclose(joint_.coef_, rest.coef_)
     assert joint_.decision_function(X).shape == (60,)
     assert machine(np.inf).fit([[0.0], [2.0]], [0, 1]).coef_.round(6) == 1

@@ -38,9 +38,9 @@ def source_of(X, y, weight=None, block_rows=None):
     return ArraySource(X, y, weight, np.unique(y), block_rows=block_rows)
 
 
-def solved(X, y, C=1.0, bias_scale=None, tolerance=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
+def solved(X, y, C=1.0, bias_scale=None, tol=1e-8, max_passes=1000, weight=None, block_rows=None, **options):
     source = source_of(X, y, weight, block_rows)
-    return solve_primal(source, SIGNS, np.full(2, float(C)), bias_scale, tolerance, max_passes, **options)
+    return solve_primal(source, SIGNS, np.full(2, float(C)), bias_scale, tol, max_passes, **options)
 
 
 def objective(X, y, C, coef, intercept, bias_scale=None):
@@ -163,7 +163,7 @@ def test_multipliers_are_the_dual_point_told(bias_scale):
 
 def test_multipliers_without_a_centre_are_those_about_it():
     X, y = rows_of(60, 3, 0.6)
-    found, block = solved(X, y, tolerance=1e-4), source_of(X, y).all_rows()
+    found, block = solved(X, y, tol=1e-4), source_of(X, y).all_rows()
     theta, setting = np.append(found.coef, found.intercept), MarginSetting(SIGNS, np.ones(2), np.zeros(3))
     plain = dual_coefficients(block, theta, found.point.mu, setting, found.point.repair)
     assert_allclose(plain, found.problem.dual_coefficients(block, found.point), atol=1e-8)
@@ -208,9 +208,9 @@ def test_sparse_rows_are_like_dense_ones(bias_scale):
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_products_find_what_hessians_find(form, bias_scale, monkeypatch):
     X, y = rows_of(150, 20, 0.5)
-    formed = solved(X, y, 0.1, bias_scale, tolerance=1e-5)
+    formed = solved(X, y, 0.1, bias_scale, tol=1e-5)
     monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
-    multiplied = solved(form(X), y, 0.1, bias_scale, tolerance=1e-5)
+    multiplied = solved(form(X), y, 0.1, bias_scale, tol=1e-5)
     assert multiplied.converged
     assert_allclose(multiplied.primal, formed.primal, rtol=2e-5)
 
@@ -257,8 +257,8 @@ def test_a_regularised_bias_is_weighed_against_constant_columns():
 def test_many_rows_start_from_a_sample():
     X, y = rows_of(140_000, 5, 0.7)
     passes = []
-    found = solved(X, y, tolerance=1e-4, block_rows=10_000, on_pass=lambda n, gap: passes.append((n, gap)))
-    afresh = solved(X, y, tolerance=1e-4, block_rows=10_000, start=(np.zeros(5), 0.0))
+    found = solved(X, y, tol=1e-4, block_rows=10_000, on_pass=lambda n, gap: passes.append((n, gap)))
+    afresh = solved(X, y, tol=1e-4, block_rows=10_000, start=(np.zeros(5), 0.0))
     assert found.converged
     assert_allclose(found.primal, afresh.primal, rtol=2e-4)
     assert [n for n, _ in passes] == list(range(1, found.n_iter + 1))
@@ -281,7 +281,7 @@ def test_the_same_rows_give_the_same_bits():
 
 def test_what_rounding_does_not_allow_is_not_claimed():
     X, y = rows_of(100, 5, 0.6)
-    found = solved(X, y, tolerance=1e-16, max_passes=10_000)
+    found = solved(X, y, tol=1e-16, max_passes=10_000)
     assert not found.converged
     assert found.n_iter < 300
     assert 0 < found.gap < 1e-9 * found.primal
@@ -306,9 +306,9 @@ def test_rows_that_are_not_finite_are_refused(form, value, error, said):
 def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
     X, y = rows_of(150, 20, 0.5)
     monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
-    kept = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
+    kept = solved(X, y, 0.1, tol=1e-5, block_rows=40)
     monkeypatch.setattr(path_following, "MAX_VALUES", 100)
-    passed = solved(X, y, 0.1, tolerance=1e-5, block_rows=40)
+    passed = solved(X, y, 0.1, tol=1e-5, block_rows=40)
     assert kept.converged
     assert passed.converged
     assert_allclose(kept.primal, passed.primal, rtol=2e-5)
@@ -321,11 +321,11 @@ def test_rare_classes_among_many_rows_do_not_lead_a_start_from_a_sample_astray(C
     X, y = rng.normal(size=(20_000, 10)), np.zeros(20_000, dtype=int)
     y[rng.choice(20_000, 10, replace=False)] = 1
     X[y == 1] += 1.5
-    cold = solved(X, y, C, tolerance=1e-4)
+    cold = solved(X, y, C, tol=1e-4)
 
     monkeypatch.setattr(linear_rows, "SAMPLE_ROWS", 400)
     monkeypatch.setattr(linear_rows, "SAMPLE_VALUES", 400)
-    sampled = solved(X, y, C, tolerance=1e-4)
+    sampled = solved(X, y, C, tol=1e-4)
 
     assert cold.converged
     assert sampled.converged
@@ -342,7 +342,7 @@ def test_the_support_of_a_plane_from_the_primal_is_that_of_the_dual(C, bias_scal
     options = {"C": C, "bias_scale": bias_scale}
 
     model = SVM(**options, solver="primal").fit(rows, y, sample_weight=weight)
-    dual = SVM(**options, solver="dual", tolerance=1e-6).fit(rows, y, sample_weight=weight)
+    dual = SVM(**options, solver="dual", tol=1e-6).fit(rows, y, sample_weight=weight)
 
     bound = C * (1.0 if weight is None else weight[model.support_])
     free = (model.multipliers_[0] > 0) & (model.multipliers_[0] < bound * (1 - 1e-9))

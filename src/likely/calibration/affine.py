@@ -38,7 +38,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    prior : float, sequence in class order, or mapping {label: prior}, optional
+    training_prior : float, sequence in class order, or mapping {label: prior}, optional
         Where on the range of applications the map should be best: the target's prior for two classes, one for each
         class otherwise. By default all classes are equally frequent. The result contains no prior.
     rising : bool, default False
@@ -53,7 +53,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     offset_ : float, or array of shape (n_classes,) that adds up to 0
         llr = scale · score + offset for two classes; log-likelihood of class k = scale · score_k + offset_k for more.
     objective_ : float
-        Cross-entropy on the training scores at ``prior``, in nats.
+        Cross-entropy on the training scores at ``training_prior``, in nats.
     n_iter_ : int
 
     Examples
@@ -70,12 +70,12 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     """
 
     _State = AffineState
-    _constraints: ClassVar[Constraints] = {"prior": priors(alone=True), "rising": flag}
+    _constraints: ClassVar[Constraints] = {"training_prior": priors(alone=True), "rising": flag}
     scale_: float
     offset_: Any
 
-    def __init__(self, prior: Any = None, rising: bool = False) -> None:
-        self.prior = prior
+    def __init__(self, *, training_prior: Any = None, rising: bool = False) -> None:
+        self.training_prior = training_prior
         self.rising = rising
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, near: AffineCalibrator | None = None) -> Self:
@@ -109,8 +109,8 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         """The best rising map where the best map falls: no evidence, at the entropy of the priors."""
         n = len(classes)
         priors = Application.equal(n).priors
-        if self.prior is not None:
-            priors = training_priors("AffineCalibrator", self.prior, classes)
+        if self.training_prior is not None:
+            priors = training_priors("AffineCalibrator", self.training_prior, classes)
         return AffineState(0.0, 0.0 if n == 2 else np.zeros(n), float(entr(priors).sum()), n_iter)
 
     def transform(self, scores: Any) -> Floats:

@@ -91,7 +91,7 @@ class LogisticFusion(LogisticMap, _Fusion):
 
     Parameters
     ----------
-    prior : float, sequence in class order, or mapping {label: prior}, optional
+    training_prior : float, sequence in class order, or mapping {label: prior}, optional
         As for :class:`AffineCalibrator`, which is the fusion of one system.
 
     Attributes
@@ -100,7 +100,7 @@ class LogisticFusion(LogisticMap, _Fusion):
     weights_ : array of shape (systems,)
     offset_ : float, or array of shape (n_classes,) that adds up to 0
     objective_ : float
-        Cross-entropy on the training scores at ``prior``, in nats.
+        Cross-entropy on the training scores at ``training_prior``, in nats.
     n_iter_ : int
 
     Examples
@@ -116,12 +116,12 @@ class LogisticFusion(LogisticMap, _Fusion):
 
     _State = LogisticFusionState
     _inputs: ClassVar[Constraints] = LogisticMap._inputs
-    _constraints: ClassVar[Constraints] = {"prior": priors(alone=True)}
+    _constraints: ClassVar[Constraints] = {"training_prior": priors(alone=True)}
     weights_: Floats
     offset_: Any
 
-    def __init__(self, prior: Any = None) -> None:
-        self.prior = prior
+    def __init__(self, *, training_prior: Any = None) -> None:
+        self.training_prior = training_prior
 
     def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> FusionState:
         found = self._fit(systems, y, sample_weight)
@@ -169,7 +169,7 @@ class VotingFusion(_Fusion):
 
     _constraints: ClassVar[Constraints] = {"threshold": number(finite=False)}
 
-    def __init__(self, threshold: float = 0.0) -> None:
+    def __init__(self, *, threshold: float = 0.0) -> None:
         self.threshold = threshold
 
     def _fuse(self, x: Floats) -> Floats:

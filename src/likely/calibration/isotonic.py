@@ -63,7 +63,7 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
     scores_: Floats
     llr_: Floats
 
-    def __init__(self, bounded: bool = False) -> None:
+    def __init__(self, *, bounded: bool = False) -> None:
         self.bounded = bounded
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:

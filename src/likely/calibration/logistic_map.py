@@ -57,13 +57,17 @@ class LogisticMap(Fitted):
 
     _inputs: ClassVar[Constraints] = {"classes_": class_labels()}
     classes_: Labels
-    prior: Any
+    training_prior: Any
 
     def _fit(self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None) -> MapFit:
         """Find weights and offset by Newton's method; ``near`` holds ones to start from."""
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         whom, n = type(self).__name__, len(classes)
-        priors = Application.equal(n).priors if self.prior is None else training_priors(whom, self.prior, classes)
+        priors = (
+            Application.equal(n).priors
+            if self.training_prior is None
+            else training_priors(whom, self.training_prior, classes)
+        )
         standard, mean, scale = _standardized(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
         rows = np.bincount(codes, weight, len(classes)).astype(np.float64)
@@ -107,8 +111,8 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
         found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, Goal(lower_bound=lower_bound))
         start = found.parameters if found.converged else start
     # From afar the last step overshoots its goal by far; from nearby it would stop just short of it.
-    tolerance = 1e-18 if start.any() else 1e-15
-    goal = Goal(tolerance, lower_bound=lower_bound)
+    tol = 1e-18 if start.any() else 1e-15
+    goal = Goal(tol, lower_bound=lower_bound)
     return newton(lambda theta: source.reduce(of, theta, *args), start, goal)
 
 

@@ -14,16 +14,16 @@ from likely._validation import check_scores
 from likely.exceptions import InvalidDataError
 
 
-def estimate_priors(log_likelihoods: Any, tolerance: float = 1e-7, most_iterations: int = 1000) -> Floats:
+def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 1000) -> Floats:
     """Priors that make unlabelled rows most likely, given calibrated evidence about them, by EM.
 
     Parameters
     ----------
     log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' llrs
         Calibrated: bad calibration is taken for a shift of the priors.
-    tolerance : float
+    tol : float
         Of the mean log-likelihood: the loop ends when it is certain to be within this of its maximum.
-    most_iterations : int
+    max_iter : int
         Steps after which to give up, with a warning.
 
     Returns
@@ -53,16 +53,16 @@ def estimate_priors(log_likelihoods: Any, tolerance: float = 1e-7, most_iteratio
             f"estimate_priors takes log-likelihoods of shape (n, classes), or llrs, but shape {scores.shape} came."
         )
     likelihoods = np.exp(log_normalized(np.where(np.isneginf(scores.max(axis=1, keepdims=True)), 0.0, scores)))
-    return _most_likely(likelihoods, tolerance, most_iterations)
+    return _most_likely(likelihoods, tol, max_iter)
 
 
-def _most_likely(likelihoods: Floats, tolerance: float, most_iterations: int) -> Floats:
+def _most_likely(likelihoods: Floats, tol: float, max_iter: int) -> Floats:
     n, n_classes = likelihoods.shape
     priors, power = np.full(n_classes, 1 / n_classes), 1.0
     mixed = likelihoods @ priors
-    for _ in range(most_iterations):
+    for _ in range(max_iter):
         gradient = likelihoods.T @ (1 / mixed) / n
-        if gradient.max() - 1 <= tolerance:
+        if gradient.max() - 1 <= tol:
             return priors
         longer = priors * gradient**power
         longer /= longer.sum()
@@ -72,7 +72,7 @@ def _most_likely(likelihoods: Floats, tolerance: float, most_iterations: int) ->
         else:
             power = max(1.0, power / 8)
     warnings.warn(
-        f"estimate_priors stopped after {most_iterations} steps, {gradient.max() - 1:.1e} of mean log-likelihood from "
+        f"estimate_priors stopped after {max_iter} steps, {gradient.max() - 1:.1e} of mean log-likelihood from "
         "the maximum at most. The evidence says little about the priors.",
         ConvergenceWarning,
         stacklevel=3,

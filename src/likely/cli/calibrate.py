@@ -78,7 +78,7 @@ def _calibrator(method: Method, prior: float | None, table: Scores) -> Any:
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
         raise CommandError(f"--prior is for two classes, but there are {len(table.classes)}.")
-    return AffineCalibrator(prior)
+    return AffineCalibrator(training_prior=prior)
 
 
 def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores, list[Any], dict[str, Any]]:

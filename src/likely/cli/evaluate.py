@@ -111,11 +111,11 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     apps = [app for _, app in applications]
     costs = {"actual": evaluation.actual_dcf, "minimum": evaluation.min_dcf, "loss": evaluation.calibration_loss}
     measures = {key: partial(costs[key], applications=apps, pos_label=evidence.target) for key in costs}
-    for measure in (evaluation.eer, evaluation.auc, evaluation.cllr, evaluation.min_cllr):
-        measures[measure.__name__] = partial(measure, pos_label=evidence.target)
+    rates = {"eer": evaluation.eer, "auc": evaluation.roc_auc, "cllr": evaluation.cllr, "min_cllr": evaluation.min_cllr}
+    measures |= {key: partial(measure, pos_label=evidence.target) for key, measure in rates.items()}
     found = _measured(measures, evidence.labels, llr, n_resamples)
     system: dict[str, Any] = {"name": name}
-    system |= {key: found[key] for key in ("eer", "auc", "cllr", "min_cllr")}
+    system |= {key: found[key] for key in rates}
     actual, minimum = system["cllr"]["estimate"], system["min_cllr"]["estimate"]
     system["calibration_loss"] = 0.0 if actual == minimum else actual - minimum  # both may be infinite
     system["costs"] = [
@@ -129,12 +129,12 @@ def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: i
     """Compute estimate, low and high end of each measure, as numbers or lists."""
     import numpy as np
 
-    from likely.evaluation import intervals
+    from likely.evaluation import confidence_intervals
     from likely.exceptions import DegenerateDataError
 
     if n_resamples:
         try:
-            found = intervals(measures, labels, scores, n_resamples=n_resamples)
+            found = confidence_intervals(measures, labels, scores, n_resamples=n_resamples)
             ends = ("estimate", "low", "high")
             return {key: {end: np.asarray(getattr(i, end)).tolist() for end in ends} for key, i in found.items()}
         except DegenerateDataError as error:

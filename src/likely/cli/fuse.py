@@ -51,7 +51,7 @@ def _learn(path: Path, how: MapOptions) -> Made:
             f"Fusing takes the scores of two systems or more about two classes, but {path} has "
             f"{len(table.classes)} classes and the columns {', '.join(table.names)}."
         )
-    trained, fused = learn_map(LogisticFusion(how.prior), table.scores, table, how.folds)
+    trained, fused = learn_map(LogisticFusion(training_prior=how.prior), table.scores, table, how.folds)
     if how.save is not None:
         save_map(trained, how.save, "fuse", table, how.label)
     weights = dict(zip(table.names, trained.weights_.tolist(), strict=True))

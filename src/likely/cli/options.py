@@ -284,7 +284,7 @@ def _application_of_any(options: ApplicationOptions, classes: Sequence[Any]) -> 
     parts = ["equal priors" if options.priors is None else named]
     parts += [] if options.costs is None else [f"costs of {options.costs.name}"]
     parts += [] if options.reject_cost is None else [f"reject {options.reject_cost:g}"]
-    return ", ".join(parts), Application(priors, costs, options.reject_cost)
+    return ", ".join(parts), Application(priors, costs, reject_cost=options.reject_cost)
 
 
 def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:

@@ -91,6 +91,7 @@ class Application:
         self,
         priors: Sequence[float] | Mapping[Any, float] | Floats,
         costs: Sequence[Sequence[float]] | Floats | None = None,
+        *,
         reject_cost: float | None = None,
     ) -> None:
         labels = tuple(priors) if isinstance(priors, Mapping) else None
@@ -110,7 +111,7 @@ class Application:
     @classmethod
     def _from_file(cls, values: dict[str, Any]) -> Application:
         """An application with the priors of a file: dividing them by their sum once more might change their bits."""
-        made = cls(values["priors"], values["costs"], values["reject_cost"])
+        made = cls(values["priors"], values["costs"], reject_cost=values["reject_cost"])
         values["priors"].flags.writeable = False
         for name in ("priors", "labels"):
             object.__setattr__(made, name, values[name])
@@ -131,6 +132,7 @@ class Application:
         prior: float,
         cost_fn: float = 1.0,
         cost_fp: float = 1.0,
+        *,
         positive: Any = None,
         reject_cost: float | None = None,
     ) -> Application:
@@ -140,7 +142,7 @@ class Application:
         """
         if not (isinstance(prior, (Real, np.number)) and 0 < prior < 1):
             raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
-        app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost)
+        app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost=reject_cost)
         if positive is not None:
             object.__setattr__(app, "labels", (None, positive))
         return app

@@ -94,7 +94,7 @@ def _closed(
     """The cost among the known classes that the application expects; none where it expects fewer than two."""
     if (app.priors[known] > 0).sum() < 2:
         return None
-    closed = Application(_shares(app.priors[known]), app.costs[np.ix_(known, known)], app.reject_cost)
+    closed = Application(_shares(app.priors[known]), app.costs[np.ix_(known, known)], reject_cost=app.reject_cost)
     rows, places = known[codes], np.cumsum(known) - 1
     rates = _rates(closed, classes[known].tolist(), places[codes[rows]], scores[rows][:, known], weight[rows])
     return _risk(closed, rates, normalize)

@@ -115,7 +115,7 @@ class Bernoulli(Density):
     _State = BernoulliState
     _constraints: ClassVar[Constraints] = {"pseudo_count": number(0), "threshold": none_or(number())}
 
-    def __init__(self, pseudo_count: float = 0.0, threshold: float | None = None) -> None:
+    def __init__(self, pseudo_count: float = 0.0, *, threshold: float | None = None) -> None:
         self.pseudo_count = pseudo_count
         self.threshold = threshold
 

@@ -187,7 +187,7 @@ class Categorical(Density):
         "n_categories": none_or(either(count(1, MOST_CATEGORIES), numbers(1))),
     }
 
-    def __init__(self, pseudo_count: float = 0.0, n_categories: Any = None) -> None:
+    def __init__(self, pseudo_count: float = 0.0, *, n_categories: Any = None) -> None:
         self.pseudo_count = pseudo_count
         self.n_categories = n_categories
 

@@ -168,7 +168,7 @@ class Spherical(Covariance):
     shrinkage = 0.0
     _constraints: ClassVar[Constraints] = {"floor": number(0, 1), "unbiased": flag}
 
-    def __init__(self, floor: float = FLOOR, unbiased: bool = False) -> None:
+    def __init__(self, *, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.floor = floor
         self.unbiased = unbiased
 

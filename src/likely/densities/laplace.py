@@ -161,7 +161,7 @@ class Laplace(Density):
     _State = LaplaceState
     _constraints: ClassVar[Constraints] = {"floor": number(0, 1)}
 
-    def __init__(self, floor: float = FLOOR) -> None:
+    def __init__(self, *, floor: float = FLOOR) -> None:
         self.floor = floor
 
     @property

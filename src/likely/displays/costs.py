@@ -20,9 +20,9 @@ from likely.evaluation import (
     Interval,
     RiskCoverageCurve,
     actual_dcf,
-    intervals,
+    confidence_intervals,
     min_dcf,
-    risk_coverage,
+    risk_coverage_curve,
 )
 from likely.exceptions import InvalidParameterError
 from likely.plots import curves
@@ -104,7 +104,7 @@ class BayesErrorDisplay(_CostsDisplay):
                 "groups are for bootstrap bands. Ask for these by n_resamples=1000.", parameter="groups"
             )
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
-        curves = {key: each.bayes_error(prior_log_odds) for key, each in trials.items()}
+        curves = {key: each.bayes_error_curve(prior_log_odds) for key, each in trials.items()}
         if n_resamples is None:
             return cls(curves)
         odds = next(iter(curves.values())).prior_log_odds
@@ -114,7 +114,7 @@ class BayesErrorDisplay(_CostsDisplay):
         }
         options = {"groups": groups, "sample_weight": sample_weight, "n_resamples": n_resamples, "level": level}
         systems = name_scores(scores, name).items()
-        return cls(curves, {key: intervals(measures, y_true, values, **options) for key, values in systems})
+        return cls(curves, {key: confidence_intervals(measures, y_true, values, **options) for key, values in systems})
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         curves.draw_bayes_error(canvas, self._traces())
@@ -217,7 +217,7 @@ class CrossEntropyDisplay(_CostsDisplay):
         """
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         return cls(
-            {key: each.empirical_cross_entropy(prior_log_odds) for key, each in trials.items()},
+            {key: each.cross_entropy_curve(prior_log_odds) for key, each in trials.items()},
             {key: each.cllr() for key, each in trials.items()},
             {key: each.min_cllr() for key, each in trials.items()},
         )
@@ -280,7 +280,9 @@ class RiskCoverageDisplay(CurveDisplay):
         """
         options = {"labels": labels, "sample_weight": sample_weight}
         systems = name_scores(scores, name)
-        return cls({key: risk_coverage(y_true, values, application, **options) for key, values in systems.items()})
+        return cls(
+            {key: risk_coverage_curve(y_true, values, application, **options) for key, values in systems.items()}
+        )
 
     @classmethod
     def from_estimator(
@@ -307,7 +309,7 @@ class RiskCoverageDisplay(CurveDisplay):
         curves = {}
         for key, system in name_estimators(estimator, name).items():
             classes, scores = score_classes(system, X, y)
-            curves[key] = risk_coverage(y, scores, application, labels=classes, sample_weight=sample_weight)
+            curves[key] = risk_coverage_curve(y, scores, application, labels=classes, sample_weight=sample_weight)
         return cls(curves)
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:

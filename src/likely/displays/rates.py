@@ -76,7 +76,7 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
         """
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         return cls(
-            {key: each.roc() for key, each in trials.items()},
+            {key: each.roc_curve() for key, each in trials.items()},
             {key: _find_hull_corners(each) for key, each in trials.items()},
             {key: _operating_points(each, application) for key, each in trials.items()},
         )
@@ -169,7 +169,7 @@ class DetDisplay(TrialsDisplay, CurveDisplay):
         """
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         return cls(
-            {key: each.det() for key, each in trials.items()},
+            {key: each.det_curve() for key, each in trials.items()},
             {key: each.eer() for key, each in trials.items()},
             {key: _find_hull_corners(each) for key, each in trials.items()},
             {key: _operating_points(each, application) for key, each in trials.items()},

@@ -68,7 +68,7 @@ class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
         if not 0 < prior < 1:
             raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.", parameter="prior")
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
-        return cls({key: each.reliability() for key, each in trials.items()}, prior)
+        return cls({key: each.reliability_curve() for key, each in trials.items()}, prior)
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         traces = []
@@ -117,7 +117,7 @@ class TippettDisplay(TrialsDisplay, CurveDisplay):
             As for :meth:`BayesErrorDisplay.from_predictions`.
         """
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
-        return cls({key: each.tippett() for key, each in trials.items()})
+        return cls({key: each.tippett_curve() for key, each in trials.items()})
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         parts = {name: (curve.llr, curve.targets, curve.nontargets) for name, curve in self.curves.items()}

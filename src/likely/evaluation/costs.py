@@ -141,7 +141,7 @@ def cross_entropy_after_affine(
     return evidence.calibrated(app.priors).cross_entropy(app)
 
 
-def risk_coverage(
+def risk_coverage_curve(
     y_true: Any,
     log_likelihoods: Any,
     application: Application | float,
@@ -161,7 +161,7 @@ def risk_coverage(
 
     Examples
     --------
-    >>> curve = risk_coverage([0, 0, 1, 1], [-3.0, 0.2, 0.1, 3.0], 0.5)
+    >>> curve = risk_coverage_curve([0, 0, 1, 1], [-3.0, 0.2, 0.1, 3.0], 0.5)
     >>> curve.coverage, curve.risk.round(2)
     (array([0.5 , 0.75, 1.  ]), array([0.  , 0.33, 0.25]))
     """
@@ -270,7 +270,7 @@ class _Evidence:
     def calibrated(self, priors: Floats) -> _Evidence:
         """The same rows after the best affine calibration at some priors."""
         self._refuse_absent(self.totals == 0)
-        calibrator = AffineCalibrator(priors).fit(self.scores, self.codes, sample_weight=self.weight)
+        calibrator = AffineCalibrator(training_prior=priors).fit(self.scores, self.codes, sample_weight=self.weight)
         return replace(self, scores=calibrator.transform(self.scores))
 
     def _refuse_absent(self, absent: Any) -> None:

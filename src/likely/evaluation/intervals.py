@@ -31,7 +31,7 @@ _BY_TRIALS: dict[Any, Callable[..., Any]] = {
     function: getattr(Trials, function.__name__)
     for function in (
         metrics.actual_dcf,
-        metrics.auc,
+        metrics.roc_auc,
         metrics.calibration_loss,
         metrics.cllr,
         metrics.eer,
@@ -103,7 +103,7 @@ class PairedDifference:
     p_value: Any
 
 
-def interval(
+def confidence_interval(
     metric: Callable[..., Any],
     y_true: Any,
     scores: Any,
@@ -163,16 +163,16 @@ def interval(
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], [400, 100])
     >>> llr = 2 * rng.normal(size=500) + np.where(y == 1, 2, -2)
-    >>> interval(cllr, y, llr)
+    >>> confidence_interval(cllr, y, llr)
     0.5337 [0.4369, 0.6971]
-    >>> interval(min_dcf, y, llr, 0.1)
+    >>> confidence_interval(min_dcf, y, llr, 0.1)
     0.6325 [0.5462, 0.8775]
     """
     setup = {"groups": groups, "sample_weight": sample_weight, "n_resamples": n_resamples, "level": level, "seed": seed}
-    return intervals({"": Measure.of(metric, args, options)}, y_true, scores, **setup)[""]
+    return confidence_intervals({"": Measure.of(metric, args, options)}, y_true, scores, **setup)[""]
 
 
-def intervals(
+def confidence_intervals(
     measures: Mapping[str, Callable[..., Any] | Measure],
     y_true: Any,
     scores: Any,
@@ -198,7 +198,7 @@ def intervals(
     >>> from functools import partial
     >>> from likely import cllr, eer, min_dcf
     >>> y, llr = [0, 0, 0, 0, 1, 1, 1, 1], [-3.0, -2.0, -1.0, 1.0, -0.5, 2.0, 3.0, 4.0]
-    >>> found = intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
+    >>> found = confidence_intervals({"Cllr": cllr, "EER": eer, "minDCF": partial(min_dcf, applications=0.5)}, y, llr)
     >>> sorted(found), round(found["Cllr"].estimate, 3)
     (['Cllr', 'EER', 'minDCF'], 0.536)
     """

@@ -1,4 +1,17 @@
-"""Metrics and curves of two classes' scores as functions, each thin over :class:`Trials`."""
+"""Metrics and curves of two classes' scores as functions, in the manner of ``sklearn.metrics``.
+
+Each function makes :class:`Trials` of ``y_true, scores, pos_label, sample_weight`` and returns what its method of the
+same name returns. The method describes the result and the other parameters. For several numbers of the same scores,
+make :class:`Trials` once, which sorts the scores once.
+
+>>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
+>>> [round(float(metric(y, llr)), 3) for metric in (roc_auc, eer, eer_threshold, cllr, min_cllr)]
+[0.889, 0.167, 1.0, 0.672, 0.333]
+>>> [metric(y, llr, [0.5, 0.1]).round(3).tolist() for metric in (actual_dcf, min_dcf, calibration_loss)]
+[[0.667, 0.667], [0.333, 0.333], [0.333, 0.333]]
+>>> roc_curve(y, llr).tpr.round(2), roc_hull(y, llr).tpr.round(2)
+(array([0.  , 0.33, 0.67, 0.67, 1.  , 1.  , 1.  ]), array([0.  , 0.67, 1.  , 1.  ]))
+"""
 
 from __future__ import annotations
 
@@ -25,20 +38,7 @@ def actual_dcf(
     pos_label: Any = None,
     sample_weight: Any = None,
 ) -> Any:
-    """Cost of deciding by llrs as they are, at one application or several; see :meth:`Trials.actual_dcf`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-    applications : Application, effective prior, or a sequence or array of them
-        A number p stands for ``Application.binary(p)``; many numbers at once are fastest as an array.
-    normalize : bool, default True
-        Divide by the cost of the best constant decision.
-
-    Returns
-    -------
-    float, or array for several applications
+    """Detection cost of deciding by the llrs as given; see :meth:`Trials.actual_dcf`.
 
     Examples
     --------
@@ -57,20 +57,7 @@ def min_dcf(
     pos_label: Any = None,
     sample_weight: Any = None,
 ) -> Any:
-    """The least cost over all thresholds, at one application or several; see :meth:`Trials.min_dcf`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-    applications : Application, effective prior, or a sequence or array of them
-        A number p stands for ``Application.binary(p)``; many numbers at once are fastest as an array.
-    normalize : bool, default True
-        Divide by the cost of the best constant decision.
-
-    Returns
-    -------
-    float, or array for several applications
+    """Minimum detection cost over all thresholds; see :meth:`Trials.min_dcf`.
 
     Examples
     --------
@@ -83,23 +70,11 @@ def min_dcf(
 def min_dcf_threshold(
     y_true: Any, scores: Any, applications: Applications, *, pos_label: Any = None, sample_weight: Any = None
 ) -> Any:
-    """The score from which on to accept for the least cost; see :meth:`Trials.min_dcf_threshold`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-    applications : Application, effective prior, or a sequence or array of them
-        A number p stands for ``Application.binary(p)``; many numbers at once are fastest as an array.
-
-    Returns
-    -------
-    float, or array for several applications
+    """Threshold with the minimum detection cost; see :meth:`Trials.min_dcf_threshold`.
 
     Examples
     --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> min_dcf_threshold(y, llr, [0.5, 0.01])
+    >>> min_dcf_threshold([0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0], [0.5, 0.01])
     array([-0.5,  2. ])
     """
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_dcf_threshold(applications)
@@ -114,318 +89,92 @@ def calibration_loss(
     pos_label: Any = None,
     sample_weight: Any = None,
 ) -> Any:
-    """What bad calibration costs: actual minus minimum cost.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-    applications : Application, effective prior, or a sequence or array of them
-        A number p stands for ``Application.binary(p)``; many numbers at once are fastest as an array.
-    normalize : bool, default True
-        Divide by the cost of the best constant decision.
-
-    Returns
-    -------
-    float, or array for several applications
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> round(calibration_loss(y, llr, 0.5), 3)
-    0.333
-    """
+    """Cost of bad calibration, actual minus minimum; see :meth:`Trials.calibration_loss`."""
     trials = Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight)
     return trials.calibration_loss(applications, normalize)
 
 
 def cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
-    """Mean cost of the log-likelihood ratio in bits; llrs of 0 cost exactly 1; see :meth:`Trials.cllr`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-
-    Returns
-    -------
-    float
+    """Mean cost of the log-likelihood ratio, in bits; see :meth:`Trials.cllr`.
 
     Examples
     --------
-    >>> cllr([0, 1], [0.0, 0.0])
+    >>> cllr([0, 1, 1], [0.0, 0.0, 0.0])
     1.0
     """
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).cllr()
 
 
 def min_cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
-    """Cllr after the best monotone map of the scores (PAV).
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> round(min_cllr(y, llr), 3)
-    0.333
-    """
+    """Cllr after the best monotone map of the scores (PAV); see :meth:`Trials.min_cllr`."""
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_cllr()
 
 
 def eer(y_true: Any, scores: Any, method: str = "rocch", *, pos_label: Any = None, sample_weight: Any = None) -> float:
-    """Equal error rate, by default by the ROC's convex hull; see :meth:`Trials.eer`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-    method : {"rocch", "step", "interpolated"}, default "rocch"
-        By the convex hull of the ROC, the nearest step, or straight lines between its points.
-
-    Returns
-    -------
-    float
+    """Equal error rate; see :meth:`Trials.eer` for the methods.
 
     Examples
     --------
-    >>> y, tied = [0, 0, 0, 1, 1, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]
-    >>> [round(eer(y, tied, method), 3) for method in ("rocch", "step", "interpolated")]
-    [0.4, 0.333, 0.4]
+    >>> y, scores = [0, 0, 0, 1, 1], [-1.0, 0.0, 2.0, 1.0, 3.0]
+    >>> [round(eer(y, scores, method), 3) for method in ("rocch", "step", "interpolated")]
+    [0.2, 0.417, 0.333]
     """
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).eer(method)
 
 
 def eer_threshold(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
-    """The score from which on to accept so that misses and false alarms are as equally frequent as can be.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> eer_threshold(y, llr)
-    1.0
-    """
+    """Threshold at which the rates of misses and false alarms differ least; see :meth:`Trials.eer_threshold`."""
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).eer_threshold()
 
 
-def auc(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
-    """Area under the ROC: the chance that a target scores above a nontarget, ties counting half.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> round(auc(y, llr), 3)
-    0.889
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).auc()
+def roc_auc(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> float:
+    """Area under the ROC curve; see :meth:`Trials.roc_auc`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc_auc()
 
 
-def roc(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> RocCurve:
-    """Receiver operating characteristic, both end points included.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    RocCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> curve = roc(y, llr)
-    >>> curve.fpr.round(2), curve.tpr.round(2)
-    (array([0.  , 0.  , 0.  , 0.33, 0.33, 0.67, 1.  ]), array([0.  , 0.33, 0.67, 0.67, 1.  , 1.  , 1.  ]))
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc()
+def roc_curve(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> RocCurve:
+    """Receiver operating characteristic; see :meth:`Trials.roc_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc_curve()
 
 
 def roc_hull(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> RocCurve:
-    """Corners of the ROC's convex hull.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    RocCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> roc_hull(y, llr).fpr.round(2)
-    array([0.  , 0.  , 0.33, 1.  ])
-    """
+    """Corners of the convex hull of the ROC curve; see :meth:`Trials.roc_hull`."""
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).roc_hull()
 
 
-def det(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> DetCurve:
-    """Detection error trade-off, both end points included.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores of any kind, the higher the more a target.
-
-    Returns
-    -------
-    DetCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> curve = det(y, llr)
-    >>> curve.fpr[[0, -1]], curve.fnr[[0, -1]]
-    (array([0., 1.]), array([1., 0.]))
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).det()
+def det_curve(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> DetCurve:
+    """Detection error trade-off; see :meth:`Trials.det_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).det_curve()
 
 
-def bayes_error(
+def bayes_error_curve(
     y_true: Any, scores: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> BayesErrorCurve:
-    """Normalised actual and minimum cost against prior log-odds; see :meth:`Trials.bayes_error`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-    prior_log_odds : array of shape (points,), optional
-        By default 101 from −5 to 5.
-
-    Returns
-    -------
-    BayesErrorCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> bayes_error(y, llr, [-1.0, 0.0, 1.0]).minimum.round(3)
-    array([0.333, 0.333, 0.333])
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).bayes_error(prior_log_odds)
+    """Normalised actual and minimum cost against prior log-odds; see :meth:`Trials.bayes_error_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).bayes_error_curve(prior_log_odds)
 
 
 def cost_curve(
     y_true: Any, scores: Any, effective_priors: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> CostCurve:
-    """Actual and minimum cost against the effective prior, not normalised; see :meth:`Trials.cost_curve`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-    effective_priors : array of shape (points,), optional
-        By default 101 from 0 to 1.
-
-    Returns
-    -------
-    CostCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> cost_curve(y, llr, [0.1, 0.5]).minimum.round(3)
-    array([0.033, 0.167])
-    """
+    """Actual and minimum cost, not normalised, against the effective prior; see :meth:`Trials.cost_curve`."""
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).cost_curve(effective_priors)
 
 
-def empirical_cross_entropy(
+def cross_entropy_curve(
     y_true: Any, scores: Any, prior_log_odds: Any = None, *, pos_label: Any = None, sample_weight: Any = None
 ) -> CrossEntropyCurve:
-    """Cross-entropy in bits against prior log-odds; see :meth:`Trials.empirical_cross_entropy`.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-    prior_log_odds : array of shape (points,), optional
-        By default 101 from −5 to 5.
-
-    Returns
-    -------
-    CrossEntropyCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> curve = empirical_cross_entropy(y, llr, [0.0])
-    >>> curve.actual.round(3), curve.minimum.round(3), curve.neutral
-    (array([0.672]), array([0.333]), array([1.]))
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).empirical_cross_entropy(
-        prior_log_odds
-    )
+    """Empirical cross-entropy in bits against prior log-odds; see :meth:`Trials.cross_entropy_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).cross_entropy_curve(prior_log_odds)
 
 
-def tippett(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> TippettCurve:
-    """Shares of targets and nontargets with at least a given llr.
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-
-    Returns
-    -------
-    TippettCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> tippett(y, llr).targets.round(2)
-    array([1.  , 1.  , 1.  , 1.  , 0.67, 0.67, 0.33])
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).tippett()
+def tippett_curve(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> TippettCurve:
+    """Shares of targets and nontargets with at least a given llr; see :meth:`Trials.tippett_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).tippett_curve()
 
 
-def reliability(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None) -> ReliabilityCurve:
-    """What scores claim against what the trials show, by blocks of the best monotone map (PAV).
-
-    Parameters
-    ----------
-    y_true, scores, pos_label, sample_weight
-        As for :class:`Trials`, scores being log-likelihood ratios.
-
-    Returns
-    -------
-    ReliabilityCurve
-
-    Examples
-    --------
-    >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
-    >>> curve = reliability(y, llr)
-    >>> curve.llr, curve.targets
-    (array([-inf,   0.,  inf]), array([0., 1., 2.]))
-    """
-    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).reliability()
+def reliability_curve(
+    y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: Any = None
+) -> ReliabilityCurve:
+    """Claimed llrs against the llrs that the trials show; see :meth:`Trials.reliability_curve`."""
+    return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).reliability_curve()

@@ -47,7 +47,7 @@ class Trials:
         Two of them, of any type.
     llr : array of shape (n,), or (n, 2)
         Natural log-likelihood ratios, target against nontarget, or the two log-likelihoods in class order. What only
-        ranks (``eer``, ``auc``, ``min_dcf``, ``min_cllr`` and the curves of rates) takes scores of any kind.
+        ranks (``eer``, ``roc_auc``, ``min_dcf``, ``min_cllr`` and the curves of rates) takes scores of any kind.
     pos_label : label, optional
         The target; by default the second label in sorted order.
     sample_weight : array of shape (n,), optional
@@ -65,7 +65,7 @@ class Trials:
     Examples
     --------
     >>> trials = Trials([0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0])
-    >>> round(trials.auc(), 4), round(trials.eer(), 4), trials.eer_threshold()
+    >>> round(trials.roc_auc(), 4), round(trials.eer(), 4), trials.eer_threshold()
     (0.8889, 0.1667, 1.0)
     >>> round(trials.cllr(), 4), round(trials.min_cllr(), 4)
     (0.6719, 0.3333)
@@ -110,7 +110,7 @@ class Trials:
 
     # Rates that need no application.
 
-    def auc(self) -> float:
+    def roc_auc(self) -> float:
         """Area under the ROC: the chance that a target scores above a nontarget, ties counting half."""
         misses, alarms = self.steps.misses, self.steps.false_alarms
         lost = 0.0
@@ -199,7 +199,7 @@ class Trials:
 
     # Curves.
 
-    def roc(self) -> RocCurve:
+    def roc_curve(self) -> RocCurve:
         """Receiver operating characteristic, with all its points."""
         alarms, misses, thresholds = self._points(slice(None, None, -1))
         return RocCurve(alarms, 1 - misses, thresholds)
@@ -209,11 +209,11 @@ class Trials:
         alarms, misses, thresholds = self._points(self.pooled.starts[::-1])
         return RocCurve(alarms, 1 - misses, thresholds)
 
-    def det(self) -> DetCurve:
+    def det_curve(self) -> DetCurve:
         """Detection error trade-off, with all its points."""
         return DetCurve(*self._points(slice(None, None, -1)))
 
-    def bayes_error(self, prior_log_odds: Any = None) -> BayesErrorCurve:
+    def bayes_error_curve(self, prior_log_odds: Any = None) -> BayesErrorCurve:
         """Normalised actual and minimum cost over a range of applications, by default log-odds from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         # Both stakes as multiples of the smaller, which is the normaliser.
@@ -228,7 +228,7 @@ class Trials:
         actual, minimum = self._actual_and_minimum(odds, priors, 1 - priors)
         return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
 
-    def empirical_cross_entropy(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
+    def cross_entropy_curve(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
         """Empirical cross-entropy in bits over a range of priors, by default log-odds from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         actual = for_each(lambda shift: self._cross_entropy(self.steps, self.steps.thresholds, shift), odds.tolist())
@@ -237,13 +237,13 @@ class Trials:
         neutral = (prior * np.logaddexp(0, -odds) + (1 - prior) * np.logaddexp(0, odds)) / np.log(2)
         return CrossEntropyCurve(odds, np.array(actual), np.array(minimum), neutral)
 
-    def tippett(self) -> TippettCurve:
+    def tippett_curve(self) -> TippettCurve:
         """Share of the targets and of the nontargets with at least a given llr."""
         llr = np.concatenate([[-np.inf], self.steps.thresholds])
         misses, alarms = self._rates(self.steps, np.maximum(np.arange(len(llr)) - 1, 0))
         return TippettCurve(llr, 1 - misses, alarms)
 
-    def reliability(self) -> ReliabilityCurve:
+    def reliability_curve(self) -> ReliabilityCurve:
         """What the scores claim against what the trials show, by blocks of the best monotone map."""
         blocks, scores = self.pooled, self.steps.thresholds
         low, high = scores[blocks.starts[:-1]], scores[blocks.starts[1:] - 1]

@@ -72,7 +72,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
 
     Parameters
     ----------
-    most_categories : int, default 32
+    max_categories : int, default 32
         How many categories of a column are told apart, the most frequent ones; the others share one indicator.
 
     Attributes
@@ -112,14 +112,14 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
 
     fits_are_isolated: ClassVar[bool] = True
     _State = EncodeState
-    _constraints: ClassVar[Constraints] = {"most_categories": count(1, 2**31)}
+    _constraints: ClassVar[Constraints] = {"max_categories": count(1, 2**31)}
     columns_: list[Any]
     categories_: list[Any]
     shares_: list[Any]
     n_kept_: list[int]
 
-    def __init__(self, most_categories: int = 32) -> None:
-        self.most_categories = most_categories
+    def __init__(self, *, max_categories: int = 32) -> None:
+        self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the columns, and the categories of each; an error leaves the estimator as it was.
@@ -164,7 +164,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         """What each column's categories are, None for one of numbers."""
         columns = (column for _, column in table.columns("Encode", table.names))
         return [
-            None if kind_of(column) == "number" else Categories.of(column, weight, self.most_categories)
+            None if kind_of(column) == "number" else Categories.of(column, weight, self.max_categories)
             for column in columns
         ]
 

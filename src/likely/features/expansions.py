@@ -155,7 +155,7 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
 
     _constraints: ClassVar[Constraints] = {"kernel": flag}
 
-    def __init__(self, kernel: bool = False) -> None:
+    def __init__(self, *, kernel: bool = False) -> None:
         self.kernel = kernel
 
     def expands_to(self, n_features: int) -> int:
@@ -275,7 +275,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     width_: float
 
     def __init__(
-        self, n_centers: int = 10, centers: Any = None, width: float | None = None, random_state: Any = None
+        self, n_centers: int = 10, *, centers: Any = None, width: float | None = None, random_state: Any = None
     ) -> None:
         self.n_centers = n_centers
         self.centers = centers

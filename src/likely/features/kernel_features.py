@@ -102,7 +102,7 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
     --------
     >>> import likely
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
-    >>> phi = NystromFeatures(4, likely.RBFKernel(0.5)).fit_transform(X)
+    >>> phi = NystromFeatures(4, kernel=likely.RBFKernel(0.5)).fit_transform(X)
     >>> (phi @ phi.T)[0].round(3)  # exact where all rows are landmarks
     array([1.   , 0.607, 0.135, 0.011])
     """
@@ -119,7 +119,7 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
     projection_: Floats
 
     def __init__(
-        self, n_landmarks: int = 100, kernel: Any = "rbf", landmarks: Any = None, random_state: Any = None
+        self, n_landmarks: int = 100, *, kernel: Any = "rbf", landmarks: Any = None, random_state: Any = None
     ) -> None:
         self.n_landmarks = n_landmarks
         self.kernel = kernel
@@ -266,7 +266,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
     dual_coef_: Floats
     offset_: Floats
 
-    def __init__(self, n_components: int | None = None, kernel: Any = "rbf") -> None:
+    def __init__(self, n_components: int | None = None, *, kernel: Any = "rbf") -> None:
         self.n_components = n_components
         self.kernel = kernel
 

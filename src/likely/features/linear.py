@@ -276,7 +276,7 @@ class Whiten(Projection):
         "floor": number(0, 1),
     }
 
-    def __init__(self, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
+    def __init__(self, *, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
         self.form = form
         self.by = by
         self.floor = floor
@@ -434,7 +434,7 @@ class LDA(Projection):
     _inputs: ClassVar[Constraints] = {**INPUTS, "classes_": class_labels()}
     _constraints: ClassVar[Constraints] = {"n_components": none_or(count(1)), "floor": number(0, 1)}
 
-    def __init__(self, n_components: int | None = None, floor: float = FLOOR) -> None:
+    def __init__(self, n_components: int | None = None, *, floor: float = FLOOR) -> None:
         self.n_components = n_components
         self.floor = floor
 

@@ -98,7 +98,7 @@ class CalibratedClassifier(ScoreMapped):
         "priors": priors(),
     }
 
-    def __init__(self, estimator: Any, calibrator: Any = None, cv: Any = 5, priors: Any = None) -> None:
+    def __init__(self, estimator: Any, *, calibrator: Any = None, cv: Any = 5, priors: Any = None) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
@@ -173,7 +173,7 @@ class FusedClassifier(ScoreMapped):
         "priors": priors(),
     }
 
-    def __init__(self, estimators: Any = None, fuser: Any = None, cv: Any = 5, priors: Any = None) -> None:
+    def __init__(self, estimators: Any = None, *, fuser: Any = None, cv: Any = 5, priors: Any = None) -> None:
         self.estimators = estimators
         self.fuser = fuser
         self.cv = cv

@@ -87,7 +87,7 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
     _State = FisherState
     _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
-    def __init__(self, priors: Any = None, floor: float = FLOOR) -> None:
+    def __init__(self, *, priors: Any = None, floor: float = FLOOR) -> None:
         self.priors = priors
         self.floor = floor
 

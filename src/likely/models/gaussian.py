@@ -186,7 +186,7 @@ class GaussianClassifier(_GaussianFamily):
 
     _constraints: ClassVar[Constraints] = {"covariance": SHAPE, "tied": flag, "priors": priors()}
 
-    def __init__(self, covariance: Any = "full", tied: bool = False, priors: Any = None) -> None:
+    def __init__(self, covariance: Any = "full", *, tied: bool = False, priors: Any = None) -> None:
         self.covariance = covariance
         self.tied = tied
         self.priors = priors
@@ -225,7 +225,7 @@ class NearestMeanClassifier(_GaussianFamily):
 
     _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
-    def __init__(self, priors: Any = None, floor: float = FLOOR) -> None:
+    def __init__(self, *, priors: Any = None, floor: float = FLOOR) -> None:
         self.priors = priors
         self.floor = floor
 

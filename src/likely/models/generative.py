@@ -105,7 +105,7 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
 
     _constraints: ClassVar[Constraints] = {"density": DENSITY, "priors": priors()}
 
-    def __init__(self, density: Any, priors: Any = None) -> None:
+    def __init__(self, density: Any, *, priors: Any = None) -> None:
         self.density = density
         self.priors = priors
 

@@ -85,12 +85,12 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
     kernel : {"rbf", "linear", "polynomial", "precomputed"}, Kernel or function, default "rbf"
         With "precomputed", X is the kernel of all training rows with each other, and afterwards that of new rows with
         the training rows.
-    prior : float, sequence in class order or mapping {label: prior}, optional
+    training_prior : float, sequence in class order or mapping {label: prior}, optional
         Priors that the objective is weighted to, as for :class:`likely.LogisticRegression`.
     n_landmarks : int, optional
         How many training rows the log odds are made of, drawn as :class:`likely.NystromFeatures` draws them. By
         default all are, and the minimum is that of the whole space; for more than 10 000 rows it must be set.
-    tolerance : float, default 1e-8
+    tol : float, default 1e-8
         Distance of the objective to its minimum, relative, at which to stop.
     priors : sequence in class order or mapping {label: prior}, optional
         For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given.
@@ -133,7 +133,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
     --------
     >>> import likely
     >>> X, y = [[-2.0], [-1.0], [0.0], [1.0], [2.0]], [1, 0, 0, 0, 1]
-    >>> model = KernelLogisticRegression(1e-3, likely.PolynomialKernel(2)).fit(X, y)
+    >>> model = KernelLogisticRegression(1e-3, kernel=likely.PolynomialKernel(2)).fit(X, y)
     >>> model.llr([[-2.0], [0.0], [2.0]]).round(2)
     array([ 6.15, -9.19,  6.15])
     """
@@ -149,9 +149,9 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
             number(above=0), remedy=lambda value: "Without a penalty nothing would keep the log odds from growing."
         ),
         "kernel": KERNEL,
-        "prior": priors(alone=True),
+        "training_prior": priors(alone=True),
         "n_landmarks": none_or(count(1, SAMPLE_ROWS)),
-        "tolerance": number(above=0, below=1),
+        "tol": number(above=0, below=1),
         "priors": priors(),
         "random_state": random_state,
     }
@@ -163,18 +163,19 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
     def __init__(
         self,
         regularization: float = 1e-2,
+        *,
         kernel: Any = "rbf",
-        prior: Any = None,
+        training_prior: Any = None,
         n_landmarks: int | None = None,
-        tolerance: float = 1e-8,
+        tol: float = 1e-8,
         priors: Any = None,
         random_state: Any = None,
     ) -> None:
         self.regularization = regularization
         self.kernel = kernel
-        self.prior = prior
+        self.training_prior = training_prior
         self.n_landmarks = n_landmarks
-        self.tolerance = tolerance
+        self.tol = tol
         self.priors = priors
         self.random_state = random_state
 
@@ -214,8 +215,8 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         check_parameters(self)
         self._check_kernel()
         self.classes_ = source.classes
-        if self.prior is not None:
-            training_priors("KernelLogisticRegression", self.prior, source.classes)
+        if self.training_prior is not None:
+            training_priors("KernelLogisticRegression", self.training_prior, source.classes)
         if self.priors is not None:
             self._application()  # refuses priors that do not fit the classes
 
@@ -230,7 +231,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
             )
 
     def _linear(self) -> LogisticRegression:
-        return LogisticRegression(prior=self.prior, tolerance=self.tolerance, max_iter=MOST_STEPS)
+        return LogisticRegression(training_prior=self.training_prior, tol=self.tol, max_iter=MOST_STEPS)
 
     def _keep(self, space: _Space, linear: LogisticRegression) -> None:
         self._state = KernelLogisticState(
@@ -305,7 +306,7 @@ def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
 
 
 def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
-    features = NystromFeatures(model.n_landmarks or 1, model.kernel, random_state=model.random_state)
+    features = NystromFeatures(model.n_landmarks or 1, kernel=model.kernel, random_state=model.random_state)
     features.set_output(transform="default").fit_source(source)
     rank = int(features.projection_.any(axis=0).sum())
     features.projection_ = features.projection_[:, :rank].copy()

@@ -76,20 +76,20 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         λ: what the penalty is multiplied by, beside a mean of losses; 0 is maximum likelihood.
     penalty : {"l2", "l1", "none"} or ElasticNet, default "l2"
         ½ ‖w‖², or ‖w‖₁, which makes many weights 0, or something between. Biases are not penalised.
-    prior : float, sequence in class order or mapping {label: prior}, optional
+    training_prior : float, sequence in class order or mapping {label: prior}, optional
         Priors that the objective is weighted to, every class then weighing its prior whatever its number of rows; a
         number is that of the second of two classes. By default classes weigh as many rows as they have.
     solver : {"auto", "newton", "l-bfgs", "newton-cg"}, {"gradient-descent", "mini-batch", "online"} or GradientDescent
         By default chosen by size and shape. The first four find the same minimum; the descents are for
         learning how that goes, and come near it in as many epochs as they are given.
-    tolerance : float, default 1e-8
+    tol : float, default 1e-8
         Distance of the objective to its minimum, relative, at which to stop, as estimated from the norm of the gradient
         measured by the curvature.
     max_iter : int, default 1000
         Most steps, or epochs of a descent; a solver stopped by it says how far it got.
     priors : sequence in class order or mapping {label: prior}, optional
         For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Not to be
-        confused with ``prior``: evidence does not depend on them.
+        confused with ``training_prior``: evidence does not depend on them.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     --------
     >>> from likely.datasets import load_tumours
     >>> X, y, _ = load_tumours()
-    >>> model = LogisticRegression(regularization=1e-2, prior=0.5).fit(X, y)
+    >>> model = LogisticRegression(regularization=1e-2, training_prior=0.5).fit(X, y)
     >>> model.coef_.shape, round(model.objective_, 4), model.llr(X[:2]).round(2)
     ((1, 30), 0.108, array([31.56, 11.95]))
     """
@@ -141,9 +141,9 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     _constraints: ClassVar[Constraints] = {
         "regularization": number(0),
         "penalty": PENALTY,
-        "prior": priors(alone=True),
+        "training_prior": priors(alone=True),
         "solver": SOLVER,
-        "tolerance": number(above=0, below=1),
+        "tol": number(above=0, below=1),
         "max_iter": count(1, 10**9),
         "priors": priors(),
     }
@@ -153,18 +153,19 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def __init__(
         self,
         regularization: float = 0.0,
+        *,
         penalty: Any = "l2",
-        prior: Any = None,
+        training_prior: Any = None,
         solver: Any = "auto",
-        tolerance: float = 1e-8,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         priors: Any = None,
     ) -> None:
         self.regularization = regularization
         self.penalty = penalty
-        self.prior = prior
+        self.training_prior = training_prior
         self.solver = solver
-        self.tolerance = tolerance
+        self.tol = tol
         self.max_iter = max_iter
         self.priors = priors
 
@@ -225,8 +226,8 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         check_two("LogisticRegression", source.classes)
         counts = count_classes(source)
         priors = counts.weights / counts.weights.sum()
-        if self.prior is not None:
-            priors = training_priors("LogisticRegression", self.prior, source.classes)
+        if self.training_prior is not None:
+            priors = training_priors("LogisticRegression", self.training_prior, source.classes)
         return LinearProblem.of(source, counts, priors, *penalty_of(self.penalty, self.regularization))
 
     def _solve(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
@@ -244,7 +245,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
 
     def _minimised(self, problem: LinearProblem, start: Floats | None) -> Solution:
         unbounded = problem.l1 == problem.l2 == 0 and bool(np.isin(problem.setting.targets, (0, 1)).all())
-        goal = Goal(self.tolerance, self.max_iter, problem.lowest_mixed_value if unbounded else -np.inf)
+        goal = Goal(self.tol, self.max_iter, problem.lowest_mixed_value if unbounded else -np.inf)
         return choose_solver(self.solver, problem.l1).solve(problem, start, goal)
 
     def _fitted_state(self, problem: LinearProblem, solution: Solution, separator: Separator | None) -> LogisticState:

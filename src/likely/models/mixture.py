@@ -139,6 +139,7 @@ class MixtureClassifier(DensitiesByClass):
     def __init__(
         self,
         n_components: Any = 2,
+        *,
         covariance: Any = "full",
         tied: bool = False,
         init: Any = "lbg",
@@ -267,9 +268,9 @@ class MixtureClassifier(DensitiesByClass):
     def _empty(self, size: int) -> GaussianMixture:
         return GaussianMixture(
             size,
-            self.covariance,
-            self.tied,
-            self.init,
+            covariance=self.covariance,
+            tied=self.tied,
+            init=self.init,
             floor=self.floor,
             random_state=self.random_state,
         )

@@ -85,7 +85,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     }
 
     def __init__(
-        self, density: Any = None, background: Any = None, unknown: Any = "unknown", priors: Any = None
+        self, density: Any = None, *, background: Any = None, unknown: Any = "unknown", priors: Any = None
     ) -> None:
         self.density = density
         self.background = background
@@ -151,7 +151,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     def _parts(self) -> tuple[Any, Any]:
         """The density of each known class, and that of the unknown."""
         density = Gaussian() if self.density is None else self.density
-        background = GaussianMixture(1, "diagonal") if self.background is None else self.background
+        background = GaussianMixture(1, covariance="diagonal") if self.background is None else self.background
         return density, background
 
     def _known(self, labels: Labels) -> tuple[Integers, Labels]:

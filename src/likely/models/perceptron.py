@@ -54,7 +54,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
 
     It assumes only that the classes can be separated by a line (a plane, …); if so it ends after finitely many updates
     on weights that make no mistake, though not on the best ones. If not it goes round for ever: it then stops at
-    ``max_epochs``, warns, and what is kept depends on ``keep``. Its score ranks and decides but has no probabilistic
+    ``max_iter``, warns, and what is kept depends on ``keep``. Its score ranks and decides but has no probabilistic
     meaning; :class:`likely.CalibratedClassifier` gives it one. The result depends on the order of the rows and on the
     scale of the columns, none of which is changed: put :class:`likely.Standardize` before it where scales differ.
     Missing values are refused.
@@ -66,7 +66,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         generalises best where classes overlap but may mistake a few training rows even where the last weights mistake
         none; those with the fewest mistakes over all training rows among the candidates of every epoch ("pocket"); or
         the last ones, about which the convergence theorem speaks.
-    max_epochs : int, default 100
+    max_iter : int, default 100
         Most passes over the rows.
     shuffle : bool, default False
         Whether to go through the rows in a new random order in every pass, which helps where they are sorted. Rows in
@@ -133,7 +133,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
     _State = PerceptronState
     _constraints: ClassVar[Constraints] = {
         "keep": one_of("average", "pocket", "last"),
-        "max_epochs": count(1, 10**9),
+        "max_iter": count(1, 10**9),
         "shuffle": flag,
         "random_state": random_state,
     }
@@ -141,10 +141,10 @@ class Perceptron(ScoreClassifier, SourceLearner):
     intercept_: Floats
 
     def __init__(
-        self, keep: str = "average", max_epochs: int = 100, shuffle: bool = False, random_state: Any = None
+        self, *, keep: str = "average", max_iter: int = 100, shuffle: bool = False, random_state: Any = None
     ) -> None:
         self.keep = keep
-        self.max_epochs = max_epochs
+        self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
 
@@ -211,7 +211,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         weights = PerceptronWeights.zero(len(source.classes), source.n_features, n_candidates)
         random, missed = self._random(), list[float]()
         fewest, pocket = np.inf, None
-        while len(missed) < self.max_epochs and (not missed or missed[-1] > 0):
+        while len(missed) < self.max_iter and (not missed or missed[-1] > 0):
             missed.append(weights.learn(source.iter_blocks(random)))
             if self.keep == "pocket":
                 counts = source.reduce(mistakes_of, weights.candidates, weights.n_passes)

@@ -96,7 +96,7 @@ class SVM(ScoreClassifier, SourceLearner):
     bias_scale : float > 0, optional
         By default the bias is free. A number K stands for a feature that is K for all rows and whose weight is
         penalised like the others, as many courses teach it: the kernel is then larger by K².
-    prior : float, sequence in class order or mapping {label: prior}, optional
+    training_prior : float, sequence in class order or mapping {label: prior}, optional
         Priors to balance the classes to: rows of class k then cost C · prior / share of the class. A number is the
         prior of the second of two classes.
     multiclass : {"ovr", "ovo", "joint"}, default "ovr"
@@ -110,7 +110,7 @@ class SVM(ScoreClassifier, SourceLearner):
         "auto" takes the primal for a joint margin, for sources, and for linear kernels of more than 2048 rows unless
         they are sparse with 2000 columns or more; and the dual otherwise. Where a linear machine does not converge in
         the dual the primal is tried too.
-    tolerance : float, default 1e-4
+    tol : float, default 1e-4
         Gap of the primal and the dual objective, relative to the primal, at which to stop.
 
     Attributes
@@ -147,9 +147,10 @@ class SVM(ScoreClassifier, SourceLearner):
         min ½ ‖w‖² + Σ C_i max(0, 1 − z_i (w'φ(x_i) + b)),
         max Σ α_i − ½ Σ α_i α_j z_i z_j k(x_i, x_j)   over 0 ≤ α_i ≤ C_i and Σ α_i z_i = 0,
 
-    with w = Σ α_i z_i φ(x_i). C_i is C times the weight of the row, so weights are frequencies, and times what
-    ``prior`` says. With ``bias_scale`` the penalty has b² / K² beside ‖w‖², and the dual no Σ α_i z_i = 0. Any value of
-    the dual is below any of the primal, so their gap bounds the distance of both from the best.
+    with w = Σ α_i z_i φ(x_i). C_i is C times the weight of the row, so weights are frequencies, times the ratio of
+    ``training_prior`` to the share of the class. With ``bias_scale`` the penalty has b² / K² beside ‖w‖², and the dual
+    has no constraint Σ α_i z_i = 0. Every dual value is below every primal value, so their gap bounds the distance of
+    both from the optimum.
 
     A joint margin has a score f_k = w_k'φ(x) + b_k of each class, and the primal and the dual are
 
@@ -189,11 +190,11 @@ class SVM(ScoreClassifier, SourceLearner):
         "C": none_or(number(above=0, finite=False)),
         "kernel": KERNEL,
         "bias_scale": none_or(number(1e-50, 1e50)),
-        "prior": priors(alone=True),
+        "training_prior": priors(alone=True),
         "multiclass": one_of("ovr", "ovo", "joint"),
         "regularization": none_or(number(above=0)),
         "solver": SVM_SOLVER,
-        "tolerance": number(above=0, below=1),
+        "tol": number(above=0, below=1),
     }
     coef_: Floats
     dual_coef_: Floats
@@ -207,22 +208,23 @@ class SVM(ScoreClassifier, SourceLearner):
     def __init__(
         self,
         C: float | None = None,
+        *,
         kernel: Any = "linear",
         bias_scale: float | None = None,
-        prior: Any = None,
+        training_prior: Any = None,
         multiclass: str = "ovr",
         regularization: float | None = None,
         solver: Any = "auto",
-        tolerance: float = 1e-4,
+        tol: float = 1e-4,
     ) -> None:
         self.C = C
         self.kernel = kernel
         self.bias_scale = bias_scale
-        self.prior = prior
+        self.training_prior = training_prior
         self.multiclass = multiclass
         self.regularization = regularization
         self.solver = solver
-        self.tolerance = tolerance
+        self.tol = tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows in memory; an error leaves the model as it was.
@@ -287,7 +289,7 @@ class SVM(ScoreClassifier, SourceLearner):
         weights = None if rows is None else rows.weight
         costs = [model._costs(counts.weights, classes, weights) for model in models]
         sides = sides_of(self.multiclass, len(classes))
-        machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tolerance, counts), plan)
+        machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tol, counts), plan)
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)
 
@@ -302,14 +304,14 @@ class SVM(ScoreClassifier, SourceLearner):
         with np.errstate(all="ignore"):
             C = self._cost if self.regularization is None else 1 / np.multiply(self.regularization, total)
             costs = np.full(len(classes), C, dtype=np.float64)
-            if self.prior is not None:
-                costs *= training_priors("SVM", self.prior, classes) / (weights / total)
+            if self.training_prior is not None:
+                costs *= training_priors("SVM", self.training_prior, classes) / (weights / total)
             least, most = (1.0, 1.0) if of_rows is None else (float(of_rows.min()), float(of_rows.max()))
             ends = float(costs.min()) * least, float(costs.max()) * most
         if not (np.isinf(self._cost) and self.regularization is None) and not LEAST < ends[0] <= ends[1] < 1 / LEAST:
             raise InvalidParameterError(
                 f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {ends[0]:g} to "
-                f"{ends[1]:g} by C, or regularization and the number of rows, by prior, and by sample_weight."
+                f"{ends[1]:g} by C, or regularization and the number of rows, by training_prior, and by sample_weight."
             )
         return costs
 

@@ -134,19 +134,19 @@ def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
             "multiclass='ovr' or 'ovo'."
         )
     if isinstance(task.kernel, LinearKernel):
-        return [_linear(task.source, found) for found in _solve_along_costs(task, task.source, task.tolerance, solver)]
+        return [_linear(task.source, found) for found in _solve_along_costs(task, task.source, task.tol, solver)]
     rows, projection = _features(task.source.in_memory("SVM with multiclass='joint'"), task.kernel)
-    solutions = _solve_along_costs(task, rows, ROOM * task.tolerance, solver)
-    return [_kernelled(rows, found, task.tolerance, projection) for found in solutions]
+    solutions = _solve_along_costs(task, rows, ROOM * task.tol, solver)
+    return [_kernelled(rows, found, task.tol, projection) for found in solutions]
 
 
-def _solve_along_costs(task: Task, source: Source, tolerance: float, solver: PrimalSolver) -> list[PrimalSolution]:
+def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSolver) -> list[PrimalSolution]:
     """Solutions for each of the costs, each starting from the one before."""
     on_pass = report_progress(solver.verbose, "SVM, all classes at once")
     solutions: list[PrimalSolution] = []
     for costs in task.costs:
         start = (solutions[-1].coef, solutions[-1].intercept) if solutions else None
-        solutions.append(solve_joint(source, costs, task.bias_scale, tolerance, solver.max_iter, start, on_pass))
+        solutions.append(solve_joint(source, costs, task.bias_scale, tol, solver.max_iter, start, on_pass))
     return solutions
 
 
@@ -176,9 +176,9 @@ def _linear(source: Source, found: PrimalSolution) -> Machine:
     return replace(machine, support=support, dual_coef=np.ascontiguousarray(kept[support].T))
 
 
-def _kernelled(source: ArraySource, found: PrimalSolution, tolerance: float, projection: Floats) -> Machine:
+def _kernelled(source: ArraySource, found: PrimalSolution, tol: float, projection: Floats) -> Machine:
     """Weights of rows, in place of those of the features that the columns of the source are."""
-    few = _of_few_rows(source, found, tolerance)
+    few = _of_few_rows(source, found, tol)
     weights, coef, primal = few or (found.coef @ projection.T, found.coef, found.primal)
     support = np.flatnonzero(weights.any(axis=0))
     return Machine(
@@ -187,13 +187,13 @@ def _kernelled(source: ArraySource, found: PrimalSolution, tolerance: float, pro
         np.array([primal]),
         np.array([found.dual]),
         np.array([found.n_iter]),
-        bool(primal - found.dual <= tolerance * primal),
+        bool(primal - found.dual <= tol * primal),
         support,
         np.ascontiguousarray(weights[:, support]),
     )
 
 
-def _of_few_rows(source: ArraySource, found: PrimalSolution, tolerance: float) -> tuple[Floats, Floats, float] | None:
+def _of_few_rows(source: ArraySource, found: PrimalSolution, tol: float) -> tuple[Floats, Floats, float] | None:
     """Scores made of few rows with a gap within the tolerance, or None if there are none.
 
     Returns the weights (n_classes, n) of the rows, those of the features, and the objective. What the coefficients kept
@@ -212,7 +212,7 @@ def _of_few_rows(source: ArraySource, found: PrimalSolution, tolerance: float) -
             kept[support] += cho_solve(cho_factor(K), few @ (found.coef - kept[support].T @ few).T)
         coef = kept[support].T @ few
         primal = problem.primal(np.column_stack([coef, found.centred_intercept]).reshape(-1))
-        if primal <= max(found.primal, found.dual / (1 - tolerance)):
+        if primal <= max(found.primal, found.dual / (1 - tol)):
             return np.ascontiguousarray(kept.T), coef, primal
     return None
 

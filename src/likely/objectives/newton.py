@@ -34,7 +34,7 @@ class Goal:
 
     Parameters
     ----------
-    tolerance : float
+    tol : float
         Of the objective, relative: stop when the estimated distance to the minimum is below.
     max_iter : int
         Most steps, or epochs of a descent.
@@ -42,7 +42,7 @@ class Goal:
         Stop at values below it, as when an objective falls to 0 without a minimum.
     """
 
-    tolerance: float = 1e-15
+    tol: float = 1e-15
     max_iter: int = 200
     lower_bound: float = -np.inf
 
@@ -106,15 +106,15 @@ def newton(
     """
     parameters, objective, converged = start, evaluate(start), False
     history, late = [objective.value], None
-    tolerance = max(goal.tolerance, FINEST)
+    tol = max(goal.tol, FINEST)
     while True:
         step, hidden = _step(objective) if step_of is None else (step_of(parameters, objective), 0.0)
         gap = -float(objective.gradient @ step) / 2
         if late is None and gap <= LATE * abs(objective.value):
             late = step  # later steps lose flat directions to rounding
         # What flat directions might still gain matters only where it would show in the digits of the value.
-        converged = bool(gap + hidden <= max(tolerance, SHOWN) * abs(objective.value))
-        at_rest = gap <= tolerance * abs(objective.value)
+        converged = bool(gap + hidden <= max(tol, SHOWN) * abs(objective.value))
+        at_rest = gap <= tol * abs(objective.value)
         if at_rest or objective.value < goal.lower_bound or len(history) > goal.max_iter:
             break
         found = _line_search(evaluate, parameters, objective, step)

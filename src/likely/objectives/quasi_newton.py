@@ -55,7 +55,7 @@ class _Descent:
     history: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tolerance = self.goal.tolerance
+        self.tol = self.goal.tol
         self._known: tuple[Floats | None, float] = (None, np.inf)
         self.objective = self.problem.value_and_gradient(self.v)
         self.history.append(self.problem.value(self.v))
@@ -68,11 +68,11 @@ class _Descent:
 
     def is_over(self) -> bool:
         """Whether the minimum, or the lower bound, is reached."""
-        return self.gap <= self.tolerance * abs(self.history[-1]) or self.history[-1] < self.goal.lower_bound
+        return self.gap <= self.tol * abs(self.history[-1]) or self.history[-1] < self.goal.lower_bound
 
     def solution(self) -> Solution:
         value = self.history[-1]
-        near = self.gap <= max(self.goal.tolerance, ROUNDING) * abs(value)
+        near = self.gap <= max(self.goal.tol, ROUNDING) * abs(value)
         converged = bool(near and not value < self.goal.lower_bound)
         return Solution(self.v, self.objective, converged, self.gap, tuple(self.history))
 
@@ -105,12 +105,12 @@ def _gap_underestimated(descent: _Descent) -> bool:
     Coordinates scaled column by column ignore correlations. If they show the end too early, the tolerance for the gap
     that they show is tightened.
     """
-    value, gap, asked = descent.history[-1], descent.full_gap(), descent.goal.tolerance
+    value, gap, asked = descent.history[-1], descent.full_gap(), descent.goal.tol
     if gap <= asked * abs(value):
         return False
     if descent.is_over():
-        descent.tolerance *= max(0.03, 0.3 * asked * abs(value) / gap)
-    return descent.tolerance > FINEST
+        descent.tol *= max(0.03, 0.3 * asked * abs(value) / gap)
+    return descent.tol > FINEST
 
 
 class _Trial:

@@ -72,7 +72,7 @@ class Solver:
         if few is None:
             return constant
         bound = few.lowest_mixed_value if np.isfinite(goal.lower_bound) else -np.inf
-        rough = Goal(max(goal.tolerance, SAMPLE_TOLERANCE), SAMPLE_STEPS, bound)
+        rough = Goal(max(goal.tol, SAMPLE_TOLERANCE), SAMPLE_STEPS, bound)
         found = self.minimise(few, constant, rough).parameters
         return found if problem.value(found) < problem.value_at_start else constant
 
@@ -97,7 +97,7 @@ def _minimise_by_size(problem: LinearProblem, start: Floats, goal: Goal) -> Solu
     return _minimise_by_hessians(problem, start, goal) if cheap else quasi_newton(problem, start, goal)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GradientDescent:
     """Steps against the gradient, as they are taught; slower than the solvers chosen by default.
 
@@ -213,7 +213,7 @@ class _Log:
 
     def is_over(self) -> bool:
         """Whether to stop; the gap is first estimated parameter by parameter, which costs nothing."""
-        near = self.goal.tolerance * abs(self.history[-1])
+        near = self.goal.tol * abs(self.history[-1])
         reached = float(np.sum(np.square(self.scale * self.objective.gradient))) / 2 <= near
         reached = reached and estimated_gap(self.problem, self.v, self.objective.gradient) <= near
         is_low = self.history[-1] < self.goal.lower_bound
@@ -221,7 +221,7 @@ class _Log:
 
     def solution(self) -> Solution:
         value, gap = self.history[-1], estimated_gap(self.problem, self.v, self.objective.gradient)
-        reached = gap <= self.goal.tolerance * abs(value) and not value < self.goal.lower_bound
+        reached = gap <= self.goal.tol * abs(value) and not value < self.goal.lower_bound
         converged = bool(reached and not self.diverged)
         return Solution(self.v, self.objective, converged, gap, tuple(self.history), diverged=self.diverged)
 

@@ -1,6 +1,6 @@
-"""Classes under which earlier model files hold the sums and families of Gaussian mixtures.
+"""Names that earlier model files use: of parameters that were renamed, and of classes that were replaced.
 
-They exist for reading alone: each is built as the class that has taken its place.
+They exist for reading alone: each is built as what has taken its place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,38 @@ from likely._constraints import Scope, flag, floats
 from likely._typing import Floats
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.natural_form import DiagonalForm, FullForm, GaussianSums, SphericalForm
+from likely.persistence.container import RefusedError
+
+RENAMED: dict[str, dict[str, str]] = {
+    "AffineCalibrator": {"prior": "training_prior"},
+    "Encode": {"most_categories": "max_categories"},
+    "GaussianMixture": {"tolerance": "tol"},
+    "KMeans": {"n_starts": "n_init", "tolerance": "tol"},
+    "KMeansStart": {"n_starts": "n_init"},
+    "KernelLogisticRegression": {"prior": "training_prior", "tolerance": "tol"},
+    "LogisticFusion": {"prior": "training_prior"},
+    "LogisticRegression": {"prior": "training_prior", "tolerance": "tol"},
+    "Mixture": {"n_starts": "n_init", "tolerance": "tol"},
+    "Perceptron": {"max_epochs": "max_iter"},
+    "RandomStart": {"n_starts": "n_init"},
+    "SVM": {"prior": "training_prior", "tolerance": "tol"},
+}
+"""For each kind, the names of parameters and fitted values in earlier files, and what they are called now."""
+
+
+def translate_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return named values of a part of a model under their present names.
+
+    Examples
+    --------
+    >>> translate_names("SVM", {"C": 1.0, "tolerance": 1e-4})
+    {'C': 1.0, 'tol': 0.0001}
+    """
+    renamed = RENAMED.get(kind, {})
+    twice = next((old for old, new in renamed.items() if old in values and new in values), None)
+    if twice is not None:
+        raise RefusedError(f"has both {twice!r} and {renamed[twice]!r}, which are the same")
+    return {renamed.get(name, name): value for name, value in values.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from likely._files import FilePath, atomic_write
 from likely._version import library_version
 from likely.exceptions import ModelFileError
 from likely.persistence.container import FORMAT, RefusedError, pack, unpack
+from likely.persistence.earlier import translate_names
 from likely.persistence.values import Reader, Writer
 
 MOST_SHOWN = 1000
@@ -245,7 +246,7 @@ def _describe(tree: Any, tensors: dict[str, Any]) -> dict[str, Any]:
     taking, deciding = _first(tree, "n_features_in_"), _first(tree, "classes_")
     return {
         "kind": tree["kind"],
-        "parameters": {name: _as_json(reader.value(node, name)) for name, node in tree["parameters"].items()},
+        "parameters": reader.parameters(tree),
         "classes": None if deciding is None else _as_json(reader.value(deciding["classes_"], "classes_")),
         "n_features": None if taking is None else _as_json(reader.value(taking["n_features_in_"], "n_features_in_")),
         "feature_names": _names(reader, taking),
@@ -278,8 +279,13 @@ class _Describer(Reader):
     def part(self, node: Any, where: str) -> Any:
         if type(node["kind"]) is not str or type(node.get("parameters")) is not dict:
             raise RefusedError(f"{where} must be of a kind and have parameters")
-        inner = {name: _as_json(self.value(value, f"{where}.{name}")) for name, value in node["parameters"].items()}
+        inner = self.parameters(node, f"{where}.")
         return {"kind": node["kind"], **({"parameters": inner} if inner else {})}
+
+    def parameters(self, node: Any, where: str = "") -> dict[str, Any]:
+        """The parameters of a part, under their present names."""
+        named = translate_names(node["kind"], node["parameters"])
+        return {name: _as_json(self.value(value, f"{where}{name}")) for name, value in named.items()}
 
 
 def _as_json(value: Any) -> Any:

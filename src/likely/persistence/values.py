@@ -25,6 +25,7 @@ import numpy as np
 from likely._constraints import Scope
 from likely._typing import Labels
 from likely.persistence.container import RefusedError
+from likely.persistence.earlier import translate_names
 from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
 
 MOST_CHARACTERS = 2**22
@@ -154,6 +155,7 @@ class Reader:
         fitted = {name: self.value(inner, f"{where}.{name[:80]}") for name, inner in state.items()}
         scope = Scope(kind=registered.key, parts=self._built)
         with refusing(where, registered.key):
+            values, fitted = (translate_names(registered.key, named) for named in (values, fitted))
             made = registered.build(values, fitted, node.get("output"), scope)
         self._built[id(made)] = (made, scope)
         return made

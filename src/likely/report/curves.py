@@ -30,13 +30,13 @@ WIDE = 20
 def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:
     """Curves of a system, of its scores as given and calibrated; with controls, also the counts of the explorer."""
     parts = {"given": given, "calibrated": calibrated}
-    facts: dict[str, Any] = {"eer": given.eer(), "auc": given.auc()}
+    facts: dict[str, Any] = {"eer": given.eer(), "auc": given.roc_auc()}
     facts["roc"] = {name: _roc(trials) for name, trials in parts.items()}
-    curve = given.bayes_error()
+    curve = given.bayes_error_curve()
     facts["bayes_error"] = {
         "log_odds": _round_list(curve.prior_log_odds, 3),
         "given": _round_list(curve.actual, 4),
-        "calibrated": _round_list(calibrated.bayes_error().actual, 4),
+        "calibrated": _round_list(calibrated.bayes_error_curve().actual, 4),
         "minimum": _round_list(curve.minimum, 4),
     }
     facts["histogram"] = {name: _histogram(trials) for name, trials in parts.items()}
@@ -102,7 +102,7 @@ def _range(trials: Trials) -> tuple[float, float]:
 
 def _reliability(trials: Trials) -> dict[str, Any]:
     """Blocks of the best monotone map (PAV); of many, those with the most rows."""
-    curve = trials.reliability()
+    curve = trials.reliability_curve()
     sizes = curve.targets + curve.nontargets
     kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_BLOCKS])
     return {

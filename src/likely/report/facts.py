@@ -156,7 +156,7 @@ def towards_target(application: Application, target: int) -> Application:
     """Reorder an application of two classes so that the target is last."""
     if target == 1:
         return application
-    return Application(application.priors[::-1], application.costs[::-1, ::-1], application.reject_cost)
+    return Application(application.priors[::-1], application.costs[::-1, ::-1], reject_cost=application.reject_cost)
 
 
 def target_facts(application: Application) -> dict[str, Any]:

@@ -297,7 +297,7 @@ def _nearest_means(shape: DataShape) -> list[Candidate]:
 
 def _penalised(strengths: tuple[float, ...], *before: Any, penalty: str = "l2") -> list[tuple[dict[str, Any], Any]]:
     """Logistic regressions with a tolerance that costs cannot tell from its minimum: half the passes on MNIST."""
-    return [({"λ": lam}, [*before, LogisticRegression(lam, penalty, tolerance=1e-6)]) for lam in strengths]
+    return [({"λ": lam}, [*before, LogisticRegression(lam, penalty=penalty, tol=1e-6)]) for lam in strengths]
 
 
 def _logistics(shape: DataShape) -> list[Candidate]:
@@ -328,7 +328,7 @@ def _radial_logistics(shape: DataShape) -> list[Candidate]:
 
 def _svm(C: float, kernel: Any = "linear") -> SVM:
     """Support vector machine with a tolerance that costs cannot tell from its optimum."""
-    return SVM(C, kernel, tolerance=1e-3)
+    return SVM(C, kernel=kernel, tol=1e-3)
 
 
 def _svms(shape: DataShape) -> list[Candidate]:
@@ -350,7 +350,7 @@ def _rbf_svms(shape: DataShape) -> list[Candidate]:
     """RBF kernels around the typical distance of standardised rows; Nystroem landmarks where there are many rows."""
     models: list[tuple[dict[str, Any], list[Any]]]
     if shape.n_rows > MOST_KERNEL_ROWS:
-        features = NystromFeatures(LANDMARKS, RBFKernel(1 / shape.n_features), random_state=0)
+        features = NystromFeatures(LANDMARKS, kernel=RBFKernel(1 / shape.n_features), random_state=0)
         models = [({"landmarks": LANDMARKS, "C": C}, [features, _svm(C)]) for C in (0.1, 1.0, 10.0)]
     else:
         gammas = [float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0)]

@@ -133,7 +133,7 @@ class Comparison:
             estimators.append((part.name, model))
         if system.is_fusion:
             return FusedClassifier(estimators)
-        return CalibratedClassifier(estimators[0][1], self.workings.calibrator)
+        return CalibratedClassifier(estimators[0][1], calibrator=self.workings.calibrator)
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """The systems in order as plain dictionaries of names and numbers: for tables and files."""

@@ -338,7 +338,8 @@ class Judge:
         equal = Application.equal(len(self.classes)).priors
         calibrations = {app.priors.tobytes(): app.priors for app in self.applications} | {equal.tobytes(): equal}
         best = {
-            key: self.train(AffineCalibrator(priors), scores).transform(scores) for key, priors in calibrations.items()
+            key: self.train(AffineCalibrator(training_prior=priors), scores).transform(scores)
+            for key, priors in calibrations.items()
         }
         as_is, actuals, mended = (
             [bayes_risk(self.rows.y, of(app), app, **rows) for app in self.applications]
@@ -431,7 +432,7 @@ def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> d
         priors: Any = aligned.priors
         if aligned.labels:
             priors = dict(zip(aligned.labels, aligned.priors.tolist(), strict=True))
-        named[name] = Application(priors, aligned.costs, aligned.reject_cost if rejecting else None)
+        named[name] = Application(priors, aligned.costs, reject_cost=aligned.reject_cost if rejecting else None)
         named[name].constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
     return named
 

@@ -57,9 +57,7 @@ class EMResult:
     sums: Sums = field(repr=False)
 
 
-def run_em(
-    source: Source, family: Family, start: Mixed, hard: bool, tolerance: float, max_iter: int = MAX_ITER
-) -> EMResult:
+def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float, max_iter: int = MAX_ITER) -> EMResult:
     """Alternate E and M steps until the mean log-likelihood changes by no more than the tolerance.
 
     Parameters
@@ -70,7 +68,7 @@ def run_em(
     start : Mixed
     hard : bool
         Whether a row belongs to its likeliest component alone (classification EM).
-    tolerance : float
+    tol : float
         Expected further rise of the mean log-likelihood at which to stop.
     max_iter : int
     """
@@ -88,7 +86,7 @@ def run_em(
             if previous is not None and _has_fallen(since):
                 # Only densities whose own floor moved can fall: keep the iteration before.
                 return EMResult(previous[0], history[:-1], restarts, True, previous[1])
-            converged = _has_converged(since, tolerance)
+            converged = _has_converged(since, tol)
             if converged or len(history) >= max_iter:
                 return EMResult(mixture, history, restarts, converged, sums)
 
@@ -263,7 +261,7 @@ def _has_fallen(history: list[float]) -> bool:
     return len(history) > 1 and history[-2] - history[-1] > FALL * (1 + abs(history[-2]))
 
 
-def _has_converged(history: list[float], tolerance: float) -> bool:
+def _has_converged(history: list[float], tol: float) -> bool:
     """Whether the last rise of the likelihood, and all rises still expected, are within the tolerance.
 
     Rises that shrink by a steady factor r add up to r / (1 − r) times the last (Aitken's extrapolation). Right after a
@@ -272,12 +270,12 @@ def _has_converged(history: list[float], tolerance: float) -> bool:
     tolerance ends the iterations, and so does a rise of no more than that in all of 200.
     """
     rises = np.diff(history[-5:])
-    if not len(rises) or rises[-1] > tolerance:
+    if not len(rises) or rises[-1] > tol:
         return False
     last = float(rises[-1])
     if last <= ROUNDING * (1 + abs(history[-1])):
         return True
-    if len(history) > PATIENCE and history[-1] - history[-1 - PATIENCE] <= 0.1 * tolerance:
+    if len(history) > PATIENCE and history[-1] - history[-1 - PATIENCE] <= 0.1 * tol:
         return True
     if len(rises) < 4:
         return False
@@ -285,7 +283,7 @@ def _has_converged(history: list[float], tolerance: float) -> bool:
     slowest = float(factors.max())
     if slowest >= 1 or np.ptp(factors) > 0.1:
         return False
-    return last <= 0.1 * tolerance or last * slowest <= tolerance * (1 - slowest)
+    return last <= 0.1 * tol or last * slowest <= tol * (1 - slowest)
 
 
 def _find_collapsed(sums: Sums, min_weight: float) -> set[int]:

@@ -84,7 +84,7 @@ class GaussianMixture(MixtureBase):
     floor : float or AbsoluteFloor, default 1e-6
         Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
         data; fixed before the first pass. 0 raises where a covariance is singular.
-    tolerance : float, default 1e-5
+    tol : float, default 1e-5
         Iterations end when the mean log-likelihood is not expected to rise by more in all; or, where it creeps, when
         an iteration raises it by no more than a tenth of that.
     random_state : int, RandomState or None
@@ -142,19 +142,20 @@ class GaussianMixture(MixtureBase):
         "init": STARTS,
         "assignments": one_of("soft", "hard"),
         "floor": FLOORS,
-        "tolerance": number(0),
+        "tol": number(0),
         "random_state": random_state,
     }
 
     def __init__(
         self,
         n_components: int = 1,
+        *,
         covariance: Any = "full",
         tied: bool = False,
         init: Any = "lbg",
         assignments: str = "soft",
         floor: Any = FLOOR,
-        tolerance: float = 1e-5,
+        tol: float = 1e-5,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -163,7 +164,7 @@ class GaussianMixture(MixtureBase):
         self.init = init
         self.assignments = assignments
         self.floor = floor
-        self.tolerance = tolerance
+        self.tol = tol
         self.random_state = random_state
 
     _instalments: Stepwise | None
@@ -306,7 +307,7 @@ class GaussianMixture(MixtureBase):
 
     def _set_up(self, source: Source, n_components: int) -> Setup:
         shape, hard = mixture_shape(self.covariance), self.assignments == "hard"
-        return Setup.of(source, shape, self.tied, self.floor, n_components, hard, self.tolerance)
+        return Setup.of(source, shape, self.tied, self.floor, n_components, hard, self.tol)
 
     def _keep(self, found: EMResult, family: GaussianFamily) -> None:
         K, d = found.mixture.components.means.shape

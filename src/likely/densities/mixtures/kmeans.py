@@ -80,9 +80,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         At most 16 384.
     init : {"k-means++"} or array of shape (n_clusters, n_features), default "k-means++"
         Where centres begin: at rows of a sample of at most 16 384, drawn far from each other, or at given places.
-    n_starts : int, default 1
+    n_init : int, default 1
         How often to begin; the clusters of least inertia are kept.
-    tolerance : float, default 1e-4
+    tol : float, default 1e-4
         Passes end when the squares of all centres' moves sum up to no more than this share of the columns' mean
         variance.
     random_state : int, RandomState or None
@@ -111,8 +111,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     _constraints: ClassVar[Constraints] = {
         "n_clusters": count(1, SAMPLE_ROWS),
         "init": either(one_of("k-means++"), numbers(2)),
-        "n_starts": count(1),
-        "tolerance": number(0),
+        "n_init": count(1),
+        "tol": number(0),
         "random_state": random_state,
     }
 
@@ -122,15 +122,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     def __init__(
         self,
         n_clusters: int = 8,
+        *,
         init: Any = "k-means++",
-        n_starts: int = 1,
-        tolerance: float = 1e-4,
+        n_init: int = 1,
+        tol: float = 1e-4,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
-        self.n_starts = n_starts
-        self.tolerance = tolerance
+        self.n_init = n_init
+        self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -215,16 +216,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
             )
         if isinstance(self.init, str):
             random = check_random_state(self.random_state)
-            starts = [_choose_centres(rows, weight, self.n_clusters, random) for _ in range(self.n_starts)]
+            starts = [_choose_centres(rows, weight, self.n_clusters, random) for _ in range(self.n_init)]
         else:
             starts = [self._given_centres(source)]
         # The mean may lie far from all rows but one; the median does not.
         origin = np.median(rows, axis=0)
         in_memory = source.arrays
         if in_memory is not None and in_memory.X.shape[0] >= MANY and len(rows) >= self.n_clusters:
-            clusterings = [_cluster_in_memory(in_memory, start, self.tolerance) for start in starts]
+            clusterings = [_cluster_in_memory(in_memory, start, self.tol) for start in starts]
         else:
-            limit = self.tolerance * float(whole.variances().mean())
+            limit = self.tol * float(whole.variances().mean())
             clusterings = [_cluster_source(source, start, origin, limit, whole) for start in starts]
         best = min(clusterings, key=lambda found: found.inertia)
         if best.n_iter == MAX_ITER:
@@ -248,9 +249,9 @@ class _Clustering(NamedTuple):
     n_iter: int
 
 
-def _cluster_in_memory(source: ArraySource, start: Floats, tolerance: float) -> _Clustering:
+def _cluster_in_memory(source: ArraySource, start: Floats, tol: float) -> _Clustering:
     """Clusters by scikit-learn."""
-    peer = cluster.KMeans(len(start), init=start, n_init=1, max_iter=MAX_ITER, tol=tolerance, algorithm="lloyd")
+    peer = cluster.KMeans(len(start), init=start, n_init=1, max_iter=MAX_ITER, tol=tol, algorithm="lloyd")
     X = source.X if issparse(source.X) else dense(source.X)
     peer.fit(X, sample_weight=source.weight)
     return _Clustering(np.asarray(peer.cluster_centers_, dtype=np.float64), float(peer.inertia_), int(peer.n_iter_))

@@ -241,11 +241,11 @@ class Mixture(MixtureBase):
     density : density
         The density of each component; it is copied and not changed.
     n_components : int, default 2
-    n_starts : int, default 3
+    n_init : int, default 3
         Number of starts; the mixture of highest likelihood is kept.
     assignments : {"soft", "hard"}, default "soft"
         Whether a row is divided by its responsibilities, or belongs to the likeliest component alone.
-    tolerance : float, default 1e-5
+    tol : float, default 1e-5
         As for :class:`likely.GaussianMixture`.
     random_state : int, RandomState or None
 
@@ -267,7 +267,7 @@ class Mixture(MixtureBase):
     --------
     >>> from likely import Bernoulli
     >>> X = [[1, 1, 0, 0]] * 5 + [[0, 0, 1, 1]] * 4
-    >>> mixture = Mixture(Bernoulli(), 2, random_state=0).fit(X)
+    >>> mixture = Mixture(Bernoulli(), n_components=2, random_state=0).fit(X)
     >>> np.sort(mixture.weights_).round(3)
     array([0.444, 0.556])
     >>> mixture.log_density([[1, 1, 0, 0]]).round(3)
@@ -277,26 +277,27 @@ class Mixture(MixtureBase):
     _constraints: ClassVar[Constraints] = {
         "density": anything,  # IncompatiblePartsError names what is no density
         "n_components": count(1),
-        "n_starts": count(1),
+        "n_init": count(1),
         "assignments": one_of("soft", "hard"),
-        "tolerance": number(0),
+        "tol": number(0),
         "random_state": random_state,
     }
 
     def __init__(
         self,
         density: Any,
+        *,
         n_components: int = 2,
-        n_starts: int = 3,
+        n_init: int = 3,
         assignments: str = "soft",
-        tolerance: float = 1e-5,
+        tol: float = 1e-5,
         random_state: Any = None,
     ) -> None:
         self.density = density
         self.n_components = n_components
-        self.n_starts = n_starts
+        self.n_init = n_init
         self.assignments = assignments
-        self.tolerance = tolerance
+        self.tol = tol
         self.random_state = random_state
 
     @property
@@ -318,9 +319,9 @@ class Mixture(MixtureBase):
             self.assignments == "hard",
         )
         with quietly(DegenerateDataWarning):  # of densities in earlier iterations
-            seeds = [int(random.randint(2**31)) for _ in range(self.n_starts)]
+            seeds = [int(random.randint(2**31)) for _ in range(self.n_init)]
             starts = (family.draw_start(source, self.n_components, seed) for seed in seeds)
-            results = [run_em(source, family, start, hard, self.tolerance) for start in starts]
+            results = [run_em(source, family, start, hard, self.tol) for start in starts]
         best = max(results, key=lambda found: found.history[-1])
         with speaking_of("A component"):
             family.estimate(best.sums, best.mixture)  # warns of what is degenerate in the result

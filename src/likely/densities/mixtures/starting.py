@@ -53,18 +53,18 @@ class Setup:
     single : Mixed
         All rows as one component.
     hard : bool
-    tolerance : float
+    tol : float
     """
 
     source: Source
     family: GaussianFamily
     single: Mixed
     hard: bool
-    tolerance: float
+    tol: float
 
     @classmethod
     def of(
-        cls, source: Source, shape: Covariance, tied: bool, floor: Any, n_components: int, hard: bool, tolerance: float
+        cls, source: Source, shape: Covariance, tied: bool, floor: Any, n_components: int, hard: bool, tol: float
     ) -> Setup:
         """Survey the rows, in one pass, for mixtures of up to ``n_components`` components."""
         width = shape.natural_form.block_width(source.n_features)
@@ -83,11 +83,11 @@ class Setup:
         family = GaussianFamily(shape.natural_form.from_moments(whole, least), tied)
         covariance = whole.covariance() if isinstance(whole, Moments) else whole.variances()
         single = family.make(np.ones(1), whole.mean[None].copy(), covariance[None])
-        return cls(source, family, single, hard, tolerance)
+        return cls(source, family, single, hard, tol)
 
     def run(self, start: Mixed) -> EMResult:
         """Run EM from a start."""
-        return run_em(self.source, self.family, start, self.hard, self.tolerance)
+        return run_em(self.source, self.family, start, self.hard, self.tol)
 
     def grow(self, sizes: Iterable[int], displacement: float) -> dict[int, EMResult]:
         """Mixtures of several sizes, grown by splitting components (LBG).
@@ -214,18 +214,18 @@ class LBG(BaseEstimator):  # type: ignore[misc]
 
 
 class _DrawnStart(BaseEstimator):  # type: ignore[misc]
-    """A start that depends on the random state; the best of ``n_starts`` is kept."""
+    """A start that depends on the random state; the best of ``n_init`` is kept."""
 
-    _constraints: ClassVar[Constraints] = {"n_starts": count(1)}
+    _constraints: ClassVar[Constraints] = {"n_init": count(1)}
 
-    def __init__(self, n_starts: int = 1) -> None:
-        self.n_starts = n_starts
+    def __init__(self, n_init: int = 1) -> None:
+        self.n_init = n_init
 
     def _draw(self, setup: Setup, n_components: int, random: np.random.RandomState) -> Mixed:
         raise NotImplementedError
 
     def _fit(self, setup: Setup, n_components: int, random: np.random.RandomState) -> EMResult:
-        results = [setup.run(self._draw(setup, n_components, random)) for _ in range(self.n_starts)]
+        results = [setup.run(self._draw(setup, n_components, random)) for _ in range(self.n_init)]
         return max(results, key=lambda found: found.history[-1])
 
 
@@ -236,7 +236,7 @@ class KMeansStart(_DrawnStart):
 
     Parameters
     ----------
-    n_starts : int, default 1
+    n_init : int, default 1
         Number of starts; the mixture of highest likelihood is kept.
     """
 
@@ -257,7 +257,7 @@ class RandomStart(_DrawnStart):
 
     Parameters
     ----------
-    n_starts : int, default 1
+    n_init : int, default 1
         Number of starts; the mixture of highest likelihood is kept.
     """
 

@@ -38,7 +38,7 @@ def solve_dual_by_rows(
     z: Floats,
     C: Floats,
     bias_scale: float | None,
-    tolerance: float,
+    tol: float,
     max_passes: int,
     start: tuple[Floats, Floats] | None = None,
     on_pass: Callable[[int, float], None] | None = None,
@@ -67,13 +67,13 @@ def solve_dual_by_rows(
     scaled down.
     """
     ascent = _Ascent(X, z, C, bias_scale, np.zeros(len(z)) if start is None else start[0].copy())
-    best, next_check, passes = ascent.solution(0, tolerance), FIRST_CHECK, 0
+    best, next_check, passes = ascent.solution(0, tol), FIRST_CHECK, 0
     while not best.converged and passes < max_passes:
         ascent.run_pass()
         passes += 1
         if passes < next_check and passes < max_passes:
             continue
-        best, next_check = min(best, ascent.solution(passes, tolerance), key=_gap), LATER * passes
+        best, next_check = min(best, ascent.solution(passes, tol), key=_gap), LATER * passes
         ascent.activate_all()
         if on_pass is not None:
             on_pass(passes, _gap(best))
@@ -139,7 +139,7 @@ class _Ascent:
         if self.bias_scale is None:
             self.offset += self.rho * self.balance
 
-    def solution(self, passes: int, tolerance: float) -> DualSolution:
+    def solution(self, passes: int, tol: float) -> DualSolution:
         """Feasible coefficients, with both objectives."""
         alpha = self.alpha.copy() if self.bias_scale is not None else balanced(self.alpha, self.z)
         w = self._weights(alpha)
@@ -147,7 +147,7 @@ class _Ascent:
         if self.bias_scale is not None:
             self.w = w  # without accumulated rounding
             f += self.rho * float(self.z @ alpha)
-        return dual_solution(alpha, f, self.z, self.C, self.bias_scale is None, passes, tolerance)
+        return dual_solution(alpha, f, self.z, self.C, self.bias_scale is None, passes, tol)
 
     def _weights(self, alpha: Floats) -> Floats:
         return np.asarray(self.X.T @ (self.z * alpha))

@@ -109,7 +109,7 @@ class _Problems:
         members, on_pass = self.members(side), self._progress(side)
         X, z = self.X if len(members) == self.X.shape[0] else self.X[members], side[self.codes[members]]
         task, most = self.task, self.solver.max_rounds()
-        return lambda C, start: solve_dual_by_rows(X, z, C, task.bias_scale, task.tolerance, most, start, on_pass)
+        return lambda C, start: solve_dual_by_rows(X, z, C, task.bias_scale, task.tol, most, start, on_pass)
 
     def _by_sets(self, side: Floats, shared: GramRows | None) -> Ascend:
         members, on_round, task = self.members(side), self._progress(side), self.task
@@ -121,10 +121,10 @@ class _Problems:
             is_hard, is_linear = not np.isfinite(C).all(), isinstance(task.kernel, LinearKernel)
             check = SeparabilityCheck(rows, z, is_linear, positions, problem) if is_hard else None
             has_bias, most = task.bias_scale is None, self.solver.max_rounds(is_hard)
-            solution = solve_dual(rows, z, C, has_bias, task.tolerance, most, start, on_round, check)
+            solution = solve_dual(rows, z, C, has_bias, task.tol, most, start, on_round, check)
             if not np.isfinite(solution.primal):
                 raise _undecided(most, problem) if is_hard else Block(rows.X).non_finite()
-            return replace(solution, precise=not _lost_digits(rows, solution, C, task.tolerance))
+            return replace(solution, precise=not _lost_digits(rows, solution, C, task.tol))
 
         return ascend
 
@@ -170,7 +170,7 @@ def _undecided(n_sets: int, problem: str) -> DegenerateDataError:
     )
 
 
-def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: float) -> bool:
+def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tol: float) -> bool:
     """Whether rounding of the scores may change the objective by more than the tolerance.
 
     It changes the losses of the support vectors, or the length of the weights where there are no losses.
@@ -181,7 +181,7 @@ def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tolerance: f
     rounding = np.finfo(np.float64).eps * largest * float(np.linalg.norm(solution.alpha))
     has_losses = solution.primal > solution.square / 2 * (1 + 1e-9)
     stake = float(C[support].sum()) if has_losses else solution.square
-    return bool(rounding * stake > max(tolerance, 1e-7) * solution.primal)
+    return bool(rounding * stake > max(tol, 1e-7) * solution.primal)
 
 
 def _ratio(before: Floats, now: Floats) -> float:

@@ -48,7 +48,7 @@ def solve_joint(
     source: Source,
     costs: Floats,
     bias_scale: float | None,
-    tolerance: float,
+    tol: float,
     max_passes: int,
     start: tuple[Floats, Floats] | None = None,
     on_pass: Callable[[int, float], None] | None = None,
@@ -64,7 +64,7 @@ def solve_joint(
     bias_scale : float, optional
         K: rows are extended by the constant K, whose weights are penalised like others, so ½ Σ b_k² / K² is added.
         Without it biases are free, and sum to 0.
-    tolerance : float
+    tol : float
         Of the duality gap, relative to the primal objective.
     max_passes : int
         Points to evaluate, each by two passes over all rows.
@@ -111,9 +111,9 @@ def solve_joint(
             theta, mu = start_on_sample(problem, sample, counts)
         else:
             theta, mu = problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])), WARM
-        point, passes = follow_path(problem, theta, mu, tolerance, max_passes, on_pass)
+        point, passes = follow_path(problem, theta, mu, tol, max_passes, on_pass)
     point = replace(point, theta=problem.centre_biases(point.theta.reshape(problem.shape)))
-    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tolerance))
+    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tol))
 
 
 def _problem(

@@ -416,7 +416,7 @@ class _Walk:
     """
 
     problem: MarginProblem
-    tolerance: float
+    tol: float
     max_passes: int
     on_pass: Callable[[int, float], None] | None
     passes: int = 0
@@ -440,19 +440,19 @@ class _Walk:
     def goal(self) -> float:
         """The gap to reach next."""
         assert self.best is not None
-        return max(self.tolerance, min(SURE, self.best.relative_gap / 10))
+        return max(self.tol, min(SURE, self.best.relative_gap / 10))
 
     @property
     def is_over(self) -> bool:
         assert self.best is not None
-        return self.best.relative_gap <= self.tolerance or self.passes >= self.max_passes or self.idle >= PATIENCE
+        return self.best.relative_gap <= self.tol or self.passes >= self.max_passes or self.idle >= PATIENCE
 
 
 def follow_path(
     problem: MarginProblem,
     theta: Floats,
     mu: float,
-    tolerance: float,
+    tol: float,
     max_passes: int,
     on_pass: Callable[[int, float], None] | None = None,
 ) -> tuple[Point, int]:
@@ -462,7 +462,7 @@ def follow_path(
     along the tangent of the path. How much smaller is learned on the way: the first Newton step at the new μ shows how
     much the path bends. Once smoothing adds little to the gap, μ stays, and Newton steps close the gap.
     """
-    walk = _Walk(problem, tolerance, max_passes, on_pass, bend=FIRST_BEND / mu)
+    walk = _Walk(problem, tol, max_passes, on_pass, bend=FIRST_BEND / mu)
     point = walk.evaluate(theta, mu)
     newton = problem.newton_system(point)
     # A start that is far from the path is replaced by θ = 0.

@@ -105,7 +105,7 @@ def solve_primal(
     signs: Floats,
     costs: Floats,
     bias_scale: float | None,
-    tolerance: float,
+    tol: float,
     max_passes: int,
     start: tuple[Floats, Any] | None = None,
     on_pass: Callable[[int, float], None] | None = None,
@@ -123,7 +123,7 @@ def solve_primal(
     bias_scale : float, optional
         K: rows are extended by the constant K, whose weight v is penalised like others, so ½ b² / K² is added and
         b = K v. Without it the bias is free.
-    tolerance : float
+    tol : float
         Of the duality gap, relative to the primal objective.
     max_passes : int
         Over all rows.
@@ -167,10 +167,10 @@ def solve_primal(
             theta, mu = np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
         compact, basis = _compress(problem, int(counts.rows.sum()))
         theta = theta if basis is None else np.append(basis.T @ theta[:-1], theta[-1])
-        point, passes = follow_path(compact, theta, mu, tolerance, max_passes, on_pass)
+        point, passes = follow_path(compact, theta, mu, tol, max_passes, on_pass)
     if basis is not None:
         point = replace(point, theta=np.append(basis @ point.theta[:-1], point.theta[-1]))
-    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tolerance))
+    return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tol))
 
 
 def margin_setting(
@@ -226,7 +226,7 @@ def solve_in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
         start: tuple[Floats, Any] | None = None
         on_pass = report_progress(solver.verbose, f"SVM, {describe_sides(side, task.source.require_classes())}")
         for solutions, costs in zip(found, task.costs, strict=True):
-            options = task.bias_scale, task.tolerance, solver.max_iter, start, on_pass, task.counts
+            options = task.bias_scale, task.tol, solver.max_iter, start, on_pass, task.counts
             solutions.append(solve_primal(task.source, side, costs, *options))
             start = solutions[-1].coef, solutions[-1].intercept
     return [_join(task, solutions) for solutions in found]
@@ -253,7 +253,7 @@ def _join(task: Task, solutions: list[PrimalSolution]) -> Machine:
     found = [_signed_coefficients(task, source.all_rows(), *each) for each in zip(task.sides, solutions, strict=True)]
     signed, dual = np.array([each[0] for each in found]), np.array([each[1] for each in found])
     support = np.flatnonzero(signed.any(axis=0))
-    near = machine.converged or bool((machine.primal - dual <= task.tolerance * machine.primal).all())
+    near = machine.converged or bool((machine.primal - dual <= task.tol * machine.primal).all())
     return replace(machine, support=support, dual_coef=signed[:, support], dual=dual, converged=near)
 
 
@@ -263,7 +263,7 @@ def _signed_coefficients(task: Task, block: Block, side: Floats, solution: Prima
     They are those of few rows if the gap allows it; otherwise of all rows but those with next to nothing beside the
     largest coefficient of their side.
     """
-    z, few = side[block.require_codes()], _sparse_coefficients(block, solution, task.bias_scale, task.tolerance)
+    z, few = side[block.require_codes()], _sparse_coefficients(block, solution, task.bias_scale, task.tol)
     if few is not None:
         return few[0] * z, few[1]
     problem: Any = solution.problem
@@ -277,7 +277,7 @@ def _signed_coefficients(task: Task, block: Block, side: Floats, solution: Prima
 
 
 def _sparse_coefficients(
-    block: Block, solution: PrimalSolution, bias_scale: float | None, tolerance: float
+    block: Block, solution: PrimalSolution, bias_scale: float | None, tol: float
 ) -> tuple[Floats, float] | None:
     """Dual coefficients of few rows, and the dual objective; None if the gap would exceed the tolerance.
 
@@ -300,7 +300,7 @@ def _sparse_coefficients(
         if alpha is None:
             continue
         dual = rows.dual(alpha)
-        if solution.primal - dual <= tolerance * solution.primal:
+        if solution.primal - dual <= tol * solution.primal:
             return alpha, dual
     return None
 

@@ -20,7 +20,7 @@ from likely.exceptions import InvalidParameterError
 from likely.kernels import Kernel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DualSolver:
     """Solve the dual, by working sets or coordinate descent: for every kernel, and for rows in memory.
 
@@ -68,7 +68,7 @@ class DualSolver:
         return self.max_iter or (200 if is_hard else 1000)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PrimalSolver:
     """Solve the primal, by Newton's method on smoothed losses: for the linear kernel.
 
@@ -137,7 +137,7 @@ class Task:
     costs : list of arrays of shape (n_classes,)
         Cost of a row of each class, for every machine to be learned; not decreasing, since each is the warm start of
         the next.
-    tolerance : float
+    tol : float
     counts : ClassCounts
         Rows and weights of each class.
     """
@@ -147,7 +147,7 @@ class Task:
     bias_scale: float | None
     sides: Floats
     costs: list[Floats]
-    tolerance: float
+    tol: float
     counts: ClassCounts
 
 

@@ -99,7 +99,7 @@ def solve_dual(
     z: Floats,
     C: Floats,
     has_bias: bool,
-    tolerance: float,
+    tol: float,
     max_rounds: int,
     start: tuple[Floats, Floats] | None = None,
     on_round: Callable[[int, float], None] | None = None,
@@ -124,7 +124,7 @@ def solve_dual(
     space = np.empty(rows.most_together**2)
     state = DualState.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
-        while not _is_done(state, tolerance, f) and rounds < max_rounds and idle < MOST_IDLE:
+        while not _is_done(state, tol, f) and rounds < max_rounds and idle < MOST_IDLE:
             # Select a working set, maximise over it, update the scores of all rows.
             is_free = (alpha > 0) & (alpha < C)
             last, chosen = chosen, select_working_set(state, chosen, _set_size(rows, int(is_free.sum())), is_free)
@@ -140,11 +140,11 @@ def solve_dual(
                 on_round(rounds, _relative_gap(state))
             if check is not None:
                 check(alpha, f)
-    return dual_solution(alpha, f, z, C, has_bias, rounds, tolerance)
+    return dual_solution(alpha, f, z, C, has_bias, rounds, tol)
 
 
 def dual_solution(
-    alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tolerance: float
+    alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tol: float
 ) -> DualSolution:
     """Both objectives at dual coefficients and the scores they give, with the best bias and the best length."""
     state = DualState.of(alpha, f, z, C, has_bias)
@@ -154,12 +154,12 @@ def dual_solution(
         bias = best if primal_value(alpha, square, z * (f + best), C)[0] < state.primal else bias
     primal, s = primal_value(alpha, square, z * (f + bias), C)
     dual = s * float(alpha.sum()) - s**2 * square / 2
-    near = _is_near(primal, dual, tolerance)
+    near = _is_near(primal, dual, tol)
     return DualSolution(s * alpha, s * f, s * bias, primal, dual, s**2 * square, rounds, near)
 
 
-def _is_near(primal: float, dual: float, tolerance: float) -> bool:
-    return bool(np.isfinite(primal)) and abs(primal - dual) <= tolerance * abs(primal)
+def _is_near(primal: float, dual: float, tol: float) -> bool:
+    return bool(np.isfinite(primal)) and abs(primal - dual) <= tol * abs(primal)
 
 
 def _set_size(rows: GramRows, n_free: int) -> int:
@@ -171,8 +171,8 @@ def _relative_gap(state: DualState) -> float:
     return (state.primal - state.dual) / state.primal if np.isfinite(state.primal) else np.inf
 
 
-def _is_done(state: DualState, tolerance: float, f: Floats) -> bool:
-    if _is_near(state.primal, state.dual, tolerance):
+def _is_done(state: DualState, tol: float, f: Floats) -> bool:
+    if _is_near(state.primal, state.dual, tol):
         return True
     return state.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
 
@@ -188,7 +188,7 @@ def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> F
 
 
 def _ascend(
-    K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tolerance: float
+    K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tol: float
 ) -> Floats:
     """Maximise over the working set; returns the steps of z α."""
     from likely.objectives import _kernels as compiled
@@ -196,7 +196,7 @@ def _ascend(
     z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
     v, most = z_in - f[chosen], CHANGES * len(chosen)
     ascend = compiled.ascend_by_pairs if has_bias else compiled.ascend_by_ones
-    if ascend(K, z_in, C_in, changed, v, tolerance, most) == most:
+    if ascend(K, z_in, C_in, changed, v, tol, most) == most:
         newton_on_face(K, z_in, C_in, changed, v, has_bias)
     steps = (changed - alpha[chosen]) * z_in
     alpha[chosen] = changed
@@ -357,8 +357,8 @@ def _face_step(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
 # Loops that are compiled.
 
 
-def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tolerance: float, most: int) -> int:
-    """Change pairs of coefficients, keeping Σ z α, until no v of an up row exceeds one of a low row by ``tolerance``.
+def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
+    """Change pairs of coefficients, keeping Σ z α, until no v of an up row exceeds one of a low row by ``tol``.
 
     Sequential minimal optimisation (Platt 1998) with second-order selection (Fan, Chen and Lin 2005). ``alpha`` and
     ``v`` are changed in place; returns the number of changes.
@@ -382,7 +382,7 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
                 gain = gap * gap / max(K[i, i] + K[t, t] - 2 * K[i, t], flat)
                 if gain > most_gain:
                     j, most_gain = t, gain
-        if j < 0 or highest - lowest <= tolerance:
+        if j < 0 or highest - lowest <= tol:
             return changes
         # Newton step along the pair, cut at the box; a coefficient that reaches a bound is set to it exactly.
         room_i = C[i] - alpha[i] if z[i] > 0 else alpha[i]
@@ -395,7 +395,7 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
     return most
 
 
-def ascend_by_ones(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tolerance: float, most: int) -> int:
+def ascend_by_ones(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
     """Change coefficients one by one, the one that gains most first, until no derivative exceeds the tolerance."""
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
@@ -408,7 +408,7 @@ def ascend_by_ones(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, to
                 gain = slope * slope / max(K[t, t], flat)
                 if gain > most_gain:
                     i, most_gain = t, gain
-        if i < 0 or steepest <= tolerance:
+        if i < 0 or steepest <= tol:
             return changes
         before = alpha[i]
         alpha[i] = min(max(before + z[i] * v[i] / max(K[i, i], flat), 0.0), C[i])
