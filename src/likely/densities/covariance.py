@@ -68,7 +68,7 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
     natural_form: ClassVar[type[NaturalForm]]
     """The arithmetic of mixtures of such Gaussians."""
 
-    def __init__(self, shrinkage: float = 0.0, floor: float = FLOOR, unbiased: bool = False) -> None:
+    def __init__(self, shrinkage: float = 0.0, *, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.shrinkage = shrinkage
         self.floor = floor
         self.unbiased = unbiased
