@@ -1,4 +1,4 @@
-"""What must hold for every application and every way of deciding."""
+"""Laws of decisions that hold for every application."""
 
 import itertools
 
@@ -23,7 +23,7 @@ def random_application(rng, n_classes, reject_cost=None):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 @pytest.mark.parametrize("reject_cost", [None, 0.3])
-def test_decisions_have_the_least_expected_cost(n_classes, reject_cost, rng):
+def test_decisions_have_the_lowest_expected_cost(n_classes, reject_cost, rng):
     app = random_application(rng, n_classes, reject_cost)
     scores = rng.normal(size=(500, n_classes)) * 3
     expected = app.expected_costs(scores)
@@ -93,7 +93,7 @@ def test_a_constant_added_to_a_row_changes_nothing(rows, constant):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations("abc")))
-def test_named_priors_and_costs_follow_the_model_s_order_of_classes(order):
+def test_named_priors_and_costs_follow_the_class_order_of_the_model(order):
     named = Application({"a": 0.2, "b": 0.5, "c": 0.3}, [[0, 1, 5], [2, 0, 1], [1, 3, 0]])
     scores = np.log(np.random.default_rng(0).dirichlet(np.ones(3), size=50))
     columns = ["abc".index(label) for label in order]
@@ -101,7 +101,7 @@ def test_named_priors_and_costs_follow_the_model_s_order_of_classes(order):
     assert_array_equal(named.decide(scores[:, columns], order), named.decide(scores, ["a", "b", "c"]))
 
 
-def test_a_named_positive_class_is_the_target_wherever_it_stands():
+def test_a_named_positive_class_is_the_target_at_any_position():
     app = Application.binary(0.1, cost_fn=20, positive="a")
     llr_of_a = np.array([-2.0, -0.5, 0.0, 3.0])
     first = np.column_stack([llr_of_a, np.zeros(4)])
@@ -110,7 +110,7 @@ def test_a_named_positive_class_is_the_target_wherever_it_stands():
 
 
 @given(st.lists(st.tuples(st.floats(), st.floats()), min_size=1))
-def test_infinite_evidence_decides_and_nan_never_comes_out(rows):
+def test_infinite_scores_are_decided_without_nan(rows):
     scores = np.nan_to_num(np.array(rows), nan=0.0, posinf=np.inf, neginf=-np.inf)
     app = Application.binary(0.3)
 
@@ -118,7 +118,7 @@ def test_infinite_evidence_decides_and_nan_never_comes_out(rows):
     assert not np.isnan(app.log_posteriors(scores)).any()
 
 
-def test_evidence_of_any_size_decides():
+def test_scores_of_any_size_are_decided():
     app = Application.binary(0.5, cost_fn=np.exp(-50))
 
     assert_array_equal(app.decide_codes(np.array([45.0, 60.0])), [0, 1])

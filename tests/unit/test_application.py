@@ -1,4 +1,4 @@
-"""Numbers worked by hand, and what is said of applications that cannot be."""
+"""Numbers computed by hand, and error messages of invalid applications."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_three_class_decisions_of_the_worked_example(costs, expected, decision):
 
 
 @pytest.mark.parametrize(("prior", "cost_fn", "cost_fp"), [(0.5, 1, 1), (0.1, 1, 1), (0.01, 10, 1), (0.3, 1, 9)])
-def test_the_effective_prior_is_that_of_the_worked_example(prior, cost_fn, cost_fp):
+def test_the_effective_prior_equals_the_worked_example(prior, cost_fn, cost_fp):
     app = Application.binary(prior, cost_fn, cost_fp)
     effective = prior * cost_fn / (prior * cost_fn + (1 - prior) * cost_fp)
 
@@ -33,14 +33,14 @@ def test_the_effective_prior_is_that_of_the_worked_example(prior, cost_fn, cost_
     assert_allclose(app.threshold, -np.log(effective / (1 - effective)))
 
 
-def test_a_detector_that_always_says_class_0_costs_its_prior_of_class_1():
+def test_always_deciding_class_0_costs_the_prior_of_class_1():
     app = Application([0.9, 0.1])
 
     assert_allclose(app.priors @ app.costs[:, 0], 0.1)
 
 
 @pytest.mark.parametrize("reject_cost", [0.1, 0.3, 0.5])
-def test_with_unit_costs_rows_are_rejected_where_no_posterior_reaches_one_less_the_reject_cost(reject_cost):
+def test_with_unit_costs_a_row_is_rejected_if_its_largest_posterior_is_below_one_minus_reject_cost(reject_cost):
     app = Application(UNIFORM, reject_cost=reject_cost)
     posteriors = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
 
@@ -69,7 +69,7 @@ def test_a_class_of_prior_zero_is_never_decided():
     assert_array_equal(app.decide_codes(np.array([[0.0, -1.0, 1e300], [0.0, -1.0, np.inf]])), [0, 0])
 
 
-def test_an_application_prints_what_it_is():
+def test_repr_shows_priors_and_costs():
     assert repr(Application([0.25, 0.75], reject_cost=0.1)) == (
         "Application(priors=[0.25, 0.75], costs=[[0.0, 1.0], [1.0, 0.0]], reject_cost=0.1)"
     )
@@ -82,17 +82,17 @@ def test_an_application_prints_what_it_is():
         (lambda: Application([0.5, 0.6]), "priors must be >= 0 and sum to 1, but are [0.5, 0.6]"),
         (lambda: Application([1.2, -0.2]), "priors must be >= 0 and sum to 1"),
         (lambda: Application([np.nan, 1]), "priors must be >= 0 and sum to 1"),
-        (lambda: Application([1.0]), "at least two numbers in a row, but came with shape (1,)"),
-        (lambda: Application.binary(1.0), "prior must lie between 0 and 1, but is 1.0"),
+        (lambda: Application([1.0]), "a sequence of at least two numbers, but have shape (1,)"),
+        (lambda: Application.binary(1.0), "prior must be in the open interval (0, 1), but is 1.0"),
         (lambda: Application([0.5, 0.5], [[0, 1]]), "must have shape (2, 2), one row and column for each prior"),
         (lambda: Application([0.5, 0.5], [[0, np.inf], [1, 0]]), "costs must be finite numbers"),
-        (lambda: Application([0.5, 0.5], [[3, 1], [1, 0]]), "makes the right decision dearer than the wrong one"),
+        (lambda: Application([0.5, 0.5], [[3, 1], [1, 0]]), "A correct decision must not cost more than a wrong one"),
         (lambda: Application([0.5, 0.5], reject_cost=-1), "reject_cost must be a number >= 0 or None, but is -1"),
         (lambda: Application(UNIFORM).threshold, "exist for two classes, but the application has 3"),
-        (lambda: Application([0.5, 0.5], np.zeros((2, 2))).threshold, "No mistake costs anything"),
+        (lambda: Application([0.5, 0.5], np.zeros((2, 2))).threshold, "All mistakes cost 0 in this application"),
     ],
 )
-def test_an_impossible_application_is_refused_by_name(make, message):
+def test_an_invalid_application_raises_a_clear_error(make, message):
     with pytest.raises(InvalidParameterError) as error:
         make()
 
@@ -102,14 +102,14 @@ def test_an_impossible_application_is_refused_by_name(make, message):
 @pytest.mark.parametrize(
     ("app", "scores", "classes", "message"),
     [
-        (Application(UNIFORM), np.zeros((1, 2)), ["a", "b"], "priors for 3 classes, but the model knows 2: 'a', 'b'"),
-        (Application({"a": 0.5, "z": 0.5}), np.zeros((1, 2)), ["a", "b"], "names the class 'z', which the model does"),
+        (Application(UNIFORM), np.zeros((1, 2)), ["a", "b"], "priors for 3 classes, but the model has 2: 'a', 'b'"),
+        (Application({"a": 0.5, "z": 0.5}), np.zeros((1, 2)), ["a", "b"], "names the class 'z', which is not"),
         (Application.binary(0.5, positive="z"), np.zeros((1, 2)), ["a", "b"], "names the class 'z'"),
-        (Application(UNIFORM), np.zeros((1, 2)), ["a", "b", "c"], "shape (n, 3), but came with shape (1, 2)"),
+        (Application(UNIFORM), np.zeros((1, 2)), ["a", "b", "c"], "shape (n, 3), but got shape (1, 2)"),
         (Application([0.5, 0.5]), [[0.0, np.nan]], ["a", "b"], "A log-likelihood is NaN, first in row 0"),
     ],
 )
-def test_evidence_that_does_not_fit_is_refused_by_name(app, scores, classes, message):
+def test_scores_that_do_not_match_the_application_raise_a_clear_error(app, scores, classes, message):
     with pytest.raises(InvalidDataError) as error:
         app.decide(scores, classes)
 

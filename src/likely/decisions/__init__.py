@@ -1,4 +1,4 @@
-"""Where evidence meets priors and costs: the one place that decides."""
+"""Decisions from log-likelihoods, priors and costs."""
 
 from likely.decisions.application import Application, as_application, highest, llr_threshold, training_priors
 from likely.decisions.open_set import OpenSetCost, cost_of_open_set

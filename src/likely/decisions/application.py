@@ -1,4 +1,4 @@
-"""The application: how frequent the classes are where a model is used, and what mistakes cost there."""
+"""Class priors and costs of decisions of the application in which a model is used."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from likely._constraints import (
     number,
     probabilities,
 )
-from likely._numerics import difference, log, log_normalized
+from likely._numerics import difference, log, log_normalize
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
 
 _FAINT = 1e-200
-"""Expected costs, relative to the dearest mistake and the likeliest class, below which products may have vanished."""
+"""Expected costs below this value, relative to the largest cost and the likeliest class, may be products that underflowed.
+"""
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Application:
-    """Priors and costs, brought to the evidence at decision time.
+    """Class priors and costs of decisions, which turn log-likelihoods into decisions.
 
     A decision minimises the expected cost under the posterior. On a tie the last class wins, so a log-likelihood ratio
     equal to the threshold accepts; rejecting needs to be strictly cheaper than every class.
@@ -40,12 +41,12 @@ class Application:
     Parameters
     ----------
     priors : sequence of float in class order, or mapping {label: prior}
-        Probabilities of the classes where the decisions are made; they sum to 1.
+        Probabilities of the classes in the application. They sum to 1.
     costs : array of shape (n_classes, n_classes), default: 0 on the diagonal and 1 elsewhere
-        ``costs[truth, decision]``, rows and columns in the order of ``priors``. A right decision is never dearer than
-        a wrong one of the same truth.
+        ``costs[truth, decision]``, with rows and columns in the order of ``priors``. For each true class, the correct
+        decision must not cost more than a wrong one.
     reject_cost : float, optional
-        The cost of deciding nothing, whatever the truth. Without it every row is decided.
+        Cost of rejecting a row, that is of making no decision, for any true class. By default no row is rejected.
 
     Attributes
     ----------
@@ -53,13 +54,13 @@ class Application:
     costs : array of shape (n_classes, n_classes)
     reject_cost : float or None
     labels : tuple of labels, or None
-        The classes in the order of ``priors``, where they were named; None stands for the class not named.
+        The classes in the order of ``priors``, if they were named. A label of None is the class that was not named.
 
     Notes
     -----
-    With log-likelihoods l and priors π, deciding d costs E(d) = Σ_t P(t given x) costs[t, d] with
-    P(t given x) ∝ π_t exp(l_t). Decisions compare the logarithms of E, so evidence of any size decides rightly. For two
-    classes they reduce to llr ≥ threshold, with
+    With log-likelihoods l and priors π, the expected cost of decision d is E(d) = Σ_t P(t | x) costs[t, d] with
+    P(t | x) ∝ π_t exp(l_t). Decisions compare the logarithms of E, so they are correct for log-likelihoods of any size.
+    For two classes the rule reduces to llr ≥ threshold, with
 
         threshold = log [(1 − π)(costs[0, 1] − costs[0, 0])] − log [π (costs[1, 0] − costs[1, 1])].
 
@@ -110,7 +111,7 @@ class Application:
 
     @classmethod
     def _from_file(cls, values: dict[str, Any]) -> Application:
-        """An application with the priors of a file: dividing them by their sum once more might change their bits."""
+        """Return an application with exactly the priors of a file; normalising them again could change their bits."""
         made = cls(values["priors"], values["costs"], reject_cost=values["reject_cost"])
         values["priors"].flags.writeable = False
         for name in ("priors", "labels"):
@@ -119,11 +120,11 @@ class Application:
 
     def _check_state(self, scope: Scope) -> None:
         if self.labels is not None and (len(self.labels) != self.n_classes or len(set(self.labels)) < self.n_classes):
-            raise ViolationError("labels must name each class, and each but once")
+            raise ViolationError("labels must name each class exactly once")
 
     @classmethod
     def equal(cls, n_classes: int) -> Application:
-        """Classes that are equally frequent, at unit costs."""
+        """Return the application with equal priors and unit costs."""
         return cls(np.full(n_classes, 1 / n_classes))
 
     @classmethod
@@ -136,12 +137,23 @@ class Application:
         positive: Any = None,
         reject_cost: float | None = None,
     ) -> Application:
-        """The application of a detector: the target's prior, the cost of a miss and that of a false alarm.
+        """Return the application of a two-class detector.
 
-        The target is the second class, unless ``positive`` names it.
+        Parameters
+        ----------
+        prior : float
+            Prior of the target class.
+        cost_fn : float
+            Cost of a miss (false negative).
+        cost_fp : float
+            Cost of a false alarm (false positive).
+        positive : label, optional
+            The target class; by default the second class.
+        reject_cost : float, optional
+            Cost of rejecting a row.
         """
         if not (isinstance(prior, (Real, np.number)) and 0 < prior < 1):
-            raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
+            raise InvalidParameterError(f"prior must be in the open interval (0, 1), but is {prior!r}.")
         app = cls([1 - prior, prior], [[0.0, cost_fp], [cost_fn, 0.0]], reject_cost=reject_cost)
         if positive is not None:
             object.__setattr__(app, "labels", (None, positive))
@@ -161,16 +173,16 @@ class Application:
 
     @property
     def effective_prior(self) -> float:
-        """The prior that, with unit costs, gives the same decisions (two classes).
+        """The prior that gives the same decisions with unit costs (two classes).
 
-        π̃ = π C_fn / (π C_fn + (1 − π) C_fp), with the costs counted from those of the right decisions.
+        π̃ = π C_fn / (π C_fn + (1 − π) C_fp), where each cost is the excess over the cost of the correct decision.
         """
         false_alarm, miss = self._stakes()
         return float(miss / (miss + false_alarm))
 
     @property
     def prior_log_odds(self) -> float:
-        """The log-odds of the effective prior: minus the threshold (two classes)."""
+        """The log-odds of the effective prior, which is minus the threshold (two classes)."""
         return -self.threshold
 
     @cached_property
@@ -179,23 +191,25 @@ class Application:
         return llr_threshold(*self._stakes())
 
     def _stakes(self) -> tuple[float, float]:
-        """Prior times cost of a false alarm and of a miss, each above the cost of the right decision."""
+        """Return prior times cost of a false alarm and of a miss, as the excess over the cost of the correct decision."""
         if self.n_classes != 2:
             raise InvalidParameterError(
                 f"Thresholds and effective priors exist for two classes, but the application has {self.n_classes}. "
-                "Use decide, which takes any number."
+                "Use decide, which takes any number of classes."
             )
         regrets = self.priors * (self.costs.max(axis=1) - self.costs.diagonal())
         if not regrets.sum() > 0:
-            raise InvalidParameterError("No mistake costs anything here, so there is nothing to decide.")
+            raise InvalidParameterError(
+                "All mistakes cost 0 in this application, so no decision is better than another. Give a mistake a cost > 0."
+            )
         return float(regrets[0]), float(regrets[1])
 
     def aligned(self, classes: Sequence[Any] | Labels) -> Application:
-        """The same application with priors and costs in the order of ``classes``."""
+        """Return the same application with priors and costs in the order of ``classes``."""
         classes = np.asarray(classes)
         if len(classes) != self.n_classes:
             raise InvalidDataError(
-                f"The application has priors for {self.n_classes} classes, but the model knows {len(classes)}: "
+                f"The application has priors for {self.n_classes} classes, but the model has {len(classes)}: "
                 f"{_listing(classes)}."
             )
         if self.labels is None:
@@ -212,31 +226,31 @@ class Application:
         strangers = [label for label in position if label not in known]
         if strangers:
             raise InvalidDataError(
-                f"The application names the class {strangers[0]!r}, which the model does not know. "
-                f"It knows {_listing(classes)}."
+                f"The application names the class {strangers[0]!r}, which is not a class of the model. "
+                f"Its classes are {_listing(classes)}."
             )
         unnamed = [i for i, label in enumerate(labels) if label is None]
         return np.array([position[c] if c in position else unnamed[0] for c in known])
 
     def posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Class posteriors under these priors, from log-likelihoods in class order, or two classes' llrs."""
+        """Return class posteriors under these priors, from log-likelihoods in class order, or from llrs of two classes."""
         return np.asarray(np.exp(self.log_posteriors(log_likelihoods)))
 
     def log_posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Log class posteriors under these priors."""
-        return log_normalized(self._log_joint(self._checked(log_likelihoods)))
+        """Return log class posteriors under these priors."""
+        return log_normalize(self._log_joint(self._checked(log_likelihoods)))
 
     def log_likelihoods(self, posteriors: Any) -> Floats:
-        """Evidence from posteriors under these priors: their logarithms less those of the priors.
+        """Return log-likelihoods from posteriors under these priors: log posterior minus log prior.
 
-        Up to a constant of the row; for two classes the difference of the columns is the llr. What a model gives by
-        ``predict_proba`` is under the priors it was trained with.
+        They are known up to a constant for each row. For two classes the difference of the columns is the llr. The
+        posteriors that a model returns by ``predict_proba`` are under its training priors.
 
         Examples
         --------
         >>> training = Application([0.8, 0.2])
         >>> evidence = training.log_likelihoods([[0.8, 0.2], [0.2, 0.8]])
-        >>> (evidence[:, 1] - evidence[:, 0]).round(4)  # a posterior equal to the prior says nothing
+        >>> (evidence[:, 1] - evidence[:, 0]).round(4)  # a posterior equal to the prior has the llr 0
         array([0.    , 2.7726])
         """
         values = np.asarray(posteriors, dtype=np.float64)
@@ -247,11 +261,11 @@ class Application:
         return log(values) - log(self.priors)
 
     def expected_costs(self, log_likelihoods: Floats) -> Floats:
-        """What each decision is expected to cost, of shape (n, n_classes)."""
+        """Return the expected cost of each decision, of shape (n, n_classes)."""
         return np.asarray(self.posteriors(log_likelihoods) @ self.costs)
 
     def decide(self, log_likelihoods: Floats, classes: Sequence[Any] | Labels) -> Labels:
-        """The cheapest decision for each row, as a label of ``classes``.
+        """Return the decision of lowest expected cost for each row, as a label of ``classes``.
 
         Parameters
         ----------
@@ -262,7 +276,7 @@ class Application:
         Returns
         -------
         array of shape (n,)
-            Labels; with a ``reject_cost``, an object array with None where rejecting is cheapest.
+            Labels; with a ``reject_cost``, an object array with None for rejected rows.
         """
         classes = np.asarray(classes)
         chosen = self.aligned(classes).decide_codes(log_likelihoods)
@@ -272,7 +286,10 @@ class Application:
         return np.asarray(decisions[chosen])
 
     def decide_codes(self, log_likelihoods: Floats) -> Integers:
-        """The cheapest decision for each row, as a class position in the order of ``priors``; −1 rejects."""
+        """Return the decision of lowest expected cost for each row, as a class position; −1 for a rejected row.
+
+        Positions are in the order of ``priors``.
+        """
         scores = self._checked(log_likelihoods)
         if self.n_classes == 2:
             accepts = (difference(scores[:, 1], scores[:, 0]) >= self.threshold) & (self.priors[1] > 0)
@@ -282,25 +299,26 @@ class Application:
         if self.reject_cost is None:
             return chosen
         costs = self.expected_costs(scores)[np.arange(len(scores)), chosen]
-        # Rounding is no reason to reject: the expected costs are sums of products.
+        # The tolerance keeps rounding errors of the expected costs from rejecting a row.
         return np.where(costs > self.reject_cost * (1 + 1e-12), -1, chosen)
 
     def accepted_from(self, rising_llrs: Floats) -> int:
-        """How many of some rising log-likelihood ratios are refused before the first that is accepted (two classes)."""
+        """Return the number of sorted log-likelihood ratios below the first accepted one (two classes)."""
         if self.reject_cost is not None:
             raise InvalidParameterError(
-                "With a reject cost there is no single threshold: llrs between those that are refused and those that "
-                "are accepted are rejected. Leave reject_cost out, or use decide."
+                "With a reject_cost there are two thresholds: rows with llrs between them are rejected. Omit reject_cost, "
+                "or use decide."
             )
         return int(np.searchsorted(rising_llrs, self.threshold)) if self.priors[1] > 0 else len(rising_llrs)
 
     def risk(self, rates: Floats) -> float:
-        """Expected cost of decisions made at given rates.
+        """Return the expected cost of decisions with given rates.
 
         Parameters
         ----------
         rates : array of shape (n_classes, n_classes) or (n_classes, n_classes + 1)
-            ``rates[truth, decision]``, each row summing to 1; the last column, if there is one more, is rejected.
+            ``rates[truth, decision]``. Each row sums to 1. The additional last column, if present, is the rate of
+            rejected rows.
         """
         cost = self.priors @ (rates[:, : self.n_classes] * self.costs).sum(axis=1)
         rejected = float(self.priors @ rates[:, self.n_classes :].sum(axis=1))
@@ -310,27 +328,28 @@ class Application:
 
     @cached_property
     def constant_cost(self) -> float:
-        """Cost of the best decision that looks at nothing, rejecting everything included: what costs are normalised by.
+        """Lowest cost of a constant decision, including rejecting all rows; normalised costs are relative to it.
 
-        Where it is 0 nothing can be normalised, and this is an error.
+        It raises an error if this cost is 0, because costs cannot be normalised by 0.
         """
         constants = [*(self.priors @ self.costs), *([] if self.reject_cost is None else [self.reject_cost])]
         best = float(min(constants))
         if not best > 0:
             raise InvalidParameterError(
-                f"Always making one and the same decision costs {best:g} in {self!r}, so costs cannot be normalised by "
-                "it. Use normalize=False."
+                f"The best constant decision costs {best:g} in {self!r}, so costs cannot be normalised by it. Use "
+                "normalize=False."
             )
         return best
 
     def _cheapest(self, scores: Floats) -> Integers:
-        """The class whose decision has the least log expected cost; of equal ones the last."""
-        # What every decision pays for a truth decides nothing; without it costs are >= 0 and have logarithms.
+        """Return the class whose decision has the lowest expected cost; ties go to the last class."""
+        # A cost that all decisions share for one true class does not matter. Without it costs are >= 0, so they have
+        # logarithms.
         regrets = self.costs - self.costs.min(axis=1, keepdims=True)
         joint = self._log_joint(scores)
         costs = np.exp(joint - joint.max(axis=1, keepdims=True)) @ regrets
         chosen = self.n_classes - 1 - costs[:, ::-1].argmin(axis=1)
-        # Costs that are next to nothing, because the evidence is overwhelming, are told apart by their logarithms.
+        # Costs that may have underflowed, because the evidence is strong, are compared by their logarithms.
         faint = np.flatnonzero(costs.min(axis=1) < _FAINT * regrets.max())
         if len(faint):
             rows = joint[faint]
@@ -339,35 +358,35 @@ class Application:
         return np.asarray(chosen)
 
     def _checked(self, log_likelihoods: Any) -> Floats:
-        """Evidence as an array (n, n_classes), without NaN; two classes' llrs get a first column of zeros."""
+        """Return log-likelihoods of shape (n, n_classes) without NaN; llrs of two classes get a first column of zeros."""
         scores = np.asarray(log_likelihoods, dtype=np.float64)
         if scores.ndim == 1 and self.n_classes == 2:
             scores = np.column_stack([np.zeros_like(scores), scores])
         if scores.ndim != 2 or scores.shape[1] != self.n_classes:
             raise InvalidDataError(
                 f"Decisions among {self.n_classes} classes need log-likelihoods of shape (n, {self.n_classes}), "
-                f"but came with shape {scores.shape}."
+                f"but got shape {scores.shape}."
             )
         if np.isnan(scores).any():
             raise InvalidDataError(f"A log-likelihood is NaN, first in row {np.isnan(scores).any(axis=1).argmax()}.")
         return scores
 
     def _log_joint(self, scores: Floats) -> Floats:
-        """Log-likelihoods plus log-priors.
+        """Return log-likelihoods plus log-priors.
 
-        A class of prior zero stays impossible whatever the evidence; a row impossible under all others says nothing, so
-        its posteriors are the priors.
+        A class of prior 0 keeps posterior 0 for any evidence. A row with likelihood 0 under all other classes holds no
+        evidence, so its posteriors are the priors.
         """
         possible = np.where(self.priors > 0, scores, -np.inf)
         certain = np.isposinf(possible)
-        if certain.any():  # beside infinite evidence for a class, others have none
+        if certain.any():  # infinite evidence for some classes excludes the others
             possible = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), possible)
         silent = np.isneginf(possible.max(axis=1, keepdims=True))
         return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
 
 
 def as_application(value: Any) -> Application:
-    """An application as it is; a number stands for ``Application.binary(number)``."""
+    """Return ``value`` if it is an application; a number p gives ``Application.binary(p)``."""
     if isinstance(value, Application):
         return value
     if isinstance(value, (Real, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -376,9 +395,10 @@ def as_application(value: Any) -> Application:
 
 
 def highest(scores: Floats) -> Integers:
-    """Position of the highest score of each row, of equal ones the last: the decision of scores that are no evidence.
+    """Return the position of the highest score of each row; ties go to the last class.
 
-    Two classes may have one score a row, of the second class, decided by its sign.
+    This is the decision of scores that are not log-likelihoods. Two classes may have one score per row, for the second
+    class, which is decided by its sign.
     """
     if scores.ndim == 1:
         return (scores >= 0).astype(np.intp)
@@ -389,7 +409,7 @@ def _checked_priors(priors: Any) -> Floats:
     values = np.array(priors, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2:
         raise InvalidParameterError(
-            f"priors must be at least two numbers in a row, but came with shape {values.shape}."
+            f"priors must be a sequence of at least two numbers, but have shape {values.shape}."
         )
     if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < 1e-6):
         raise InvalidParameterError(f"priors must be >= 0 and sum to 1, but are {values.tolist()}.")
@@ -403,7 +423,7 @@ def _checked_costs(costs: Any, n_classes: int) -> Floats:
     if values.shape != (n_classes, n_classes):
         raise InvalidParameterError(
             f"costs[truth, decision] must have shape ({n_classes}, {n_classes}), one row and column for each prior, "
-            f"but came with shape {values.shape}."
+            f"but have shape {values.shape}."
         )
     if not np.isfinite(values).all():
         raise InvalidParameterError(f"costs must be finite numbers, but are {values.tolist()}.")
@@ -411,8 +431,9 @@ def _checked_costs(costs: Any, n_classes: int) -> Floats:
     if len(dear):
         truth, decision = dear[0]
         raise InvalidParameterError(
-            f"costs[{truth}, {truth}] = {values[truth, truth]:g} makes the right decision dearer than the wrong one "
-            f"costs[{truth}, {decision}] = {values[truth, decision]:g}. costs are laid out as costs[truth, decision]."
+            f"A correct decision must not cost more than a wrong one, but costs[{truth}, {truth}] = "
+            f"{values[truth, truth]:g} is greater than costs[{truth}, {decision}] = {values[truth, decision]:g}. "
+            "The layout is costs[truth, decision]."
         )
     return values
 
@@ -422,10 +443,10 @@ def _listing(classes: Labels) -> str:
 
 
 def llr_threshold(false_alarm: float, miss: float) -> float:
-    """The log-likelihood ratio at which both mistakes are expected to cost the same, from prior times cost of each.
+    """Return the log-likelihood ratio at which both mistakes have the same expected cost.
 
-    Their ratio is taken to 14 digits, so that the same stakes on another scale, which rounding tells apart, have the
-    same threshold: scores that lie on it are decided alike.
+    The arguments are prior times cost of each mistake. Their ratio is rounded to 14 digits, so that rescaled arguments,
+    which differ by rounding errors, have the same threshold. Scores equal to it then get the same decision.
     """
     with np.errstate(over="ignore", divide="ignore"):
         ratio = float(np.divide(false_alarm, miss))
@@ -435,13 +456,15 @@ def llr_threshold(false_alarm: float, miss: float) -> float:
 
 
 def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
-    """Priors > 0 of every class, from a number for two classes, a sequence in class order, or a mapping by label."""
+    """Return a prior > 0 for each class, from a number (two classes), a sequence in class order, or {label: prior}."""
     n = len(classes)
     if isinstance(prior, (int, float, np.number)) and not isinstance(prior, bool):
         if n != 2:
-            raise InvalidParameterError(f"A single prior is for two classes, but there are {n}. Give one for each.")
+            raise InvalidParameterError(
+                f"A single prior needs two classes, but there are {n}. Give one prior for each class."
+            )
         if not 0 < prior < 1:
-            raise InvalidParameterError(f"prior of {whom} must lie between 0 and 1, both left out, but is {prior!r}.")
+            raise InvalidParameterError(f"prior of {whom} must be in the open interval (0, 1), but is {prior!r}.")
         return Application.binary(float(prior)).priors
     if isinstance(prior, str) or not np.iterable(prior):
         raise InvalidParameterError(f"prior of {whom} must be a number, a sequence or a mapping, but is {prior!r}.")
@@ -449,7 +472,7 @@ def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
     try:
         priors = Application(given).aligned(classes).priors
     except LikelyError as error:
-        raise InvalidParameterError(f"prior of {whom} does not fit its classes {classes.tolist()}: {error}") from None
+        raise InvalidParameterError(f"prior of {whom} does not match its classes {classes.tolist()}: {error}") from None
     if not (priors > 0).all():
-        raise InvalidParameterError(f"{whom} needs a prior > 0 for every class, but they are {priors.tolist()}.")
+        raise InvalidParameterError(f"{whom} needs a prior > 0 for every class, but the priors are {priors.tolist()}.")
     return priors

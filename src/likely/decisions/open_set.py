@@ -1,4 +1,4 @@
-"""What decisions cost where a row may be of no known class."""
+"""Costs of open-set decisions, in which a row may belong to no known class."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 
 @dataclass(frozen=True)
 class OpenSetCost:
-    """The cost of deciding among known classes and "none of these", beside that of the known classes alone.
+    """Cost of decisions among the known classes and "none of these", and cost among the known classes alone.
 
-    With unit costs the open-set cost, not normalised, is π · unknown_accepted + (1 − π) · (known_rejected +
-    known_confused) for a prior π of the unknown.
+    With unit costs and without normalisation, the open-set cost is π · unknown_accepted + (1 − π) · (known_rejected +
+    known_confused), where π is the prior of the unknown class.
 
     Attributes
     ----------
     open : float
-        All rows, decided among all hypotheses at the application's priors and costs.
+        Cost of all rows, decided among all hypotheses with the application's priors and costs.
     closed : float or None
-        Rows of the known classes, decided among these at their priors, renormalised; None where the application expects
-        fewer than two of them.
+        Cost of the rows of known classes, decided among the known classes with their priors renormalised. It is None if
+        fewer than two known classes have a prior > 0.
     unknown_accepted : float
-        Share of the unknown rows decided to be of a known class.
+        Share of the unknown rows that are assigned to a known class.
     known_rejected : float
-        Share of the known rows decided to be unknown, classes counting by their priors.
+        Share of the known rows that are assigned to the unknown class; classes are weighted by their priors.
     known_confused : float
-        Share of the known rows decided to be of another known class, classes counting by their priors.
+        Share of the known rows that are assigned to another known class; classes are weighted by their priors.
     """
 
     open: float
@@ -50,22 +50,22 @@ def cost_of_open_set(
     weight: Floats,
     normalize: bool = True,
 ) -> OpenSetCost:
-    """Costs of decisions by log-likelihoods, of which one column is that of the unknown.
+    """Return the costs of decisions by log-likelihoods, of which one column belongs to the unknown class.
 
     Parameters
     ----------
     application : Application
-        Of all hypotheses.
+        Priors and costs of all hypotheses.
     classes : array of labels
         The hypotheses in column order.
     unknown : label
-        Which of them is "none of these".
+        The hypothesis "none of these".
     codes : array of int of shape (n,)
-        Position of the truth of each row.
+        Position of the true class of each row.
     scores : array of shape (n, n_classes)
     weight : array of shape (n,)
     normalize : bool
-        Divide by the cost of the best decision that does not look at the evidence.
+        Divide by the cost of the best constant decision.
     """
     app, names = application.aligned(classes), classes.tolist()
     if unknown not in names:
@@ -91,7 +91,7 @@ def _closed(
     weight: Floats,
     normalize: bool,
 ) -> float | None:
-    """The cost among the known classes that the application expects; none where it expects fewer than two."""
+    """Return the cost among the known classes, or None if fewer than two of them have a prior > 0."""
     if (app.priors[known] > 0).sum() < 2:
         return None
     closed = Application(_shares(app.priors[known]), app.costs[np.ix_(known, known)], reject_cost=app.reject_cost)
@@ -110,7 +110,7 @@ def _shares(priors: Floats) -> Floats:
 
 
 def _rates(app: Application, names: list[Any], codes: Integers, scores: Floats, weight: Floats) -> Floats:
-    """Decisions as shares of each truth's rows, rejected ones in the last column."""
+    """Return the shares of decisions among the rows of each true class, with rejected rows in the last column."""
     k = app.n_classes
     cells = codes * (k + 1) + app.decide_codes(scores) % (k + 1)
     counts = np.bincount(cells, weight, k * (k + 1)).reshape(k, k + 1)
@@ -118,5 +118,7 @@ def _rates(app: Application, names: list[Any], codes: Integers, scores: Floats, 
     absent = (totals[:, 0] == 0) & (app.priors > 0)
     if absent.any():
         name = names[int(absent.argmax())]
-        raise InvalidDataError(f"The application expects the class {name!r}, of which no row was judged.")
+        raise InvalidDataError(
+            f"The application has a prior > 0 for the class {name!r}, but no row of this class was evaluated."
+        )
     return np.asarray(np.divide(counts, totals, out=np.zeros(counts.shape), where=totals > 0))
