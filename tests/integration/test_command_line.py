@@ -422,7 +422,7 @@ def test_without_options_classes_are_equally_frequent():
         ({"application": ["cost_fn=3"]}, "ab", "must set the prior"),
         ({"application": ["prior"]}, "ab", "must be name=number"),
         ({"application": ["prior=much"]}, "ab", "must hold numbers, but 'much' is not a number"),
-        ({"application": ["prior=1.5"]}, "ab", "prior must lie between 0 and 1, but is 1.5"),
+        ({"application": ["prior=1.5"]}, "ab", "prior must be in the open interval (0, 1), but is 1.5"),
         ({"priors": "a=0.2,b=0.3,d=0.5"}, "abc", "--priors names the class 'd'"),
         ({"priors": "a=0.2,b=0.8"}, "abc", "--priors must name every class, but 'c' is not in"),
         ({"priors": "a=0.2,b=0.3,c=0.4"}, "abc", "--priors must be >= 0 and sum to 1, but"),

@@ -118,7 +118,7 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: actual_dcf(Y, S, THIRDS), InvalidDataError, "priors for 3 classes, but the model knows 2: 0, 1"),
+        (lambda: actual_dcf(Y, S, THIRDS), InvalidDataError, "priors for 3 classes, but the model has 2: 0, 1"),
         (
             lambda: min_dcf(Y, S, Application({0: 0.5, 7: 0.5})),
             InvalidDataError,
@@ -129,7 +129,7 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
             InvalidParameterError,
             "prior must lie between 0 and 1, but they are [0.5, 1.5]",
         ),
-        (lambda: actual_dcf(Y, S, 0.0), InvalidParameterError, "prior must lie between 0 and 1, but is 0.0"),
+        (lambda: actual_dcf(Y, S, 0.0), InvalidParameterError, "prior must be in the open interval (0, 1), but is 0.0"),
         (lambda: bayes_risk(Y, S, THIRDS), InvalidDataError, "The application has priors for 3 classes"),
         (lambda: bayes_risk(Y, S, Application({0: 0.5, "z": 0.5})), InvalidDataError, "names the class 'z'"),
         (lambda: cross_entropy(Y, S, [0.5, 0.6]), InvalidParameterError, "priors must be >= 0 and sum to 1"),
@@ -140,8 +140,8 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
             "priors must be >= 0 and sum to 1, but are [0.7, 0.7]",
         ),
         (lambda: Application([0.5, 0.5], np.eye(3)), InvalidParameterError, "must have shape (2, 2)"),
-        (lambda: Application([0.5, 0.5], np.eye(2)), InvalidParameterError, "right decision dearer than the wrong one"),
-        (lambda: Application.binary(0.5, cost_fn=-1), InvalidParameterError, "dearer than the wrong one"),
+        (lambda: Application([0.5, 0.5], np.eye(2)), InvalidParameterError, "correct decision must not cost more than a wrong one"),
+        (lambda: Application.binary(0.5, cost_fn=-1), InvalidParameterError, "must not cost more than a wrong one"),
         (
             lambda: actual_dcf(Y, S, Application([1.0, 0.0])),
             InvalidParameterError,
@@ -262,7 +262,7 @@ def test_infinite_training_scores_are_named(value):
         (
             lambda: AffineCalibrator(training_prior=0.5).fit(S3, Y3),
             InvalidParameterError,
-            "A single prior is for two classes",
+            "A single prior needs two classes",
         ),
         (
             lambda: AffineCalibrator(training_prior={0: 0.5, 9: 0.5}).fit(S, Y),

@@ -310,7 +310,7 @@ def test_options_that_do_not_fit_are_refused(data):
             InvalidParameterError, match="tolerance of KernelLogisticRegression must be a number in the open interval"
         ):
             KernelLogisticRegression(tol=tol).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must lie between 0 and 1"):
+    with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must be in the open interval"):
         KernelLogisticRegression(prior=2.0).fit(X, y)
     with pytest.raises(
         InvalidParameterError, match=r"n_landmarks .* is for kernels of rows; with kernel='precomputed' all"

@@ -118,12 +118,12 @@ def test_most_steps_are_a_whole_number_from_1_on(value):
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 1.0, -0.1, 1.1, np.nan])
 def test_a_prior_lies_between_0_and_1(value):
-    with pytest.raises(InvalidParameterError, match=r"prior of LogisticRegression must lie between 0 and 1"):
+    with pytest.raises(InvalidParameterError, match=r"prior of LogisticRegression must be in the open interval"):
         LogisticRegression(prior=value).fit(X, Y)
 
 
 def test_a_single_prior_is_for_two_classes():
-    with pytest.raises(InvalidParameterError, match=r"A single prior is for two classes, but there are 3"):
+    with pytest.raises(InvalidParameterError, match=r"A single prior needs two classes, but there are 3"):
         LogisticRegression(0.1, prior=0.5).fit(X, THREE)
 
 

@@ -217,7 +217,7 @@ def test_what_cannot_be_judged_is_refused(data):
     model = OpenSetClassifier(**PLAIN).fit(X, y)
     app = Application.equal(4)
 
-    with pytest.raises(likely.InvalidDataError, match="expects the class 'unknown', of which no row was judged"):
+    with pytest.raises(likely.InvalidDataError, match="for the class 'unknown', but no row of this class was evaluated"):
         model.costs(X, y, app)
     with pytest.raises(likely.InvalidDataError, match=r"'dan', which is not among .* carry the label 'unknown'"):
         model.costs(X[:2], ["ann", "dan"], app)

@@ -352,13 +352,13 @@ def test_priors_that_do_not_fit_are_refused():
     X, y = two_classes()
 
     for prior in (0, 1, 1.5, np.nan):
-        with pytest.raises(InvalidParameterError, match="prior of SVM must lie between 0 and 1"):
+        with pytest.raises(InvalidParameterError, match="prior of SVM must be in the open interval"):
             SVM(training_prior=prior).fit(X, y)
-    with pytest.raises(InvalidParameterError, match=r"prior of SVM does not fit its classes \['a', 'b'\]"):
+    with pytest.raises(InvalidParameterError, match=r"prior of SVM does not match its classes \['a', 'b'\]"):
         SVM(training_prior={"a": 0.5, "c": 0.5}).fit(X, y)
     with pytest.raises(InvalidParameterError, match="prior > 0 for every class"):
         SVM(training_prior=[0.0, 1.0]).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="A single prior is for two classes, but there are 3"):
+    with pytest.raises(InvalidParameterError, match="A single prior needs two classes, but there are 3"):
         SVM(training_prior=0.5).fit(X, np.arange(100) % 3)
 
 
