@@ -27,8 +27,7 @@ from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
 
 _FAINT = 1e-200
-"""Expected costs below this value, relative to the largest cost and the likeliest class, may be products that underflowed.
-"""
+"""Expected costs below this value, relative to the largest cost and the likeliest class, may have underflowed."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -191,7 +190,7 @@ class Application:
         return llr_threshold(*self._stakes())
 
     def _stakes(self) -> tuple[float, float]:
-        """Return prior times cost of a false alarm and of a miss, as the excess over the cost of the correct decision."""
+        """Return prior times cost of a false alarm and of a miss, in excess of the cost of the correct decision."""
         if self.n_classes != 2:
             raise InvalidParameterError(
                 f"Thresholds and effective priors exist for two classes, but the application has {self.n_classes}. "
@@ -200,7 +199,8 @@ class Application:
         regrets = self.priors * (self.costs.max(axis=1) - self.costs.diagonal())
         if not regrets.sum() > 0:
             raise InvalidParameterError(
-                "All mistakes cost 0 in this application, so no decision is better than another. Give a mistake a cost > 0."
+                "All mistakes cost 0 in this application, so no decision is better than another. Give a mistake a cost "
+                "> 0."
             )
         return float(regrets[0]), float(regrets[1])
 
@@ -233,7 +233,7 @@ class Application:
         return np.array([position[c] if c in position else unnamed[0] for c in known])
 
     def posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Return class posteriors under these priors, from log-likelihoods in class order, or from llrs of two classes."""
+        """Return class posteriors under these priors, from log-likelihoods in class order or llrs of two classes."""
         return np.asarray(np.exp(self.log_posteriors(log_likelihoods)))
 
     def log_posteriors(self, log_likelihoods: Floats) -> Floats:
@@ -306,8 +306,8 @@ class Application:
         """Return the number of sorted log-likelihood ratios below the first accepted one (two classes)."""
         if self.reject_cost is not None:
             raise InvalidParameterError(
-                "With a reject_cost there are two thresholds: rows with llrs between them are rejected. Omit reject_cost, "
-                "or use decide."
+                "With a reject_cost there is no single threshold: rows with llrs between two thresholds are rejected. "
+                "Omit reject_cost, or use decide."
             )
         return int(np.searchsorted(rising_llrs, self.threshold)) if self.priors[1] > 0 else len(rising_llrs)
 
@@ -358,7 +358,7 @@ class Application:
         return np.asarray(chosen)
 
     def _checked(self, log_likelihoods: Any) -> Floats:
-        """Return log-likelihoods of shape (n, n_classes) without NaN; llrs of two classes get a first column of zeros."""
+        """Return scores of shape (n, n_classes) without NaN; llrs of two classes get a first column of zeros."""
         scores = np.asarray(log_likelihoods, dtype=np.float64)
         if scores.ndim == 1 and self.n_classes == 2:
             scores = np.column_stack([np.zeros_like(scores), scores])
