@@ -1,7 +1,7 @@
 """Pattern recognition whose outputs you can act on.
 
-The names are those of ``__init__.pyi``, and a room is loaded when a name of it is first asked for: a command line that
-only explains itself need not wait for scikit-learn.
+``__init__.pyi`` lists the public names. A package is imported when one of its names is first used, so that
+``likely --help`` does not wait for scikit-learn.
 """
 
 import lazy_loader

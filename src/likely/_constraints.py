@@ -1,11 +1,12 @@
-"""Constraints: what a parameter or a fitted value may be, declared once on the class that holds it.
+"""Constraints on parameters and fitted values, declared once on the class that holds them.
 
 A class declares ``_constraints``, a mapping from each constructor parameter to a :class:`Constraint`. Dataclasses and
 fitted states declare the same by their fields: ``coef_: Annotated[Floats, floats("r", "d")]``. ``fit`` checks the
 parameters with :func:`check_parameters`, and :mod:`likely.persistence` checks parameters and states on loading.
 
 Sizes of arrays are letters. The first value with a letter sets its size, and every later value must agree with it:
-``d`` is the number of features, ``k`` of classes, and ``r`` of weight vectors (one for two classes, else one a class).
+``d`` is the number of features, ``k`` of classes, and ``r`` of weight vectors (one for two classes, otherwise one per
+class).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class ViolationError(ValueError):
 
 @dataclass
 class Scope:
-    """What is known while the values of one object are checked.
+    """Context in which the values of one object are checked.
 
     Parameters
     ----------
@@ -46,8 +47,8 @@ class Scope:
         Name of the object's class in a model file.
     fitted : bool
         Whether the object has a fitted state.
-    parts : dict
-        Scopes of the objects that were built before, by identity, each beside its object.
+    parts : dict from int to (object, Scope)
+        The objects that were built before and their scopes, by ``id`` of the object.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -55,29 +56,29 @@ class Scope:
     fitted: bool = False
     parts: dict[int, tuple[Any, Scope]] = field(default_factory=dict)
 
-    def inner(self, value: Any) -> Scope | None:
-        """The scope of an object that was built before, or None."""
+    def scope_of(self, value: Any) -> Scope | None:
+        """Return the scope of an object that was built before, or None."""
         found = self.parts.get(id(value))
         return None if found is None else found[1]
-
-    def settle(self, letter: str, n: int) -> None:
-        """Set a size, or check it against the one that is set."""
-        if self.sizes.setdefault(letter, n) != n:
-            raise ViolationError(f"must be {self.sizes[letter]} in number, as elsewhere in the model, but are {n}")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule for one value, which can test a value and describe itself.
+    """Rule for one value, with a test and a description.
 
     Parameters
     ----------
     description : str
-        What completes "must be", such as "a finite number >= 0".
+        The text after "must be", such as "a finite number >= 0".
     test : function of a value and a scope
-        Returns False, or raises :class:`ViolationError` with a message of its own, for a value that is not allowed.
+        For a value that is not allowed, it returns False or raises :class:`ViolationError` with a more specific
+        message.
     remedy : function of a value, optional
-        A sentence that is added to the message, or an empty text.
+        Returns a sentence that is added to the message, or an empty text.
+    optional : bool
+        Whether an object need not have the value.
+    saved : bool
+        Whether model files hold the value.
     """
 
     description: str
@@ -92,7 +93,7 @@ class Constraint:
             raise ViolationError(f"must be {self.description}, but is {show(value)}")
 
     def accepts(self, value: Any, scope: Scope | None = None) -> bool:
-        """Whether the value is allowed."""
+        """Return whether the value is allowed."""
         try:
             self(value, scope)
         except ViolationError:
@@ -122,7 +123,7 @@ def check_argument(name: str, value: Any, constraint: Constraint, owner: str = "
 
 @cache
 def constraints_of(cls: Any) -> Constraints:
-    """Constraints of the constructor's parameters: ``_constraints``, or the annotations of a dataclass's fields."""
+    """Return the constraints of constructor parameters, from ``_constraints`` or the annotations of a dataclass."""
     declared: Constraints | None = getattr(cls, "_constraints", None)
     if declared is not None:
         return declared
@@ -132,7 +133,7 @@ def constraints_of(cls: Any) -> Constraints:
     for base in reversed(cls.__mro__):
         for name, annotation in vars(base).get("__annotations__", {}).items():
             words = getattr(annotation, "__forward_arg__", annotation)
-            # Only annotations that hold a constraint are evaluated: others may name what is imported for types alone.
+            # Evaluate only annotations that hold a constraint: others may use names imported for type checking alone.
             if isinstance(words, str) and words.startswith("Annotated["):
                 found[name] = _constraint_in(words, vars(sys.modules[base.__module__]))
     order = [one.name for one in fields(cls)] if is_dataclass(cls) else list(cls._fields)
@@ -155,13 +156,16 @@ def number(
     below: float = np.inf,
     finite: bool = True,
 ) -> Constraint:
-    """A real number with ``low <= value <= high`` and ``above < value < below``; NaN only if it need not be finite."""
+    """Constrain to a real number with ``low <= value <= high`` and ``above < value < below``.
+
+    NaN is allowed only if ``finite`` is False and there are no bounds.
+    """
     bounded = (low, above) != (-np.inf, -np.inf) or (high, below) != (np.inf, np.inf)
 
     def test(value: Any, scope: Scope) -> bool:
         if not is_number(value) or (finite and not np.isfinite(value)):
             return False
-        # Strict bounds of infinity exclude nothing, so that a number that need not be finite may be infinite.
+        # A strict bound of infinity excludes nothing, so a number that need not be finite may be infinite.
         inside = low <= value <= high and (value > above or above == -np.inf) and (value < below or below == np.inf)
         return bool(inside) or not bounded
 
@@ -181,13 +185,13 @@ def _describe_number(low: float, high: float, above: float, below: float, finite
 
 
 def count(low: int = 0, high: int = 2**53) -> Constraint:
-    """A whole number in a range."""
+    """Constrain to a whole number in a range."""
     limit = f">= {low}" if high >= 2**31 else f"from {low} to {high}"
     return Constraint(f"a whole number {limit}", lambda value, scope: is_count(value, low, high))
 
 
 def size(letter: str) -> Constraint:
-    """A whole number >= 1 that is a size of the model."""
+    """Constrain to a whole number >= 1 that is a size of the model."""
 
     def test(value: Any, scope: Scope) -> bool:
         if not is_count(value, 1, 2**53):
@@ -200,7 +204,7 @@ def size(letter: str) -> Constraint:
 
 
 def one_of(*options: Any) -> Constraint:
-    """One of a few values."""
+    """Constrain to one of a few values."""
 
     def test(value: Any, scope: Scope) -> bool:
         return any(_is_same(value, option) for option in options)
@@ -245,17 +249,17 @@ random_state = Constraint(
 
 
 def none_or(inner: Constraint) -> Constraint:
-    """None, or a value that obeys another constraint."""
+    """Constrain to None or a value that obeys another constraint."""
 
     def test(value: Any, scope: Scope) -> None:
         if value is not None:
             inner(value, scope)
 
-    return Constraint(f"{inner.description} or None", _described(test, f"{inner.description} or None"))
+    return Constraint(f"{inner.description} or None", _redescribe(test, f"{inner.description} or None"))
 
 
 def either(*choices: Constraint, remedy: Callable[[Any], str] | None = None) -> Constraint:
-    """A value that obeys one of several constraints."""
+    """Constrain to a value that obeys at least one of several constraints."""
     *first, last = [choice.description for choice in choices]
     description = f"{', '.join(first)} or {last}" if first else last
 
@@ -271,10 +275,10 @@ def either(*choices: Constraint, remedy: Callable[[Any], str] | None = None) -> 
     return Constraint(description, test, remedy)
 
 
-def _described(test: Callable[[Any, Scope], None], description: str) -> Callable[[Any, Scope], None]:
-    """Replace the plain message of an inner constraint by one with another description."""
+def _redescribe(test: Callable[[Any, Scope], None], description: str) -> Callable[[Any, Scope], None]:
+    """Replace the standard message of an inner constraint by one with another description."""
 
-    def described(value: Any, scope: Scope) -> None:
+    def redescribed(value: Any, scope: Scope) -> None:
         try:
             test(value, scope)
         except ViolationError as error:
@@ -282,25 +286,25 @@ def _described(test: Callable[[Any, Scope], None], description: str) -> Callable
                 raise ViolationError(f"must be {description}, but is {show(value)}") from None
             raise
 
-    return described
+    return redescribed
 
 
 def optional(inner: Constraint) -> Constraint:
-    """A field of a fitted state, or an attribute, that a model need not have."""
+    """Mark a field of a fitted state, or an attribute, that a model need not have."""
     return replace(inner, optional=True)
 
 
-NOT_SAVED = Constraint("a value that model files leave out", lambda value, scope: True, saved=False)
+NOT_SAVED = Constraint("a value that model files omit", lambda value, scope: True, saved=False)
 """A field of a fitted state that describes the training rows; it is None after loading."""
 
 
-def list_of(inner: Constraint, least: int = 0, types: tuple[type, ...] = (list, tuple)) -> Constraint:
-    """A list or tuple of values that obey a constraint."""
+def list_of(inner: Constraint, min_length: int = 0, types: tuple[type, ...] = (list, tuple)) -> Constraint:
+    """Constrain to a list or tuple of values that each obey a constraint."""
     kind = " or ".join(one.__name__ for one in types)
-    description = f"a {kind} of{f' at least {least}, each' if least else ''} {inner.description}"
+    description = f"a {kind} of{f' at least {min_length}, each' if min_length else ''} {inner.description}"
 
     def test(value: Any, scope: Scope) -> bool:
-        if type(value) not in types or len(value) < least:
+        if type(value) not in types or len(value) < min_length:
             return False
         for item in value:
             inner(item, scope)
@@ -310,7 +314,7 @@ def list_of(inner: Constraint, least: int = 0, types: tuple[type, ...] = (list, 
 
 
 def tuple_of(*inner: Constraint) -> Constraint:
-    """A tuple with one value for each constraint."""
+    """Constrain to a tuple with one value for each constraint."""
     description = f"a tuple of {len(inner)}: {', '.join(one.description for one in inner)}"
 
     def test(value: Any, scope: Scope) -> bool:
@@ -324,7 +328,7 @@ def tuple_of(*inner: Constraint) -> Constraint:
 
 
 def mapping_of(keys: Constraint, values: Constraint) -> Constraint:
-    """A mapping from keys to values that obey a constraint each."""
+    """Constrain to a mapping whose keys obey one constraint and whose values obey another."""
 
     def test(value: Any, scope: Scope) -> bool:
         if not isinstance(value, Mapping):
@@ -343,28 +347,28 @@ def mapping_of(keys: Constraint, values: Constraint) -> Constraint:
 def floats(
     *shape: int | str, low: float = -np.inf, above: float | None = None, finite: bool = True, nan: bool = False
 ) -> Constraint:
-    """An array of float64 with a shape in letters; "_" is any size, and a letter with a star may be 0."""
+    """Constrain to an array of float64 with a shape in letters; "_" is any size, and a letter with a star may be 0."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype != np.float64:
             raise ViolationError(f"must be an array of float64, but is {show(value)}")
         check_shape(value.shape, shape, scope)
-        least, most = (value.min(), value.max()) if value.size else (0.0, 0.0)  # NaN if any value is
-        if not nan and np.isnan(least):
+        minimum, maximum = (value.min(), value.max()) if value.size else (0.0, 0.0)  # NaN if any value is NaN
+        if not nan and np.isnan(minimum):
             raise ViolationError("must hold no NaN, but does")
-        if finite and not (np.isfinite(least) and np.isfinite(most)):
+        if finite and not (np.isfinite(minimum) and np.isfinite(maximum)):
             raise ViolationError("must be finite, but is not")
-        if value.size and least < low:
-            raise ViolationError(f"must be at least {low:g} everywhere, but the least is {least:g}")
-        if value.size and above is not None and least <= above:
-            raise ViolationError(f"must be above {above:g} everywhere, but the least is {least:g}")
+        if value.size and minimum < low:
+            raise ViolationError(f"must be at least {low:g} everywhere, but the minimum is {minimum:g}")
+        if value.size and above is not None and minimum <= above:
+            raise ViolationError(f"must be above {above:g} everywhere, but the minimum is {minimum:g}")
         return True
 
     return Constraint(f"an array of float64 of shape ({', '.join(map(str, shape))})", test)
 
 
 def check_shape(shape: tuple[int, ...], letters: Iterable[int | str], scope: Scope) -> None:
-    """Raise ViolationError unless a shape agrees with letters, whose sizes are set where they are not yet."""
+    """Raise ViolationError unless a shape agrees with the letters; set the sizes of letters that have none yet."""
     wanted = list(letters)
     known = [letter if isinstance(letter, int) else scope.sizes.get(letter.rstrip("*")) for letter in wanted]
     fits = len(shape) == len(wanted) and all(k is None or k == n for k, n in zip(known, shape, strict=True))
@@ -374,12 +378,12 @@ def check_shape(shape: tuple[int, ...], letters: Iterable[int | str], scope: Sco
         if isinstance(letter, str) and letter != "_":
             fits = scope.sizes.setdefault(letter.rstrip("*"), n) == n and (n > 0 or letter.endswith("*"))
     if not fits:
-        need = ", ".join(str(k if k is not None else letter) for k, letter in zip(known, wanted, strict=True))
-        raise ViolationError(f"must have the shape ({need}), but has {shape}")
+        expected = ", ".join(str(k if k is not None else letter) for k, letter in zip(known, wanted, strict=True))
+        raise ViolationError(f"must have the shape ({expected}), but has {shape}")
 
 
 def integers(*shape: int | str, low: int = 0) -> Constraint:
-    """An array of integers of NumPy's index type with a shape in letters."""
+    """Constrain to an array of integers of NumPy's index type with a shape in letters."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype != np.intp or (value < low).any():
@@ -391,7 +395,7 @@ def integers(*shape: int | str, low: int = 0) -> Constraint:
 
 
 def array_of(kinds: str, axes: int = 1) -> Constraint:
-    """An array of numbers of some kinds of NumPy's, finite or NaN."""
+    """Constrain to an array whose ``dtype.kind`` is one of ``kinds``, with values that are finite or NaN."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != axes:
@@ -401,20 +405,20 @@ def array_of(kinds: str, axes: int = 1) -> Constraint:
     return Constraint(f"an array of numbers with {axes} {'axis' if axes == 1 else 'axes'}", test)
 
 
-def rising(inner: Constraint) -> Constraint:
-    """An array whose values never fall from row to row."""
+def nondecreasing(inner: Constraint) -> Constraint:
+    """Constrain to an array whose values never decrease along the first axis."""
 
     def test(value: Any, scope: Scope) -> bool:
         inner(value, scope)
         if not (value[:-1] <= value[1:]).all():
-            raise ViolationError("must rise, but falls somewhere")
+            raise ViolationError("must never decrease, but does")
         return True
 
-    return Constraint(f"{inner.description} that never falls", test)
+    return Constraint(f"{inner.description} that never decreases", test)
 
 
 def probabilities(letter: str) -> Constraint:
-    """An array of probabilities that sum to 1."""
+    """Constrain to an array of probabilities that sum to 1."""
     shares = floats(letter, low=0.0)
 
     def test(value: Any, scope: Scope) -> bool:
@@ -426,8 +430,8 @@ def probabilities(letter: str) -> Constraint:
     return Constraint(f"probabilities of shape ({letter},)", test)
 
 
-def class_labels(least: int = 2, unsorted: int = 0) -> Constraint:
-    """Distinct labels of one type, sorted except for the last ``unsorted``; sets ``k`` and ``r``."""
+def class_labels(min_classes: int = 2, unsorted: int = 0) -> Constraint:
+    """Constrain to distinct labels of one type, sorted except for the last ``unsorted``; sets ``k`` and ``r``."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.kind not in "iubfUS":
@@ -436,10 +440,10 @@ def class_labels(least: int = 2, unsorted: int = 0) -> Constraint:
             raise ViolationError("must be finite labels, but are not")
         ordered = value[: len(value) - unsorted]
         if not (ordered[:-1] < ordered[1:]).all() or len(np.unique(value)) < len(value):
-            raise ViolationError("must be sorted labels, none of them twice, but are not")
+            raise ViolationError("must be sorted labels without duplicates, but are not")
         check_shape(value.shape, ("k",), scope)
-        if len(value) < least:
-            raise ViolationError(f"must be at least {least} labels, but is {len(value)}")
+        if len(value) < min_classes:
+            raise ViolationError(f"must have at least {min_classes} labels, but has {len(value)}")
         scope.sizes["r"] = 1 if len(value) == 2 else len(value)
         return True
 
@@ -447,7 +451,7 @@ def class_labels(least: int = 2, unsorted: int = 0) -> Constraint:
 
 
 def names(letter: str) -> Constraint:
-    """An array of names of columns."""
+    """Constrain to an array of column names."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.ndim != 1 or value.dtype != object:
@@ -459,7 +463,7 @@ def names(letter: str) -> Constraint:
 
 
 def numbers(axes: int) -> Constraint:
-    """Numbers as a caller may give them: an array, or lists of lists."""
+    """Constrain to numbers in any form that a caller may use: an array or nested lists."""
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, (str, bytes, Mapping)) or is_number(value) or value is None:
@@ -473,14 +477,14 @@ def numbers(axes: int) -> Constraint:
     return Constraint(f"an array of numbers with {axes} {'axis' if axes == 1 else 'axes'}", test)
 
 
-def priors(*, alone: bool = False) -> Constraint:
-    """Priors as a caller may give them: in class order or by label, or one number where that may stand alone.
+def priors(*, scalar: bool = False) -> Constraint:
+    """Constrain to priors in class order or by label, or also to one number if ``scalar`` is True.
 
-    That they are probabilities is checked where the classes are known.
+    Whether they are probabilities is checked where the classes are known.
     """
     choices = [mapping_of(label, number()), numbers(1), one_of(None)]
-    found = either(*([number(finite=False)] if alone else []), *choices)
-    single = "a number, " if alone else ""
+    found = either(*([number(finite=False)] if scalar else []), *choices)
+    single = "a number, " if scalar else ""
     return replace(found, description=f"{single}numbers in class order, a mapping from labels to numbers or None")
 
 
@@ -488,7 +492,7 @@ def priors(*, alone: bool = False) -> Constraint:
 
 
 def instance_of(*classes: type, **links: str) -> Constraint:
-    """An object of one of some classes, whose sizes may be linked to those of its owner.
+    """Constrain to an object of one of some classes, with sizes that may be linked to those of its owner.
 
     ``instance_of(Gaussians, k="k", d="d")`` links the sizes of the object (left) to those of its owner (right); a size
     with a star may also be 1. Sizes are compared when a model is loaded.
@@ -496,20 +500,20 @@ def instance_of(*classes: type, **links: str) -> Constraint:
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, classes) and links:
-            _link(scope.inner(value) or Scope(kind=type(value).__name__), links, scope)
+            _link(scope.scope_of(value) or Scope(kind=type(value).__name__), links, scope)
         return isinstance(value, classes)
 
     return Constraint(" or ".join(_with_article(one.__name__.lstrip("_")) for one in classes), test)
 
 
 def object_with(description: str, *methods: str, **links: str) -> Constraint:
-    """An object with some methods, whose sizes may be linked to those of its owner (see :func:`instance_of`)."""
+    """Constrain to an object with some methods, with sizes that may be linked as in :func:`instance_of`."""
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
             return False
         if links:
-            _link(scope.inner(value) or Scope(kind=type(value).__name__), links, scope)
+            _link(scope.scope_of(value) or Scope(kind=type(value).__name__), links, scope)
         return True
 
     return Constraint(description, test)
@@ -519,22 +523,22 @@ def _link(inner: Scope, links: Mapping[str, str], scope: Scope) -> None:
     for theirs, ours in links.items():
         n = inner.sizes.get(theirs)
         if n is None:
-            raise ViolationError(f"must be a {inner.kind} that was fitted, but is not")
+            raise ViolationError(f"must be a fitted {inner.kind}, but is not fitted")
         if ours.endswith("*") and n == 1:
             continue
         if scope.sizes.setdefault(ours.rstrip("*"), n) != n:
-            raise ViolationError(f"must have {scope.sizes[ours.rstrip('*')]} for its {theirs}, but has {n}")
+            raise ViolationError(f"must have size {theirs} = {scope.sizes[ours.rstrip('*')]}, but has {theirs} = {n}")
 
 
 def _with_article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
 
 
-# Values in words, and what counts as a number
+# Values in messages, and tests for numbers
 
 
 def show(value: Any) -> str:
-    """A value in a message: its repr, shortened, or a description of an array."""
+    """Format a value for a message: its shortened repr, or dtype and shape of an array."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype} of shape {value.shape}"
     words = repr(value)
@@ -542,10 +546,10 @@ def show(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number and no truth value; NaN and infinities are numbers."""
+    """Return whether a value is a real number, not a boolean; NaN and infinities are numbers."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def is_count(value: Any, low: int, high: int) -> bool:
-    """Whether a value is a whole number in a range."""
+    """Return whether a value is a whole number in a range, not a boolean."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)

@@ -17,7 +17,7 @@ FilePath: TypeAlias = "str | os.PathLike[str]"
 
 @contextmanager
 def atomic_write(path: FilePath, error: type[LikelyError] = TableError) -> Iterator[IO[bytes]]:
-    """Open a new binary file that takes the place of ``path`` when the block ends without an exception.
+    """Open a new binary file that replaces ``path`` when the block ends without an exception.
 
     The file is written under a temporary name in the same folder, synchronised to disk and renamed. A symbolic link
     stays a link: the file it points to is replaced. An existing file keeps its mode.
@@ -31,7 +31,7 @@ def atomic_write(path: FilePath, error: type[LikelyError] = TableError) -> Itera
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise error(f"{os.fspath(path)!r} cannot be written: there is no folder {str(target.parent)!r}. Make it.")
+        raise error(f"{os.fspath(path)!r} cannot be written: there is no folder {str(target.parent)!r}. Create it.")
     if target.is_dir():
         raise error(f"{os.fspath(path)!r} cannot be written: it is a folder. Give the name of a file.")
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")

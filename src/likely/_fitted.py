@@ -15,7 +15,7 @@ INPUTS: Constraints = {"n_features_in_": size("d"), "feature_names_in_": optiona
 
 
 class Fitted:
-    """Base of estimators that keep what they learn in ``_state``, an instance of the frozen dataclass ``_State``.
+    """Base class of estimators that store what they learn in ``_state``, an instance of the dataclass ``_State``.
 
     The fields of the state are attributes of the estimator (``coef_`` reads ``_state.coef_``); a field that is ABSENT
     is an attribute that the estimator does not have. ``fit`` assigns the state once, at its end. Assigning to such an
@@ -24,25 +24,25 @@ class Fitted:
 
     _State: ClassVar[type | None] = None
     _inputs: ClassVar[Constraints] = INPUTS
-    """Fitted attributes that are not in the state, because they are set before it is known."""
+    """Fitted attributes that are not in the state, because they are set before the state is computed."""
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__.get("_state")
-        if name in _names_of(state):
+        if name in _state_fields(state):
             value = getattr(state, name)
             if value is not ABSENT:
                 return value
-        # Asked again, a property that failed raises its own error, and anything else the usual one.
+        # The second lookup raises the property's own error if a property failed, else the usual AttributeError.
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__.get("_state")
-        if name in _names_of(state):
+        if name in _state_fields(state):
             name, value = "_state", replace(state, **{name: value})  # type: ignore[type-var]
         object.__setattr__(self, name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_names_of(self.__dict__.get("_state"))})
+        return sorted({*super().__dir__(), *_state_fields(self.__dict__.get("_state"))})
 
     def __sklearn_is_fitted__(self) -> bool:
         if self._State is None:
@@ -50,7 +50,7 @@ class Fitted:
         return "_state" in vars(self)
 
 
-def _names_of(state: Any) -> frozenset[str]:
+def _state_fields(state: Any) -> frozenset[str]:
     cls: Any = type(state)
     return _field_names(cls)
 

@@ -1,4 +1,4 @@
-"""Numbers, names and lists as text for people: in messages, tables, pages and plots."""
+"""Formatting of numbers, names and lists in messages, tables, pages and plots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def format_number(value: float | None, none: str = "") -> str:
 
 
 def format_cost(cost: float | None) -> str:
-    """Format a cost of facts, which hold None for an infinite one since JSON has no such number.
+    """Format a cost; None stands for an infinite cost, because JSON has no infinity.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def format_cost(cost: float | None) -> str:
 
 
 def format_significant(value: float | None, digits: int = 3, none: str = "infinite") -> str:
-    """Format a number with some significant digits, a minus sign and a short exponent, as on axes of plots.
+    """Format a number with ``digits`` significant digits, a minus sign and a short exponent, as on axes of plots.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def format_significant(value: float | None, digits: int = 3, none: str = "infini
 
 
 def format_percent(share: float | None, digits: int = 3, none: str = "unknown") -> str:
-    """Format a share in percent with some significant digits; a share below 1 % has two at most.
+    """Format a share in percent with ``digits`` significant digits, at most two for a share below 1 %.
 
     Examples
     --------
@@ -162,13 +162,13 @@ def format_value(value: Any, width: int = 62) -> str:
     return shorten(text[: -len(end) or None], width - len(end)) + end
 
 
-def format_names(names: Sequence[Any], most: int = 10) -> str:
-    """Format names as a list in a sentence, the first few of many.
+def format_names(names: Sequence[Any], max_names: int = 10) -> str:
+    """Format names as a list in a sentence, at most ``max_names`` of them.
 
     Examples
     --------
-    >>> format_names(["a", "b"]), format_names([1, 2, 3], most=2)
+    >>> format_names(["a", "b"]), format_names([1, 2, 3], max_names=2)
     ("'a', 'b'", '1, 2 and 1 more')
     """
-    listed = ", ".join(format_value(name) for name in list(names)[:most])
-    return listed + (f" and {len(names) - most} more" if len(names) > most else "")
+    listed = ", ".join(format_value(name) for name in list(names)[:max_names])
+    return listed + (f" and {len(names) - max_names} more" if len(names) > max_names else "")

@@ -11,25 +11,25 @@ from scipy.sparse import issparse
 
 from likely._typing import Floats, Rows
 
-MOST_VALUES = 2**20
-"""Values of the largest array that a workspace keeps: eight megabytes."""
+MAX_BUFFER_VALUES = 2**20
+"""Number of values of the largest array that a workspace keeps: eight megabytes."""
 
 
 def dense(X: Rows) -> Floats:
-    """Rows as a dense array in double precision; no copy where they are one already."""
+    """Return rows as a dense array in double precision, without a copy if they are one already."""
     return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
 def log(values: Any) -> Floats:
-    """Natural logarithm in which the log of zero is quietly minus infinity."""
+    """Return the natural logarithm; log 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.asarray(values, dtype=np.float64)))
 
 
 def difference(a: Floats, b: Floats) -> Floats:
-    """``a - b`` in which two equal infinities differ by nothing.
+    """Return ``a - b``, with 0 as the difference of two equal infinities.
 
-    An observation impossible under both hypotheses is evidence for neither, so its log-likelihood ratio is 0 and not
+    An observation that is impossible under both hypotheses is evidence for neither. Its log-likelihood ratio is 0, not
     NaN.
     """
     with np.errstate(invalid="ignore", over="ignore"):
@@ -37,10 +37,10 @@ def difference(a: Floats, b: Floats) -> Floats:
     return np.where(np.isnan(gap) & (np.asarray(a) == np.asarray(b)), 0.0, gap)
 
 
-def log_normalized(log_weights: Floats) -> Floats:
-    """Rows of log-weights shifted so that their exponentials sum to one.
+def log_normalize(log_weights: Floats) -> Floats:
+    """Shift each row of log-weights so that its exponentials sum to one.
 
-    Plus infinities share the whole mass of their row.
+    If a row contains plus infinities, they share all of its mass equally.
     """
     top = log_weights.max(axis=1, keepdims=True)
     if np.isposinf(top).any():
@@ -53,23 +53,24 @@ def log_normalized(log_weights: Floats) -> Floats:
 
 
 def is_rounding(variance: Floats, mean: Floats) -> Any:
-    """Whether a variance is no more than the rounding of a constant ``mean``.
+    """Return whether a variance is no larger than the rounding error of a constant column with this mean.
 
-    n copies of one number leave a variance of the order of (eps · number)²; 64 eps leaves room for the sums.
+    n copies of one number have a computed variance of the order of (eps · number)². The factor 64 allows for the
+    rounding of the sums.
     """
     return variance <= (64 * np.finfo(np.float64).eps * mean) ** 2
 
 
 class Workspace(threading.local):
-    """Named arrays that their owner uses again for every block of rows; each thread has its own.
+    """Named arrays that are reused for every block of rows; each thread has its own arrays.
 
-    A module, or an object, that needs working memory makes one workspace. Two workspaces never share memory, nor do
-    two names of one workspace, nor two threads.
+    A module or an object that needs working memory creates one workspace. Two workspaces never share memory. Two names
+    of one workspace do not share memory either, nor do two threads.
 
     Notes
     -----
-    The system maps and unmaps fresh arrays of some megabytes on every block, and the page faults cost as much as the
-    arithmetic on tall, thin data. Past eight megabytes the arithmetic dominates, and nothing is kept.
+    Without reuse, the system maps and unmaps new arrays of some megabytes for every block. On tall, thin data the page
+    faults cost as much as the arithmetic. Above eight megabytes the arithmetic dominates, and arrays are not kept.
 
     Examples
     --------
@@ -83,9 +84,9 @@ class Workspace(threading.local):
         self._buffers: dict[str, Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...]) -> Floats:
-        """Return an uninitialised array, whose contents last until this thread asks for the same name again."""
+        """Return an uninitialised array; its contents are valid until this thread requests the same name again."""
         size = math.prod(shape)
-        if size > MOST_VALUES:
+        if size > MAX_BUFFER_VALUES:
             return np.empty(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:
@@ -94,9 +95,9 @@ class Workspace(threading.local):
 
     @contextmanager
     def borrow(self, name: str, shape: tuple[int, ...]) -> Iterator[Floats]:
-        """Lend an uninitialised array; who asks for the same name meanwhile gets other memory.
+        """Lend an uninitialised array; requests for the same name inside the block get other memory.
 
-        This is for code that calls functions of the user, which may come back to the same code.
+        This is for code that calls functions of the user, because these may call the same code again.
         """
         array = self.array(name, shape)
         lent = self._buffers.pop(name, None)

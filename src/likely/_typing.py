@@ -1,4 +1,4 @@
-"""Names for the array types that cross room borders."""
+"""Names of array types that several packages use."""
 
 from typing import Any, TypeAlias
 
@@ -11,4 +11,4 @@ Integers: TypeAlias = NDArray[np.intp]
 Booleans: TypeAlias = NDArray[np.bool_]
 Labels: TypeAlias = NDArray[Any]
 Rows: TypeAlias = "NDArray[Any] | csr_array[Any]"
-"""Validated rows: a real array of any width of number, or a CSR array."""
+"""Validated rows: an array of real numbers of any precision, or a CSR array."""

@@ -1,7 +1,7 @@
-"""The one door for data: rows, labels and weights are checked here, and trusted below.
+"""Validation of rows, labels, weights and scores at public methods; code below trusts its arguments.
 
-Finiteness is not checked here but read off the sums that are made anyway (see ``Block.non_finite``): a pass over the
-rows for that alone would cost as much as learning a diagonal Gaussian.
+Finiteness of rows is not checked here. It follows from the sums that learning computes anyway (see
+``Block.non_finite``): a separate pass over the rows would cost as much as learning a diagonal Gaussian.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from likely._constraints import is_count, is_number
+from likely._constraints import is_number
 from likely._typing import Floats, Integers, Labels, Rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
-    """Rows as an array of numbers or a CSR array, with the names and number of columns kept or compared.
+    """Return rows as an array of numbers or a CSR array, and store or compare the names and number of columns.
 
-    Numbers keep their width: blocks are widened to double precision one at a time.
+    Numbers keep their precision: blocks are converted to double precision one at a time.
     """
     valid: Any = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    return _canonical(valid) if issparse(valid) else np.asarray(valid)
+    return _sum_duplicates(valid) if issparse(valid) else np.asarray(valid)
 
 
-def _canonical(X: Any) -> Any:
-    """A CSR array in which no entry is stored twice."""
+def _sum_duplicates(X: Any) -> Any:
+    """Return a CSR array in which no entry is stored twice."""
     X = csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
@@ -46,9 +46,9 @@ def check_training(
     supervised: bool,
     regression: bool = False,
 ) -> tuple[Rows, Any, Floats | None, Integers | None]:
-    """Rows, labels and weights to learn from, and where the rows were, if some of weight zero have been dropped.
+    """Return training rows, labels and weights, and the indices of the rows if some of weight zero were dropped.
 
-    In place of labels, a ``regression`` has targets.
+    With ``regression``, numeric targets replace the labels.
     """
     X = check_rows(estimator, X, reset)
     check_y = check_targets if regression else check_labels
@@ -63,14 +63,14 @@ def check_training(
 
 
 def check_weight(sample_weight: Any, n: int) -> Floats | None:
-    """Weights as frequencies: one for each row, finite, none negative, not all zero."""
+    """Return the weights of the rows, which are frequencies: finite, not negative, not all zero."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.ndim != 1:
-        raise InvalidDataError(f"Sample weights must be 1D array or scalar, but came with shape {weight.shape}.")
+        raise InvalidDataError(f"Sample weights must be 1D array or scalar, but have shape {weight.shape}.")
     if len(weight) != n:
         raise InvalidDataError(f"sample_weight must have one value for each of the {n} rows, but has {len(weight)}.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
@@ -88,9 +88,9 @@ def check_weight(sample_weight: Any, n: int) -> Floats | None:
 
 
 def encode_labels(y: Labels) -> tuple[Labels, Integers]:
-    """The classes in sorted order, and each label's position among them.
+    """Return the classes in sorted order, and the index of each label among them.
 
-    Integer labels of a small range are counted, not sorted: a tenth of the time on a million labels.
+    Integer labels in a small range are counted instead of sorted, which takes a tenth of the time for a million labels.
     """
     if y.dtype.kind in "iub" and len(y):
         low, high = int(y.min()), int(y.max())
@@ -105,7 +105,7 @@ def encode_labels(y: Labels) -> tuple[Labels, Integers]:
 
 
 def check_option(name: str, value: Any, options: Any) -> None:
-    """One of a few words."""
+    """Raise unless a value is one of the options."""
     if value not in options:
         raise InvalidParameterError(
             f"{name} must be one of {', '.join(map(repr, options))}, but is {value!r}.", parameter=name
@@ -113,22 +113,17 @@ def check_option(name: str, value: Any, options: Any) -> None:
 
 
 def check_confidence(value: Any) -> None:
-    """The probability that an interval holds the truth."""
+    """Raise unless a value is the confidence level of an interval."""
     if not (is_number(value) and 0 < value < 1):
-        raise InvalidParameterError(f"confidence must lie between 0 and 1, as 0.95 does, but is {value!r}.")
-
-
-def check_count(name: str, value: Any, whom: str, most: int = 2**31) -> None:
-    """A whole number from 1 on."""
-    if not is_count(value, 1, most):
-        limit = "" if value is None or not is_count(value, 1, 2**62) else f" and <= {most}"
-        raise InvalidParameterError(f"{name} of {whom} must be a whole number >= 1{limit}, but is {value!r}.")
+        raise InvalidParameterError(
+            f"confidence must be a number in the open interval (0, 1), such as 0.95, but is {value!r}."
+        )
 
 
 def check_labels(whom: str, y: Any) -> Labels:
-    """Labels as an array, none of them missing."""
+    """Return labels as an array; raise if one is missing."""
     if y is None:
-        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label a row.")
+        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label per row.")
     labels: Labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "iubUS":
         return labels
@@ -141,14 +136,14 @@ def check_labels(whom: str, y: Any) -> Labels:
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         row = int(np.isinf(labels).argmax())
-        raise InvalidDataError(f"Input y contains infinity (inf) in row {row}, which is no label.")
+        raise InvalidDataError(f"Input y contains infinity (inf) in row {row}, which cannot be a label.")
     if labels.dtype.kind in "OT":
-        labels = _of_one_type(values)
+        labels = _to_one_type(values)
     check_classification_targets(labels)
     return labels
 
 
-def check_two(whom: str, classes: Labels, remedy: str = "") -> None:
+def check_n_classes(whom: str, classes: Labels, remedy: str = "") -> None:
     """Raise unless y has at least two classes."""
     if len(classes) < 2:
         found = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no rows"
@@ -156,22 +151,22 @@ def check_two(whom: str, classes: Labels, remedy: str = "") -> None:
 
 
 def check_targets(whom: str, y: Any) -> Floats:
-    """Numbers to be predicted, of shape (n,) or (n, n_targets); that they are finite is read off their sums."""
+    """Return the targets of a regression, of shape (n,) or (n, n_targets); their sums show whether they are finite."""
     if y is None:
-        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one number a row.")
+        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one number per row.")
     targets = np.asarray(y)
     if targets.ndim not in (1, 2) or 0 in targets.shape[1:]:
         raise InvalidDataError(
-            f"{whom} takes a y of shape (n,), or (n, n_targets) for several targets, but it came with {targets.shape}."
+            f"y of {whom} must have shape (n,), or (n, n_targets) for several targets, but has shape {targets.shape}."
         )
     if targets.dtype.kind not in "iufbO":
-        raise InvalidDataError(f"{whom} takes a y of numbers, but it came with {targets.dtype}. Convert it first.")
+        raise InvalidDataError(f"y of {whom} must hold numbers, but has type {targets.dtype}. Convert it first.")
     if targets.dtype.kind == "O":
-        targets = np.array([_number(whom, value) for value in targets.ravel()]).reshape(targets.shape)
+        targets = np.array([_to_number(whom, value) for value in targets.ravel()]).reshape(targets.shape)
     return targets.astype(np.float64, copy=False)
 
 
-def _number(whom: str, value: Any) -> float:
+def _to_number(whom: str, value: Any) -> float:
     if _is_missing(value):
         return np.nan
     if not isinstance(value, (str, bytes)):
@@ -179,18 +174,18 @@ def _number(whom: str, value: Any) -> float:
             return float(value)
         except (TypeError, ValueError):
             pass
-    raise InvalidDataError(f"{whom} takes a y of numbers, but it holds {value!r} ({type(value).__name__}).")
+    raise InvalidDataError(f"y of {whom} must hold numbers, but holds {value!r} ({type(value).__name__}).")
 
 
 def _is_missing(value: Any) -> bool:
     try:
         return value is None or not bool(value == value)
-    except TypeError:  # pandas' NA is neither equal to itself nor not
+    except TypeError:  # comparing pandas' NA with itself gives NA, which has no truth value
         return True
 
 
-def _of_one_type(values: list[Any]) -> Labels:
-    """Python objects as an array of their own type."""
+def _to_one_type(values: list[Any]) -> Labels:
+    """Convert Python objects of one type to an array of that type."""
     types = sorted({type(value).__name__ for value in values})
     if len(types) > 1:
         raise InvalidDataError(f"Labels must be of one type, but y mixes {' and '.join(types)}. Use y.astype(str).")
@@ -198,24 +193,24 @@ def _of_one_type(values: list[Any]) -> Labels:
 
 
 def check_scores(whom: str, scores: Any) -> Floats:
-    """Scores as an array of doubles, which may be infinite but not NaN."""
+    """Return scores as an array of doubles; they may be infinite but not NaN."""
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"{whom} takes scores that are numbers: {error}.") from None
+        raise InvalidDataError(f"Scores given to {whom} must be numbers: {error}.") from None
     if values.ndim == 0:
-        raise InvalidDataError(f"{whom} takes one score a row, but a single number came.")
+        raise InvalidDataError(f"{whom} takes one score per row, but scores is a single number.")
     if values.size and np.isnan(values.min()):
         row = int(np.isnan(values.reshape(len(values), -1)).any(axis=1).argmax())
         raise InvalidDataError(
-            f"{whom} takes scores that may be infinite but not NaN, and row {row} has one. Drop such rows, or give "
-            "them the llr 0, which says nothing."
+            f"Scores given to {whom} may be infinite but not NaN, but row {row} has NaN. Drop such rows, or give them "
+            "the llr 0, which is neutral."
         )
     return values
 
 
 def as_floats(value: Any) -> Floats | None:
-    """A new array of doubles, or None of what cannot be one."""
+    """Return a new array of doubles, or None if the value cannot be converted."""
     try:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
-"""Which version this is."""
+"""Version of the installed library."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 
 def library_version() -> str:
-    """The version that is installed; "0" where the source is run without being installed."""
+    """Return the installed version, or "0" if the library is run from source without installation."""
     try:
         return version("likely")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Small data that comes along, with its source and the labels that decisions speak of."""
+"""Small example data sets, with their sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely._typing import Floats, Labels
 
 
 class Dataset(NamedTuple):
-    """Rows, labels and the names of the columns."""
+    """Rows, labels and names of the columns."""
 
     X: Floats
     y: Labels
@@ -19,10 +19,11 @@ class Dataset(NamedTuple):
 
 
 def load_tumours() -> Dataset:
-    """569 breast tumours, 30 measurements of their cell nuclei, "benign" (357) or "malignant" (212).
+    """Load 569 breast tumours with 30 measurements of their cell nuclei, "benign" (357) or "malignant" (212).
 
-    The Wisconsin diagnostic set (Wolberg, Street and Mangasarian 1995, UCI Machine Learning Repository, CC BY 4.0), as
-    it comes with scikit-learn. Missing a malignant tumour is the dear mistake; it is the second class, the target.
+    This is the Wisconsin diagnostic data set (Wolberg, Street and Mangasarian 1995, UCI Machine Learning Repository,
+    CC BY 4.0) as distributed with scikit-learn. The second class, "malignant", is the target: missing a malignant
+    tumour is the expensive mistake.
 
     Examples
     --------

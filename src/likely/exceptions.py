@@ -1,23 +1,23 @@
-"""Every error and warning the library raises on its own account.
+"""Errors and warnings of this library.
 
 ::
 
     LikelyError
     ├── InvalidParameterError     a constructor argument or option is out of range     (ValueError)
     ├── InvalidDataError          rows, labels, weights or priors break a rule         (ValueError)
-    │   └── MissingValuesError    NaN where the method takes none
+    │   └── MissingValuesError    NaN where the method does not accept missing values
     ├── DegenerateDataError       legal data that does not determine the parameters    (ValueError)
-    │   ├── NotEnoughDataError    instalments so far do not; more may                  (NotFittedError)
-    │   └── NotSeparableError     no surface keeps the classes apart; holds the proof
-    ├── IncompatiblePartsError    two parts that do not go together                    (TypeError)
-    ├── SourceError               rows that cannot be learned from where they are
-    ├── TableError                a table's file, line or column is not as it must be  (ValueError)
-    ├── ModelFileError            a model's file is not as it must be, or a model has none (ValueError)
-    ├── RunError                  a folder's earlier run does not go with this one, or cannot be kept
+    │   ├── NotEnoughDataError    partial_fit has not seen enough rows yet             (NotFittedError)
+    │   └── NotSeparableError     no surface separates the classes; holds the proof
+    ├── IncompatiblePartsError    two parts cannot be combined                         (TypeError)
+    ├── SourceError               a method cannot learn from this source of rows
+    ├── TableError                a table's file, line or column is invalid            (ValueError)
+    ├── ModelFileError            a model file is invalid, or a model cannot be saved  (ValueError)
+    ├── RunError                  a stored run differs from this one, or cannot be read or written
     └── MissingDependencyError    an optional dependency is not installed              (ImportError)
 
-    DegenerateDataWarning         parameters were floored; the message says which and why
-    NotConvergedWarning           learning stopped before it came to rest              (ConvergenceWarning)
+    DegenerateDataWarning         parameters were floored; the message names them and the reason
+    NotConvergedWarning           an iterative method stopped before convergence       (ConvergenceWarning)
 """
 
 import sys
@@ -25,18 +25,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from importlib import import_module
+from typing import Any
 
 
 class LikelyError(Exception):
-    """Base of the errors of this library; catch it to catch them all.
+    """Base class of all errors of this library.
 
     Attributes
     ----------
     parameter : str or None
-        Name of the argument that the error is about, or whose change repairs it. The message writes it as Python does
-        (``exclude=``); the command line replaces it by its option (``--exclude``).
+        Name of the argument that caused the error, or that repairs it if it is changed. The message has the Python
+        spelling (``exclude=``); the command line replaces it by the option (``--exclude``).
     """
 
     def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
@@ -45,32 +45,28 @@ class LikelyError(Exception):
 
 
 class InvalidParameterError(LikelyError, ValueError):
-    """A constructor argument or an option is outside what it may be."""
+    """A constructor argument or an option has an invalid value."""
 
 
 class InvalidDataError(LikelyError, ValueError):
-    """Rows, labels, weights or priors break a rule that every input must keep."""
+    """Rows, labels, weights or priors are invalid."""
 
 
 class MissingValuesError(InvalidDataError):
-    """Rows hold NaN where the method takes no missing values."""
+    """Rows contain NaN, but the method does not accept missing values."""
 
 
 class DegenerateDataError(LikelyError, ValueError):
-    """The data are legal but do not determine the parameters asked for."""
-
-
-class NotEnoughDataError(DegenerateDataError, NotFittedError):  # type: ignore[misc]
-    """The instalments learned so far do not determine the parameters asked for; more may."""
+    """The data are valid but do not determine the parameters of the model."""
 
 
 class NotSeparableError(DegenerateDataError):
-    """No surface keeps the classes apart.
+    """No surface separates the classes.
 
     Attributes
     ----------
     certificate : Overlap
-        The proof: rows of either class, and weights with which their mixtures are the same point.
+        The proof: rows of both classes, and convex weights for which the weighted means of the two classes coincide.
     """
 
     def __init__(self, message: str, certificate: object = None, *, parameter: str | None = None) -> None:
@@ -82,64 +78,60 @@ class NotSeparableError(DegenerateDataError):
 
 
 class IncompatiblePartsError(LikelyError, TypeError):
-    """Two parts were put together that do not fit each other."""
+    """Two parts cannot be combined."""
 
 
 class SourceError(LikelyError):
-    """Rows cannot be learned from where they are."""
+    """A method cannot learn from this source of rows."""
 
 
 class TableError(LikelyError, ValueError):
-    """A table cannot be read or written as asked; the message says which file, line and column."""
+    """A table cannot be read or written; the message names the file, line and column."""
 
 
 class ModelFileError(LikelyError, ValueError):
-    """A model cannot be saved or loaded; the message says which file or part, and why."""
+    """A model cannot be saved or loaded; the message names the file or part, and the reason."""
 
 
 class RunError(LikelyError):
-    """What a folder holds of an earlier run does not go with this one, or cannot be written or read."""
+    """The run stored in a folder differs from the present run, or cannot be read or written."""
 
 
 class MissingDependencyError(LikelyError, ImportError):
-    """An optional dependency is not installed; the message says what brings it."""
+    """An optional dependency is not installed; the message contains the command that installs it."""
 
 
 class DegenerateDataWarning(UserWarning):
     """Parameters were floored because the data do not determine them."""
 
 
-class NotConvergedWarning(ConvergenceWarning):  # type: ignore[misc]
-    """Learning was stopped before it came to rest; the message says after what, and what to do."""
-
-
-_whom: ContextVar[str] = ContextVar("_whom", default="")
+_prefix: ContextVar[str] = ContextVar("_prefix", default="")
 
 
 @contextmanager
-def speaking_of(whom: str) -> Iterator[None]:
-    """Inside, errors and warnings of this library begin with whom they are about, as in "Class 'b': …"."""
-    said = _whom.set(f"{_whom.get()}{whom}: ")
+def prefix_messages(subject: str) -> Iterator[None]:
+    """Prefix errors and warnings of this library with their subject, as in "Class 'b': …"."""
+    token = _prefix.set(f"{_prefix.get()}{subject}: ")
     try:
         yield
     except LikelyError as error:
-        error.args = (f"{whom}: {error}",)  # the error itself, with whatever else it holds
+        error.args = (f"{subject}: {error}",)  # the same error object keeps its other attributes
         raise
     finally:
-        _whom.reset(said)
+        _prefix.reset(token)
 
 
-_unsaid: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unsaid", default=())
+_suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("_suppressed", default=())
 
 
 @contextmanager
-def quietly(*categories: type[Warning]) -> Iterator[None]:
-    """Inside, this library gives no warnings of some categories, in this thread: where they say what is known."""
-    before = _unsaid.set((*_unsaid.get(), *categories))
+def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
+    """Suppress these warning categories of this library in the current thread."""
+    token = _suppressed.set((*_suppressed.get(), *categories))
     try:
         yield
     finally:
-        _unsaid.reset(before)
+        _suppressed.reset(token)
 
 
 def warn_of_degenerate_data(message: str) -> None:
@@ -148,16 +140,23 @@ def warn_of_degenerate_data(message: str) -> None:
 
 
 def warn_of_no_convergence(message: str) -> None:
-    """Warn that learning did not come to rest."""
-    _warn_caller(message, NotConvergedWarning)
+    """Warn that an iterative method did not converge."""
+    _warn_caller(message, __getattr__("NotConvergedWarning"))
 
 
 def _warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn, pointing at the line that called this library, through whichever door it came."""
-    if category in _unsaid.get():
+    """Warn with the location of the line that called this library."""
+    if category in _suppressed.get():
         return
     frame, level = sys._getframe(1), 2
-    # scikit-learn's frames too: its pipelines and searches call models of this library.
+    # Skip scikit-learn's frames too: its pipelines and searches call models of this library.
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(("likely.", "sklearn.")):
         frame, level = frame.f_back, level + 1
-    warnings.warn(_whom.get() + message, category, stacklevel=level)
+    warnings.warn(_prefix.get() + message, category, stacklevel=level)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the exceptions that derive from scikit-learn's on first use: an Application needs no scikit-learn."""
+    if name in ("NotConvergedWarning", "NotEnoughDataError"):
+        return getattr(import_module("likely._learning_exceptions"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

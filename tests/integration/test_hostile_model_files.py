@@ -444,7 +444,7 @@ def is_from_the_future(document, tensors):
 HOSTILE = {
     claims_many_features: "feature|1000000000",
     has_unsorted_classes: "sorted",
-    has_a_class_twice: "none of them twice",
+    has_a_class_twice: "without duplicates",
     has_a_nan: "NaN",
     has_an_infinite_scatter: "finite",
     has_a_negative_variance: "variances above 0",

@@ -67,7 +67,7 @@ def refused(call, error, message):
 
 TWO_CLASSES = [
     (lambda f: f(Y, S[:5]), "y_true and scores must have one entry for each row, but have 6 and 5"),
-    (lambda f: f(Y, at(S, 4, np.nan)), "may be infinite but not NaN, and row 4 has one"),
+    (lambda f: f(Y, at(S, 4, np.nan)), "may be infinite but not NaN, but row 4 has NaN"),
     (
         lambda f: f(np.ones(6, int), S),
         "Trials are of two classes, but y_true holds 1 (1). Add trials of the other class",
@@ -76,7 +76,7 @@ TWO_CLASSES = [
     (lambda f: f(Y3, S), "y_true holds 3 ('a', 'b', 'c'). Judge one class against the rest"),
     (lambda f: f(Y, S3), "one score a row, or two log-likelihoods, but scores came with shape (6, 3)"),
     (lambda f: f(Y, S3[None]), "Scores must have shape (n,) or (n, classes), but came with shape (1, 6, 3)"),
-    (lambda f: f(Y, list("abcdef")), "takes scores that are numbers"),
+    (lambda f: f(Y, list("abcdef")), "Scores given to Evaluation must be numbers"),
     (lambda f: f([0, 0, None, 1, 1, 1], S), "the label of row 2 is missing"),
     (lambda f: f(np.array([0, 0, "x", 1, 1, 1], object), S), "must be of one type"),
     (lambda f: f(None, S), "requires y to be passed"),
@@ -214,13 +214,13 @@ def test_intervals_that_cannot_be_are_named(call, error, message):
     ("scores", "y", "options", "message"),
     [
         (S[:5], Y, {}, "Scores and y must have one entry for each row, but have 5 and 6"),
-        (at(S, 3, np.nan), Y, {}, "may be infinite but not NaN, and row 3 has one"),
+        (at(S, 3, np.nan), Y, {}, "may be infinite but not NaN, but row 3 has NaN"),
         (S, Y3, {}, "classes"),
         (S, np.ones(6, int), {}, "y holds [1]"),
         (S, [0, 0, 0, 1, None, 1], {}, "the label of row 4 is missing"),
         (np.zeros((6, 2, 2)), Y, {}, "but they came with shape (6, 2, 2)"),
-        (list("abcdef"), Y, {}, "takes scores that are numbers"),
-        (3.0, Y, {}, "takes one score a row, but a single number came"),
+        (list("abcdef"), Y, {}, "Calibrator must be numbers"),
+        (3.0, Y, {}, "takes one score per row, but scores is a single number"),
         (S, Y, {"sample_weight": [1, 2]}, "one value for each of the 6 rows, but has 2"),
         (S, Y, {"sample_weight": Y}, "two classes"),
         (S, None, {}, "requires y to be passed"),

@@ -168,14 +168,14 @@ def test_fisher_is_not_disturbed_by_output_as_frames():
         ([1, 2, 3, 4, np.nan], "Input y contains NaN in row 4. Drop rows"),
         ([1, 2, np.inf, 4, 5], r"Input y contains infinity \(inf\) in row 2"),
         ([[1, 2], [3, 4], [5, np.nan], [1, 1], [2, 2]], "contains NaN in row 2, column 1"),
-        (["1", "2", "3", "4", "5"], "takes a y of numbers, but it came with <U1"),
-        (np.array([1, 2, "3", 4, 5], dtype=object), r"takes a y of numbers, but it holds '3' \(str\)"),
+        (["1", "2", "3", "4", "5"], "y of .* must hold numbers, but has type <U1"),
+        (np.array([1, 2, "3", 4, 5], dtype=object), r"y of .* must hold numbers, but holds '3' \(str\)"),
         (np.array([1, 2, None, 4, 5], dtype=object), "contains NaN in row 2"),
-        (np.array([1, 2, object, 4, 5], dtype=object), "takes a y of numbers, but it holds <class 'object'>"),
-        ([1j, 2, 3, 4, 5], "takes a y of numbers, but it came with complex128"),
+        (np.array([1, 2, object, 4, 5], dtype=object), "y of .* must hold numbers, but holds <class 'object'>"),
+        ([1j, 2, 3, 4, 5], "y of .* must hold numbers, but has type complex128"),
         ([1, 2, 3, 4], "inconsistent numbers of samples"),
-        (np.ones((5, 1, 1)), r"takes a y of shape \(n,\), or .* but it came with \(5, 1, 1\)"),
-        (np.ones((5, 0)), r"but it came with \(5, 0\)"),
+        (np.ones((5, 1, 1)), r"y of .* must have shape \(n,\), or .* but has shape \(5, 1, 1\)"),
+        (np.ones((5, 0)), r"but has shape \(5, 0\)"),
         ([1, 2, 3, 4, 1e200], r"Values of y reach 1e\+200, too large to be squared"),
     ],
 )
@@ -260,7 +260,7 @@ def test_as_many_coefficients_as_rows_leave_no_degree_of_freedom():
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.1, 95, "0.9"])
 def test_a_confidence_lies_between_zero_and_one(confidence):
-    with pytest.raises(InvalidParameterError, match="confidence must lie between 0 and 1"):
+    with pytest.raises(InvalidParameterError, match=r"confidence must be a number in the open interval \(0, 1\)"):
         LinearRegression().fit(X, Y).coef_intervals(confidence)
 
 

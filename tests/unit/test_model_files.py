@@ -114,7 +114,7 @@ def test_more_words_than_a_header_holds_are_refused(path):
 
 
 def test_a_folder_that_is_not_there_is_named(path):
-    with pytest.raises(likely.ModelFileError, match=r"there is no folder .* Make it"):
+    with pytest.raises(likely.ModelFileError, match=r"there is no folder .* Create it"):
         likely.save(likely.PCA(), path / "deeper")
 
 

@@ -767,7 +767,7 @@ def test_modes_and_links_are_kept(tmp_path):
 def test_a_folder_that_is_not_there_and_a_folder_in_the_place_of_a_file_are_refused(tmp_path):
     (tmp_path / "folder.csv").mkdir()
 
-    with pytest.raises(TableError, match=r"cannot be written: there is no folder '.*nowhere'\. Make it\."):
+    with pytest.raises(TableError, match=r"cannot be written: there is no folder '.*nowhere'\. Create it\."):
         write_scores(tmp_path / "nowhere" / "t.csv", [0], [1])
     with pytest.raises(TableError, match=r"cannot be written: it is a folder\. Give the name of a file\."):
         write_scores(tmp_path / "folder.csv", [0], [1])

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from likely import FunctionKernel, LinearKernel, RBFKernel
-from likely._numerics import MOST_VALUES, Workspace
+from likely._numerics import MAX_BUFFER_VALUES, Workspace
 
 
 def test_an_owner_gets_the_same_memory_again():
@@ -66,9 +66,9 @@ def test_what_was_lent_is_back_after_an_error():
 def test_large_arrays_are_not_kept():
     workspace = Workspace()
 
-    large = workspace.array("rows", (MOST_VALUES + 1,))
+    large = workspace.array("rows", (MAX_BUFFER_VALUES + 1,))
 
-    assert not np.shares_memory(large, workspace.array("rows", (MOST_VALUES + 1,)))
+    assert not np.shares_memory(large, workspace.array("rows", (MAX_BUFFER_VALUES + 1,)))
 
 
 @pytest.mark.parametrize("own_first", [True, False])

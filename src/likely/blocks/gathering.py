@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks.source import Block, Source
 from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
@@ -64,7 +64,7 @@ def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: 
         raise DegenerateDataError(
             f"Class {absent[0]!r} has no rows yet, so nothing is known of it. Learn from some first."
         )
-    check_two(whom, classes, remedy)
+    check_n_classes(whom, classes, remedy)
 
 
 def checked_total(statistics: ByClass[Any]) -> Any:

@@ -70,7 +70,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     """
 
     _State = AffineState
-    _constraints: ClassVar[Constraints] = {"training_prior": priors(alone=True), "rising": flag}
+    _constraints: ClassVar[Constraints] = {"training_prior": priors(scalar=True), "rising": flag}
     scale_: float
     offset_: Any
 

@@ -116,7 +116,7 @@ class LogisticFusion(LogisticMap, _Fusion):
 
     _State = LogisticFusionState
     _inputs: ClassVar[Constraints] = LogisticMap._inputs
-    _constraints: ClassVar[Constraints] = {"training_prior": priors(alone=True)}
+    _constraints: ClassVar[Constraints] = {"training_prior": priors(scalar=True)}
     weights_: Floats
     offset_: Any
 

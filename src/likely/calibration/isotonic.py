@@ -9,7 +9,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from likely._constraints import Constraints, Scope, ViolationError, check_parameters, class_labels, flag, floats, rising
+from likely._constraints import (
+    Constraints,
+    Scope,
+    ViolationError,
+    check_parameters,
+    class_labels,
+    flag,
+    floats,
+    nondecreasing,
+)
 from likely._fitted import Fitted, all_or_nothing
 from likely._typing import Booleans, Floats
 from likely._validation import check_labels, check_weight, encode_labels
@@ -23,8 +32,8 @@ from likely.exceptions import InvalidDataError
 class IsotonicState:
     """Ends of the blocks of pooled scores, and the llr of each."""
 
-    scores_: Annotated[Floats, rising(floats("points", finite=False))]
-    llr_: Annotated[Floats, rising(floats("points", finite=False))]
+    scores_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
+    llr_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
 
 
 class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]

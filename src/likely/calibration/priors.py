@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from likely._numerics import log_normalized
+from likely._numerics import log_normalize
 from likely._typing import Floats
 from likely._validation import check_scores
 from likely.exceptions import InvalidDataError
@@ -52,7 +52,7 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
         raise InvalidDataError(
             f"estimate_priors takes log-likelihoods of shape (n, classes), or llrs, but shape {scores.shape} came."
         )
-    likelihoods = np.exp(log_normalized(np.where(np.isneginf(scores.max(axis=1, keepdims=True)), 0.0, scores)))
+    likelihoods = np.exp(log_normalize(np.where(np.isneginf(scores.max(axis=1, keepdims=True)), 0.0, scores)))
     return _most_likely(likelihoods, tol, max_iter)
 
 

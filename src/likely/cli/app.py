@@ -1,7 +1,7 @@
-"""The frame of the command line: commands that are imported when they run, and errors that become sentences.
+"""The command group: commands are imported when they run, and errors are printed as one sentence.
 
-``likely --help`` imports this module and none of the library. A command is imported when it is run, and imports what it
-needs of the library inside its functions.
+``likely --help`` imports this module and nothing else of the library. A command is imported when it runs. It imports
+the parts of the library that it needs inside its functions.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ from likely._formatting import escape_controls
 from likely.cli.options import CommandError, with_options_expanded
 
 COMMANDS = {
-    "compare": "Compare all model families on a file, and keep the best.",
-    "inspect": "Say what is in a file of data, or in a model file.",
-    "fit": "Train one system on a file, calibrated, and save it.",
-    "score": "Give the evidence of a saved model about each row of a file.",
-    "evaluate": "Judge anybody's scores: what they cost, and what they could.",
-    "calibrate": "Make scores log-likelihood ratios that can be acted on.",
-    "fuse": "Make one score of those of several systems.",
-    "decide": "Turn evidence into decisions, at your priors and costs.",
-    "report": "Show the results of a comparison again, or what scores are worth.",
-    "demo": "Run the main job on data that come along.",
+    "compare": "Compare all model families on a data file, and save the best.",
+    "inspect": "Describe a data file or a model file.",
+    "fit": "Train and calibrate one system on a data file, and save it.",
+    "score": "Score the rows of a file with a saved model.",
+    "evaluate": "Evaluate the scores of any system by the cost of decisions.",
+    "calibrate": "Turn scores into calibrated log-likelihood ratios.",
+    "fuse": "Combine the scores of several systems into one.",
+    "decide": "Turn scores into decisions at your priors and costs.",
+    "report": "Write a report about scores, or show a comparison again.",
+    "demo": "Run a comparison on example data.",
 }
-"""Each command with its line in the list. Its function is the one of its name in the module of its name."""
+"""Commands and their descriptions in the list. Command ``name`` is the function ``name`` in the module ``name``."""
 
 WRONG, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes."""
 
 
 class LazyGroup(TyperGroup):
-    """Commands that are imported when they are run, under a guard that turns errors into sentences."""
+    """Command group that imports a command when it runs and prints its errors as one sentence."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take ``--debug`` before or after the command."""
+        """Accept ``--debug`` before or after the command."""
         own = args[: args.index("--")] if "--" in args else args
         if "--debug" in own:
             args = ["--debug", *(arg for arg in own if arg != "--debug"), *args[len(own) :]]
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command with its options, in place of the one that only stands in the list."""
+        """Return the imported command in place of its entry in the list, which has no options."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else load_command(name), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; only a bug shows a traceback."""
-        with guarded(debug=bool(ctx.params.get("debug"))):
+        """Run a command. Only bugs show a traceback."""
+        with handle_errors(debug=bool(ctx.params.get("debug"))):
             return super().invoke(ctx)
 
 
 def load_command(name: str) -> Any:
-    """Import a command."""
+    """Import a command and expand its groups of options."""
     function = with_options_expanded(getattr(import_module(f"likely.cli.{name}"), name))
     single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     single.command(name, help=_help_text(function.__doc__ or ""))(function)
@@ -73,7 +73,7 @@ def load_command(name: str) -> Any:
 
 
 def _help_text(text: str) -> str:
-    """Join the lines of each paragraph, except of paragraphs with example commands."""
+    """Join the lines of each paragraph, except in paragraphs with example commands."""
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join("\b\n" + p if "\n    " in p else " ".join(p.split()) for p in paragraphs)
 
@@ -88,8 +88,8 @@ app = typer.Typer(
 
 _ABOUT = """Pattern recognition whose outputs you can act on.
 
-Models give evidence; you bring the application, priors and costs, when you decide. Each command says more by itself:
-likely evaluate --help.
+Models give evidence: log-likelihoods and their ratios. You supply the application, that is priors and costs, when you
+decide. Each command has its own help, for example: likely evaluate --help.
 """
 
 
@@ -104,11 +104,11 @@ def _print_version(asked: bool) -> None:
 @app.callback(help=_help_text(_ABOUT))
 def likely(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version, and end.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", envvar="LIKELY_DEBUG", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", envvar="LIKELY_DEBUG", help="Show the traceback of every error.")] = False,
 ) -> None:
-    """Take the options that all commands share."""
+    """Accept the options that all commands share."""
 
 
 for _name, _line in COMMANDS.items():
@@ -118,24 +118,27 @@ for _name, _line in COMMANDS.items():
 def run() -> None:
     """Run the command with the arguments of the process."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a question mark
+        if hasattr(stream, "reconfigure"):  # print a question mark for a character that the terminal cannot show
             stream.reconfigure(errors="replace")
     try:
         app(prog_name="likely")
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # threads may be in the middle of long work; files are written whole or not
+        if ended.code == INTERRUPTED:  # do not wait for threads: files are written completely or not at all
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(INTERRUPTED)
         raise
 
 
-# Errors and warnings as sentences on stderr.
+# Errors and warnings as sentences on stderr
 
 
 @contextmanager
-def guarded(debug: bool = False) -> Iterator[None]:
-    """Turn errors that a user can repair into a sentence and exit code 2; a bug, or any with ``debug``, is raised."""
+def handle_errors(debug: bool = False) -> Iterator[None]:
+    """Print errors that a user can fix as one sentence and exit with code 2.
+
+    Bugs are raised with their traceback. With ``debug``, every error is.
+    """
     if debug:
         yield
         return
@@ -150,15 +153,15 @@ def guarded(debug: bool = False) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             _silence_stdout()
             raise typer.Exit(PIPE_CLOSED) from None
-        sentence = _sentence(error)
+        sentence = _describe_error(error)
         if sentence is None:
             raise
         typer.echo(f"Error: {sentence}", err=True)
         raise typer.Exit(WRONG) from None
 
 
-def _sentence(error: Exception) -> str | None:
-    """Describe an error, or return None for one that nobody expected."""
+def _describe_error(error: Exception) -> str | None:
+    """Return the message of an error that a user can fix, or None for a bug."""
     if isinstance(error, OSError) and not _is_of_likely(error):
         reason = error.strerror or str(error)
         return f"{os.fspath(error.filename)!r} cannot be used: {reason}." if error.filename else f"{reason}."
@@ -167,18 +170,21 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, CommandError) or _is_of_likely(error):
         return as_options(str(error), getattr(error, "parameter", None))
     if isinstance(error, (ValueError, TypeError)) and _is_of_scikit_learn(error):
-        return as_options(str(error), "n_splits")  # of its splitters; its other parameters are no options
+        return as_options(str(error), "n_splits")  # the only parameter that is an option
     return None
 
 
 def _is_of_likely(error: Exception) -> bool:
-    """Whether it is an error of this library, without importing its errors: one that was raised has been imported."""
+    """Return whether an error is a ``LikelyError``, without importing ``likely.exceptions``.
+
+    If one was raised, the module has been imported already.
+    """
     module = sys.modules.get("likely.exceptions")
     return module is not None and isinstance(error, module.LikelyError)
 
 
 def _is_of_scikit_learn(error: Exception) -> bool:
-    """Whether it was raised by scikit-learn itself, as its validators do."""
+    """Return whether an error was raised by code of scikit-learn, such as its validators."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -208,7 +214,7 @@ def note(message: str) -> None:
 
 
 def _silence_stdout() -> None:
-    """Discard the rest of the output, since nobody reads it."""
+    """Discard the rest of the output after the reader has closed the pipe."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -233,11 +239,11 @@ _OPTIONS = {
     "target": "--target",
     "weight": "--weight",
 }
-"""Parameters of the library, and the options that set them."""
+"""Parameters of the library and the options that set them."""
 
 
 def as_options(message: str, parameter: str | None = None) -> str:
-    """Write a message of the library on one line; if it is about a parameter, with options in place of parameters.
+    """Put a message of the library on one line, and replace parameters by options if it concerns a parameter.
 
     Examples
     --------
@@ -245,8 +251,8 @@ def as_options(message: str, parameter: str | None = None) -> str:
     "data.csv has no column 'x'. Name it with --target."
     >>> as_options("held_out must have the 3 features of X, but has 2.", "held_out")
     '--held-out must have the 3 features of X, but has 2.'
-    >>> as_options("To go on, set folds=3 or restart=True, or leave it out with exclude='id'.", "folds")
-    "To go on, set --folds 3 or --restart, or leave it out with --exclude 'id'."
+    >>> as_options("Set folds=3 or restart=True, or leave it out with exclude='id'.", "folds")
+    "Set --folds 3 or --restart, or leave it out with --exclude 'id'."
     """
     text = _cut_quotations(escape_controls(" ".join(message.split())))
     if parameter not in _OPTIONS:
@@ -261,24 +267,24 @@ def as_options(message: str, parameter: str | None = None) -> str:
 
 
 def _with_value(option: str, text: str) -> str:
-    """Put an option before a text that begins with its value, as Python writes it, or with no value."""
+    """Put an option before a text that begins with its value in Python syntax, or with no value."""
     if text.startswith("True"):
         return option + text.removeprefix("True")
     return f"{option} {text}" if text[:1].isdigit() or text[:1] in ("'", '"') else option + text
 
 
-def _cut_quotations(text: str, longest: int = 300, kept: int = 60) -> str:
-    """Cut labels and other quotations that would fill the screen."""
+def _cut_quotations(text: str, max_length: int = 300, kept: int = 60) -> str:
+    """Shorten labels and other quotations that would fill the screen."""
     first, *inner = text.split("'")
-    return "'".join([first, *(f"{part[:kept]}…" if len(part) > longest else part for part in inner)])
+    return "'".join([first, *(f"{part[:kept]}…" if len(part) > max_length else part for part in inner)])
 
 
-# Files to write.
+# Output files
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Let errors of the operating system name the file that was asked for, not the temporary one beside it."""
+    """Make errors of the operating system name the requested file, not the temporary file beside it."""
     try:
         yield
     except OSError as error:
@@ -286,14 +292,14 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_output(path: Path, suffix: str | tuple[str, ...] = "") -> None:
-    """Raise unless a file can be written later: its name ends as it should, and its folder takes files."""
+    """Raise unless a file can be written later: its suffix is right, and its folder exists and is writable."""
     if not path.name.lower().endswith(suffix):
         endings = suffix if isinstance(suffix, str) else " or ".join(suffix)
-        raise CommandError(f"The file to write must end with {endings}, but is {str(path)!r}. Rename it.")
+        raise CommandError(f"The name of the output file must end with {endings}, but is {str(path)!r}. Change it.")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise CommandError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Make it.")
+        raise CommandError(f"{str(path)!r} cannot be written: there is no folder {str(folder)!r}. Create it.")
     if path.is_dir():
-        raise CommandError(f"{str(path)!r} cannot be written: it is a folder. Give the name of a file.")
+        raise CommandError(f"{str(path)!r} cannot be written: it is a folder. Choose another name.")
     with writing(path), TemporaryFile(dir=folder):
         pass

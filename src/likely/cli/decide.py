@@ -1,4 +1,4 @@
-"""The command ``decide``: decisions of evidence, at an application."""
+"""The command ``decide``: decisions from scores at an application."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likely.cli.options import (
     applications_from,
     target_of,
 )
-from likely.cli.rendering import confusion_table, console, deliver
+from likely.cli.rendering import confusion_table, console, deliver, format_class_counts
 from likely.cli.scores import Scores, as_llr, find_classes, has_classes, read_any
 
 if TYPE_CHECKING:
@@ -27,35 +27,34 @@ if TYPE_CHECKING:
 
 
 def decide(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores, or with --model rows of data.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores, or rows of data if there is a --model.")],
     where: ApplicationOptions,
-    model: Annotated[
-        Path | None, typer.Option("--model", metavar="MODEL", help="A model to score the rows by.")
-    ] = None,
+    model: Annotated[Path | None, typer.Option("--model", metavar="MODEL", help="Model that scores the rows.")] = None,
     output: OutputOrCsv = None,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="The column of labels, if there is one.")
+        str | None, typer.Option("--label", metavar="COLUMN", help="Column of labels, if there is one.")
     ] = None,
     column: Columns = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn evidence into decisions, at your priors and costs.
+    """Turn scores into decisions at your priors and costs.
 
-    Scores are a column llr, or the one named by --column, or one column of log-likelihoods for each class. Each row
-    gets the decision of least expected cost, or none where rejecting is cheaper. The same scores serve any number of
-    applications. With labels, decisions are counted against the truth, and their cost is said. The target of two
-    classes is the second in sorted order, or with --model the one that it was trained for, unless --positive names it.
+    Scores are in the column llr, in the column named by --column, or in one column of log-likelihoods for each class.
+    Each row gets the decision with the lowest expected cost, or no decision if rejecting is cheaper. The same scores
+    serve any number of applications. If there are labels, decisions are counted by true class, and their cost is shown.
+    The target of two classes is the second in sorted order, or with --model the target that the model was trained for.
+    Option --positive changes it.
 
     For example:
         likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
         likely decide new.csv --model model.likely --priors a=0.2,b=0.5,c=0.3
     """
-    from likely.cli.score import describe_llr, score_rows, trained_target
+    from likely.cli.score import describe_llr, score_rows, read_trained_target
 
     if model is None:
         found = _read_system(file, label or "label", column, where.positive)
     else:
-        where = where if where.positive is not None else replace(where, positive=trained_target(model))
+        where = where if where.positive is not None else replace(where, positive=read_trained_target(model))
         found = score_rows(model, file, label, where.positive)
     applications = applications_from(where, found.classes)
     if len(applications) > 1:
@@ -64,15 +63,15 @@ def decide(
     decisions, facts = _decide(found, name, application)
     facts = {"file": str(file), **facts}
     if deliver({**found.columns(), "decision": decisions}, output, facts, as_json):
-        turned = found.target is not None and found.target != found.classes[1]
-        _show(facts, output, f" Its column {describe_llr(found)}." if turned else "")
+        is_reversed = found.target is not None and found.target != found.classes[1]
+        _show(facts, output, f" Column llr is the {describe_llr(found)}." if is_reversed else "")
 
 
 def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive: str | None) -> Scores:
-    """Read one system's scores, of two classes or more, with labels or without."""
-    from likely.tables.files import existing, read_header
+    """Read the scores of one system about two or more classes, with or without labels."""
+    from likely.tables.files import find_file, read_header
 
-    header = read_header(existing(path))
+    header = read_header(find_file(path))
     if not columns and "llr" in header:
         columns = ["llr"]
     table = read_any(path, label, columns)
@@ -81,13 +80,13 @@ def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive
     found = find_classes(table, positive)
     if found.is_binary and len(found.names) > 1:
         raise CommandError(
-            f"Decisions are by one system's scores, but there are {format_names(found.names)}. Choose by --column."
+            f"Decisions need the scores of one system, but there are {format_names(found.names)}. Choose one with --column."
         )
     return replace(found, names=("llr",)) if found.is_binary else found
 
 
 def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
-    """Name the classes by the columns where labels do not."""
+    """Take the names of columns as classes, since there are no labels of two classes."""
     if len(table.names) == 1:
         target = "target" if positive is None else positive
         other = "nontarget" if positive is None else f"not {positive}"
@@ -99,7 +98,7 @@ def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
 
 
 def _decide(found: Scores, name: str, application: Application) -> tuple[Any, dict[str, Any]]:
-    """Decide each row, and collect the facts about all decisions."""
+    """Decide about each row, and collect the facts about all decisions."""
     from likely.cli.evaluate import describe_application
 
     order = found.ordered_classes
@@ -117,7 +116,7 @@ def _decide(found: Scores, name: str, application: Application) -> tuple[Any, di
 
 
 def _judge(found: Scores, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
-    """Count decisions against the truth, if all labels are of the classes."""
+    """Count decisions by true class, if all labels are among the classes."""
     from likely.evaluation import confusion
     from likely.report.facts import describe_mistakes
 
@@ -143,17 +142,18 @@ def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     target = ""
     if facts["target"] is not None:
         label = format_label(facts["target"], 40)
-        target = f": {label} from llr {format_number(application['threshold'])} on"
+        target = f": the llr threshold for {label} is {format_number(application['threshold'])}"
         if application["reject_cost"] is not None:
-            target = f": llrs are of {label}"
+            target = f": a high llr favours {label}"
     out.print(f"At {application['name']}{target}.")
-    counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["decisions"].items())
+    counts = format_class_counts(facts["decisions"], "Decision")
     where = "" if output is None else f" Written to {output}."
-    out.print(f"{format_count(facts['rows'], 'row')} decided: {counts}.{where}{reading}")
+    out.print(f"{format_count(facts['rows'], 'row')} decided. {counts}.{where}{reading}")
     if "confusion" in facts:
         out.print(confusion_table(facts["classes"], facts["confusion"], facts["mistakes"], application["name"]))
     if "cost" in facts:
         mean, normalized = facts["cost"]["mean"], facts["cost"]["normalized"]
         out.print(
-            f"Cost: {format_number(mean)} a row at these priors, {format_number(normalized)} times that of not looking."
+            f"Cost: {format_number(mean)} per row at these priors, {format_number(normalized)} times the cost of deciding "
+            "without looking (always giving the same answer)."
         )

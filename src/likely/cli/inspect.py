@@ -48,12 +48,12 @@ def inspect(
 def _is_model(path: Path) -> bool:
     """Whether a file holds a model: its name says so, or is no table's while its content begins like a model's."""
     from likely.exceptions import TableError
-    from likely.tables.files import existing
+    from likely.tables.files import find_file
 
     if path.suffix.lower() == ".likely":
         return True
     try:
-        existing(path, ".npz")
+        find_file(path, ".npz")
     except TableError:
         if not path.is_file():
             return False
@@ -67,9 +67,9 @@ def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | Non
     """Read a data file of any features, with the labels of a column."""
     from likely.cli.score import header_of
     from likely.tables import read_data
-    from likely.tables.files import check_present, existing
+    from likely.tables.files import check_present, find_file
 
-    if existing(path, ".npz").suffix.lower() == ".npz":
+    if find_file(path, ".npz").suffix.lower() == ".npz":
         table = read_data(path, target)
         return table, table.labels
     if target is not None:

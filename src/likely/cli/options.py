@@ -303,9 +303,9 @@ def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
 
 def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
     """Read a table of costs: labels as header and first column, truth in rows, decision in columns; in class order."""
-    from likely.tables.files import existing
+    from likely.tables.files import find_file
 
-    lines = _read_lines(existing(path))
+    lines = _read_lines(find_file(path))
     decisions = [cell.strip() for cell in lines[0][1][1:]] if lines else []
     truths = [cells[0].strip() for _, cells in lines[1:]]
     for which, found in (("header", decisions), ("first column", truths)):

@@ -133,9 +133,9 @@ def header_of(path: Path) -> list[str]:
     """Return the names of a file's columns, or of a .npz's arrays."""
     import numpy as np
 
-    from likely.tables.files import existing, read_header
+    from likely.tables.files import find_file, read_header
 
-    file = existing(path, ".npz")
+    file = find_file(path, ".npz")
     if file.suffix.lower() != ".npz":
         return read_header(file)
     with np.load(file, allow_pickle=False) as arrays:
@@ -146,7 +146,7 @@ def _note_unseen(model: Any, X: Any) -> None:
     """Note the columns, and the numbers of rows, with categories that the model has not seen in training."""
     import numpy as np
 
-    from likely.tables.cells import distinct
+    from likely.tables.cells import encode_distinct
 
     encoder = next(_encoders(model), None)
     if encoder is None or not hasattr(X, "column_names"):
@@ -154,7 +154,7 @@ def _note_unseen(model: Any, X: Any) -> None:
     for name, known in zip(encoder.columns_, encoder.categories_, strict=True):
         if known is None or name not in X.column_names:
             continue
-        texts, codes = distinct(X[name])
+        texts, codes = encode_distinct(X[name])
         strange = [at for at, text in enumerate(texts) if text not in known]
         if strange:
             rows = format_count(int(np.isin(codes, strange).sum()), "row")

@@ -87,9 +87,9 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
 
     from likely.tables import read_scores
     from likely.tables.columns import read_columns
-    from likely.tables.files import existing, hint, read_header
+    from likely.tables.files import find_file, read_header, suggest_name
 
-    file = existing(path)
+    file = find_file(path)
     header = read_header(file)
     if label in header:
         table = read_scores(file, label, columns or None)
@@ -97,7 +97,9 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     names = list(columns or header)
     for name in names:
         if name not in header:
-            raise CommandError(f"{path} has no column {name!r}, but {format_names(header)}.{hint(name, header)}")
+            raise CommandError(
+                f"{path} has no column {name!r}, but {format_names(header)}.{suggest_name(name, header)}"
+            )
     read = read_columns(file, names)
     return Scores(None, np.column_stack([read.scores(name, "columns") for name in names]), tuple(names))
 

@@ -23,8 +23,8 @@ from likely._constraints import (
 )
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import AdditiveLearner, AdditiveState, Block
-from likely.densities.base import Density, beside, check_alike, owned
-from likely.exceptions import IncompatiblePartsError, InvalidParameterError, speaking_of
+from likely.densities.base import Density, align_categories, check_addable, detach
+from likely.exceptions import IncompatiblePartsError, InvalidParameterError, prefix_messages
 
 REST = "rest"
 
@@ -44,17 +44,17 @@ class ProductStatistics:
     groups: Annotated[tuple[Any, ...], list_of(object_with("a statistic", "n_features"), 1, (tuple,))]
 
     def __add__(self, other: ProductStatistics) -> ProductStatistics:
-        check_alike(self, other)
+        check_addable(self, other)
         return ProductStatistics(self.n_features, tuple(a + b for a, b in zip(self.groups, other.groups, strict=True)))
 
-    def owned(self) -> ProductStatistics:
+    def detach(self) -> ProductStatistics:
         """The same, none of it in memory that belongs to somebody else."""
-        return ProductStatistics(self.n_features, tuple(owned(group) for group in self.groups))
+        return ProductStatistics(self.n_features, tuple(detach(group) for group in self.groups))
 
-    def beside(self, whole: ProductStatistics) -> ProductStatistics:
+    def align_categories(self, whole: ProductStatistics) -> ProductStatistics:
         """The same, knowing what is known of the whole that they are a part of."""
         pairs = zip(self.groups, whole.groups, strict=True)
-        return ProductStatistics(self.n_features, tuple(beside(part, group) for part, group in pairs))
+        return ProductStatistics(self.n_features, tuple(align_categories(part, group) for part, group in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Independent(Density):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, and those of the densities by their places, as in ``part0__parameter``."""
         params: dict[str, Any] = {"parts": self.parts}
-        for name, density in (self._named() if deep else {}).items():
+        for name, density in (self._densities_by_name() if deep else {}).items():
             params[name] = density
             params |= {f"{name}__{key}": value for key, value in density.get_params().items()}
         return params
@@ -144,7 +144,7 @@ class Independent(Density):
         """Set all parts, one part's density as ``part0``, or a density's own parameter as ``part0__parameter``."""
         if "parts" in params:
             self.parts = params.pop("parts")
-        named = self._named()
+        named = self._densities_by_name()
         replaced = [params.pop(name, density) for name, density in named.items()]
         if any(new is not old for new, old in zip(replaced, named.values(), strict=True)):
             self.parts = [(new, columns) for new, (_, columns) in zip(replaced, self._pairs(), strict=True)]
@@ -167,7 +167,7 @@ class Independent(Density):
                 )
         return entries
 
-    def _named(self) -> dict[str, Any]:
+    def _densities_by_name(self) -> dict[str, Any]:
         """The densities by name, or none: what are no parts is refused by ``fit``."""
         try:
             return {f"part{i}": density for i, (density, _) in enumerate(self._pairs())}
@@ -175,19 +175,19 @@ class Independent(Density):
             return {}
 
     def _columns(self, n_features: int) -> list[Integers]:
-        return _resolved([columns for _, columns in self._pairs()], n_features)
+        return _resolve_columns([columns for _, columns in self._pairs()], n_features)
 
     def _statistic(self) -> Any:
         pairs = self._pairs()
         gatherers = [density._statistic() for density, _ in pairs]
-        return product_statistics, (gatherers, [columns for _, columns in pairs])
+        return sum_groups, (gatherers, [columns for _, columns in pairs])
 
     def _estimate(self, statistics: ProductStatistics) -> list[Any]:
-        return self._each(lambda i, density: clone(density).estimate(statistics.groups[i]), self._named().values())
+        return self._map_densities(lambda i, density: clone(density).estimate(statistics.groups[i]), self._densities_by_name().values())
 
     def _log_density(self, parameters: list[Any], X: Rows) -> Floats:
         columns = self.columns_
-        return np.asarray(sum(self._each(lambda i, density: density.log_density(_cut(X, columns[i])), parameters)))
+        return np.asarray(sum(self._map_densities(lambda i, density: density.log_density(_take_columns(X, columns[i])), parameters)))
 
     def _sample(self, parameters: list[Any], n_samples: int, random: np.random.RandomState) -> Floats:
         rows = np.empty((n_samples, self.n_features_in_))
@@ -198,11 +198,11 @@ class Independent(Density):
     def _n_parameters(self, parameters: list[Any]) -> int:
         return sum(density.n_parameters_ for density in parameters)
 
-    def _each(self, task: Callable[[int, Any], Any], densities: Iterable[Any]) -> list[Any]:
+    def _map_densities(self, task: Callable[[int, Any], Any], densities: Iterable[Any]) -> list[Any]:
         """What a task makes of each density; errors and warnings say of whose columns they speak."""
         results = []
         for i, density in enumerate(densities):
-            with speaking_of(_said(i, self._pairs()[i][1])):
+            with prefix_messages(_describe_part(i, self._pairs()[i][1])):
                 results.append(task(i, density))
         return results
 
@@ -230,20 +230,20 @@ class Independent(Density):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = all(d.__sklearn_tags__().input_tags.allow_nan for d in self._named().values())
+        tags.input_tags.allow_nan = all(d.__sklearn_tags__().input_tags.allow_nan for d in self._densities_by_name().values())
         return tags
 
 
-def product_statistics(block: Block, gatherers: list[Any], columns: list[Any]) -> ProductStatistics:
+def sum_groups(block: Block, gatherers: list[Any], columns: list[Any]) -> ProductStatistics:
     """The statistic of each group of a block's columns."""
     groups = []
-    for i, ((of, args), chosen) in enumerate(zip(gatherers, _resolved(columns, block.X.shape[1]), strict=True)):
-        with speaking_of(_said(i, columns[i])):
-            groups.append(of(replace(block, X=_cut(block.X, chosen)), *args))
+    for i, ((of, args), chosen) in enumerate(zip(gatherers, _resolve_columns(columns, block.X.shape[1]), strict=True)):
+        with prefix_messages(_describe_part(i, columns[i])):
+            groups.append(of(replace(block, X=_take_columns(block.X, chosen)), *args))
     return ProductStatistics(block.X.shape[1], tuple(groups))
 
 
-def _cut(X: Rows, columns: Integers) -> Rows:
+def _take_columns(X: Rows, columns: Integers) -> Rows:
     """Some columns; neighbours are a view, so that what holds rows holds no copies."""
     first, last = int(columns[0]), int(columns[-1])
     if last - first == len(columns) - 1 and (np.diff(columns) == 1).all():
@@ -251,15 +251,15 @@ def _cut(X: Rows, columns: Integers) -> Rows:
     return X[:, columns]
 
 
-def _said(i: int, columns: Any) -> str:
+def _describe_part(i: int, columns: Any) -> str:
     """A part in a message, whose columns are counted anew."""
     return f"Part {i} of Independent, in which column 0 is the first of {columns!r}"
 
 
-def _resolved(columns: list[Any], n_features: int) -> list[Integers]:
+def _resolve_columns(columns: list[Any], n_features: int) -> list[Integers]:
     """The positions of each part's columns, all of them in one part and no more."""
     is_rest = [isinstance(some, str) and some == REST for some in columns]
-    named = [_positions(some, n_features) for some, rest in zip(columns, is_rest, strict=True) if not rest]
+    named = [_check_positions(some, n_features) for some, rest in zip(columns, is_rest, strict=True) if not rest]
     times = np.bincount(np.concatenate([np.empty(0, dtype=np.intp), *named]), minlength=n_features)
     left = np.flatnonzero(times == 0)
     _check_division(times, left, sum(is_rest))
@@ -284,7 +284,7 @@ def _check_division(times: Integers, left: Integers, n_rests: int) -> None:
         )
 
 
-def _positions(columns: Any, n_features: int) -> Integers:
+def _check_positions(columns: Any, n_features: int) -> Integers:
     listed = list(columns) if isinstance(columns, (list, tuple, np.ndarray, range)) else [columns]
     if not listed or not all(is_count(column, 0, n_features - 1) for column in listed):
         raise InvalidParameterError(

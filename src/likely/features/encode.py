@@ -1,4 +1,4 @@
-"""Columns of numbers and of categories as numbers, and missing numbers filled in."""
+"""Encoding of numeric and categorical columns as numbers, and imputation of missing numbers."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from likely._validation import check_rows, check_weight
 from likely.blocks import AdditiveLearner, AdditiveState, Block, moments, over_rows
 from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments
-from likely.tables.cells import column_of, distinct, kind_of, numbers_of
-from likely.tables.files import hint
+from likely.tables.cells import column_of, encode_distinct, kind_of, numbers_of
+from likely.tables.files import suggest_name
 
-MOST_OUTPUTS = 2**27
-"""Cells of the table that categories of one column may be looked up in: a gibibyte."""
+MAX_LOOKUP_CELLS = 2**27
+"""Maximum number of cells in the lookup table of the categories of one column: one gibibyte."""
 
 
 def _check_texts(value: Any, scope: Scope) -> None:
     list_of(none_or(list_of(text, types=(list,))), types=(list,))(value, scope)
     if any(column is not None and len(set(column)) < len(column) for column in value):
-        raise ViolationError("must be distinct texts, but one stands twice")
+        raise ViolationError("must be distinct texts, but one occurs twice")
 
 
 @dataclass(frozen=True, eq=False)
 class EncodeState:
-    """The columns, the categories of each (None for one of numbers), their shares, and how many are kept."""
+    """Fitted columns, the categories of each (None for a numeric column), their shares, and the number kept."""
 
     columns_: Annotated[list[Any], list_of(label, types=(list,))]
     categories_: Annotated[list[Any], Constraint("for each column None, or its distinct texts", _check_texts)]
@@ -59,41 +59,42 @@ class EncodeState:
 
 
 class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The columns of a table as numbers: numbers as they are, categories as indicators.
+    """Encode the columns of a table as numbers: numbers are unchanged, categories become indicators.
 
-    It takes a pandas, Polars or pyarrow frame, or an array, and gives an array in double precision. Numbers and
-    booleans are numbers; texts and dictionaries are categories. Columns of a frame are found by name, in any order, and
-    further columns are ignored. Missing numbers stay NaN. A missing category is a category of its own if one was
-    missing in training. A category that training did not have, as a missing one may be, is encoded as the average row
-    of training: it says nothing.
+    The input is a pandas, Polars or pyarrow frame, or an array. The output is an array in double precision. Columns of
+    numbers and booleans are numeric; columns of texts and dictionaries are categorical. Columns of a frame are found
+    by name, in any order, and additional columns are ignored. Missing numbers stay NaN. A missing category is a
+    separate category if the column had missing cells in training. A category that did not occur in training, missing
+    cells included, is encoded as the average training row, so it is neutral.
 
-    Labels are not looked at, so it may be fitted before rows are divided into folds: nothing of the labels leaks. What
-    it learns is which categories there are and how frequent they are.
+    Labels are not used, so the encoder may be fitted before the rows are divided into folds without leaking labels. It
+    learns only the categories and their frequencies.
 
     Parameters
     ----------
     max_categories : int, default 32
-        How many categories of a column are told apart, the most frequent ones; the others share one indicator.
+        Maximum number of categories of a column that get separate indicators. The most frequent categories are kept;
+        the others share one indicator.
 
     Attributes
     ----------
     columns_ : list
         The names of the columns: x0, x1 and so on for an array.
     categories_ : list
-        For each column None if it holds numbers, else its texts, the most frequent first, equally frequent ones sorted.
+        For each column its texts, the most frequent first and equally frequent ones sorted; None if it is numeric.
     shares_ : list
-        For each column None if it holds numbers, else the share of each category in training, and last that of the
-        missing.
+        For each column the share of each category in training, followed by the share of missing cells; None if it is
+        numeric.
     n_kept_ : list of int
-        For each column how many categories are told apart.
+        For each column the number of categories with separate indicators.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
-        Only where the columns have names that are texts.
+        Present only if all column names are strings.
 
     Notes
     -----
-    The most frequent category of a column is its reference and has no indicator: all indicators of the column are then
-    0. The others follow by frequency, then "(other)" and "(missing)" where there are such rows.
+    The most frequent category of a column is the reference. It has no indicator, so all indicators of the column are 0
+    for it. The other categories follow by frequency, then "(other)" and "(missing)" if there are such rows.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the columns, and the categories of each; an error leaves the estimator as it was.
+        """Learn the columns and their categories; an error leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -137,9 +138,9 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         """
         with all_or_nothing(self):
             check_parameters(self)
-            table = opened(self, X, reset=True)
+            table = open_table(self, X, reset=True)
             weight = check_weight(sample_weight, table.n)
-            found = [None] * len(table.names) if table.is_numeric() else self._found(table, weight)
+            found = [None] * len(table.names) if table.is_numeric() else self._find_categories(table, weight)
             self._state = EncodeState(
                 table.names,
                 [None if column is None else column.texts for column in found],
@@ -149,19 +150,19 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         return self
 
     def _check_state(self, scope: Scope) -> None:
-        """Check that every list has an entry for each column, and that tables of categories stay small."""
+        """Check that every list has an entry for each column, and that lookup tables are within the limit."""
         if not scope.fitted:
             return
         d = scope.sizes["d"]
         lists = (self.columns_, self.categories_, self.shares_, self.n_kept_)
         if any(len(entries) != d for entries in lists) or len(set(self.columns_)) < d:
-            raise ViolationError(f"must know the name and the categories of each of {d} columns")
+            raise ViolationError(f"must have a distinct name and an entry of categories for each of {d} columns")
         for texts, shares, kept in zip(self.categories_, self.shares_, self.n_kept_, strict=True):
             _check_categories(texts, shares, kept)
         scope.sizes["out"] = sum(1 if coding is None else len(coding.indicators()) for coding in self._codings())
 
-    def _found(self, table: Table, weight: Floats | None) -> list[Categories | None]:
-        """What each column's categories are, None for one of numbers."""
+    def _find_categories(self, table: Table, weight: Floats | None) -> list[Categories | None]:
+        """Return the categories of each column, None for a numeric column."""
         columns = (column for _, column in table.columns("Encode", table.names))
         return [
             None if kind_of(column) == "number" else Categories.of(column, weight, self.max_categories)
@@ -171,26 +172,26 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
     def transform(self, X: Any) -> Floats:
         """Encode rows; the result has shape (n, n_outputs)."""
         check_is_fitted(self)
-        table, codings = opened(self, X, reset=False), self._codings()
+        table, codings = open_table(self, X, reset=False), self._codings()
         if table.is_numeric() and not any(codings):
-            return _finite(table)
+            return _finite_array(table)
         ends = np.cumsum([0, *(1 if coding is None else len(coding.indicators()) for coding in codings)]).tolist()
         out = np.empty((table.n, ends[-1]))
         for at, (name, column) in enumerate(table.columns("Encode", self.columns_)):
             coding = codings[at]
-            encoded = _numbers(name, column)[:, None] if coding is None else coding.encoded(column)
+            encoded = _read_numbers(name, column)[:, None] if coding is None else coding.encode(column)
             out[:, ends[at] : ends[at + 1]] = encoded
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> Labels:
-        """Names of the outputs, such as "age" and "purpose=radio"."""
+        """Return the names of the outputs, such as "age" and "purpose=radio"."""
         names: list[str] = []
         for name, coding in zip(super().get_feature_names_out(input_features), self._codings(), strict=True):
-            names += [name] if coding is None else [f"{name}={said}" for said in coding.indicators()]
+            names += [name] if coding is None else [f"{name}={category}" for category in coding.indicators()]
         return np.array(names, dtype=object)
 
     def _codings(self) -> list[Categories | None]:
-        """How each column is encoded, None for one of numbers."""
+        """Return the categories of each column, None for a numeric column."""
         columns = zip(self.categories_, self.shares_, self.n_kept_, strict=True)
         return [
             None if texts is None or shares is None else Categories(texts, shares, kept)
@@ -207,24 +208,24 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         return tags
 
 
-def _numbers(name: Any, column: Any) -> Floats:
-    """A column that held numbers at the fit as numbers."""
+def _read_numbers(name: Any, column: Any) -> Floats:
+    """Return the values of a column that was numeric in fit; raise if it now holds text."""
     if kind_of(column) == "number":
         values = numbers_of(column)
         _check_finite(name, values)
         return values
-    texts, codes = distinct(column)
+    texts, codes = encode_distinct(column)
     if not texts:
         return np.full(len(codes), np.nan)
     row = int((codes >= 0).argmax())
     raise InvalidDataError(
         f"Column {name!r} held numbers when Encode was fitted, but now holds text: row {row} has "
-        f"{texts[codes[row]]!r}. Correct it, or fit again with the column as text."
+        f"{texts[codes[row]]!r}. Correct the value, or fit again with the column as text."
     )
 
 
-def _finite(table: Table) -> Floats:
-    """An array of numbers in double precision, none of them infinite."""
+def _finite_array(table: Table) -> Floats:
+    """Return an array of numbers in double precision; raise if one of them is infinite."""
     values = np.asarray(table.array, dtype=np.float64)
     with np.errstate(all="ignore"):
         doubtful = not np.isfinite(values.sum())
@@ -239,16 +240,16 @@ def _check_finite(name: Any, values: Floats) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise InvalidDataError(
-            f"Numbers must be finite or missing, but row {row} of column {name!r} is {values[row]}. Correct it, or "
-            "leave it out."
+            f"Numbers must be finite or missing, but row {row} of column {name!r} is {values[row]}. Correct the value, "
+            "or replace it by NaN."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The categories of a column in descending order of frequency, of which the first ``kept`` are distinguished.
+    """Categories of a column in descending order of frequency; the first ``kept`` have separate indicators.
 
-    ``shares`` has the share of each in training, and after them that of the missing.
+    ``shares`` holds the share of each category in training, followed by the share of missing cells.
     """
 
     texts: list[str]
@@ -256,25 +257,26 @@ class Categories:
     kept: int
 
     @classmethod
-    def of(cls, column: Any, weight: Floats | None, most: int) -> Categories:
-        """The categories of an Arrow column; equally frequent ones are sorted."""
-        texts, codes = distinct(column)
+    def of(cls, column: Any, weight: Floats | None, max_categories: int) -> Categories:
+        """Return the categories of an Arrow column; equally frequent ones are sorted."""
+        texts, codes = encode_distinct(column)
         sums = np.bincount(codes + 1, weight, minlength=len(texts) + 1)
         shares = sums / sums.sum()
-        # Sums of weights in another order may differ by rounding, and equally frequent categories must not.
+        # Sums of weights in another order may differ by rounding errors. Rounding keeps equally frequent ones equal.
         ranks = (-shares.round(12)).tolist()
         seen = np.flatnonzero(sums[1:] > 0).tolist()
         order = sorted(seen, key=lambda at: (ranks[at + 1], texts[at]))
-        return cls([texts[at] for at in order], np.append(shares[1:][order], shares[0]), min(len(order), most))
+        kept = min(len(order), max_categories)
+        return cls([texts[at] for at in order], np.append(shares[1:][order], shares[0]), kept)
 
     def indicators(self) -> list[str]:
-        """What each indicator stands for; the first category is the reference and has none."""
+        """Return the category of each indicator; the first category is the reference and has no indicator."""
         other = ["(other)"] if len(self.texts) > self.kept else []
         missing = ["(missing)"] if self.texts and self.shares[-1] > 0 else []
         return [*self.texts[1 : self.kept], *other, *missing]
 
-    def rows(self) -> Floats:
-        """A row of indicators for each category, then for a missing one, and last for one that was not seen."""
+    def lookup_table(self) -> Floats:
+        """Return one row of indicators for each category, then one for missing cells and one for new categories."""
         kept = self.kept
         rows = np.zeros((len(self.texts) + 2, len(self.indicators())))
         rows[np.arange(1, kept), np.arange(kept - 1)] = 1.0
@@ -286,18 +288,18 @@ class Categories:
             rows[-2] = rows[-1]
         return rows
 
-    def encoded(self, column: Any) -> Floats:
-        """The indicators of an Arrow column; the distinct texts are looked up, not the rows."""
-        texts, codes = distinct(column)
+    def encode(self, column: Any) -> Floats:
+        """Return the indicators of an Arrow column; each distinct text is looked up once."""
+        texts, codes = encode_distinct(column)
         places = {text: at for at, text in enumerate(self.texts)}
         found = [places.get(text, len(self.texts) + 1) for text in texts]
         # The code of a missing cell is -1.
-        return np.asarray(self.rows()[np.array([*found, len(self.texts)])[codes]])
+        return np.asarray(self.lookup_table()[np.array([*found, len(self.texts)])[codes]])
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name: an array of numbers, or columns that become Arrow columns when they are asked for."""
+    """Columns by name, of an array or of a frame; they are converted to Arrow columns on demand."""
 
     names: list[Any]
     n: int
@@ -309,19 +311,19 @@ class Table:
         return self.array is not None and self.array.dtype.kind in "iufb"
 
     def columns(self, whom: str, names: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """The columns of these names, each an Arrow column of numbers or of categories, after its name."""
+        """Yield pairs of name and Arrow column for these names; raise if a column is not numeric or categorical."""
         for at, name in enumerate(names):
             column = column_of(self.array[:, at]) if self.array is not None else self._of_frame(whom, name)
             if kind_of(column) is None:
                 raise InvalidDataError(
-                    f"{whom} takes columns of numbers and of categories, but column {name!r} is of type {column.type}. "
-                    "Drop it, or turn it into a number."
+                    f"{whom} takes numeric and categorical columns, but column {name!r} has the type {column.type}. "
+                    "Drop the column, or convert it to numbers."
                 )
             yield name, column
 
     def _of_frame(self, whom: str, name: Any) -> Any:
         if name not in self.names:
-            likely = hint(str(name), [str(other) for other in self.names])
+            likely = suggest_name(str(name), [str(other) for other in self.names])
             raise InvalidDataError(f"{whom} takes the columns it was fitted on, but X has no column {name!r}.{likely}")
         series = self.frame.get_column(name)
         try:
@@ -330,12 +332,12 @@ class Table:
             return column_of(series.to_numpy().astype(object))
 
 
-def opened(estimator: Any, X: Any, reset: bool) -> Table:
-    """Rows to be encoded; at a fit (``reset``) the names and number of columns are kept in the estimator."""
+def open_table(estimator: Any, X: Any, reset: bool) -> Table:
+    """Return X as a table; with ``reset``, in fit, store the names and number of columns in the estimator."""
     whom = type(estimator).__name__
     if issparse(X):
         raise InvalidDataError(
-            f"{whom} takes dense rows, but X is sparse: its columns are numbers already. Leave {whom} out."
+            f"{whom} takes dense rows, but X is sparse, so its columns are already numbers. Omit {whom}."
         )
     frame = _as_frame(X)
     if isinstance(frame, nw.LazyFrame):
@@ -351,7 +353,7 @@ def opened(estimator: Any, X: Any, reset: bool) -> Table:
 
 
 def _as_frame(X: Any) -> Any:
-    """A frame that can be asked for its columns, whatever library it is of; anything else as it is."""
+    """Return a narwhals frame if X is a frame of a supported library; return X otherwise."""
     try:
         frame = nw.from_native(X, pass_through=True)
         names = frame.columns if isinstance(frame, nw.DataFrame) else []
@@ -359,7 +361,7 @@ def _as_frame(X: Any) -> Any:
         names = list(X.columns)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InvalidDataError(f"Columns must have names of their own, but X has {twice[0]!r} twice. Rename one.")
+        raise InvalidDataError(f"Column names must be unique, but X has {twice[0]!r} twice. Rename one of them.")
     return frame
 
 
@@ -371,7 +373,7 @@ def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
 
 
 def _keep_names(estimator: Any, names: list[Any]) -> None:
-    """What scikit-learn keeps of a frame's columns."""
+    """Store the attributes that scikit-learn stores for the columns of a frame."""
     estimator.__dict__.pop("feature_names_in_", None)
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
@@ -381,27 +383,28 @@ def _keep_names(estimator: Any, names: list[Any]) -> None:
 def _check_categories(texts: Any, shares: Any, kept: int) -> None:
     n = -1 if texts is None else len(texts)
     if (shares is None) != (texts is None) or (shares is not None and shares.shape != (n + 1,)):
-        raise ViolationError("shares_ must be one for each category and one for the missing")
+        raise ViolationError("shares_ must have one entry for each category and one for missing cells")
     if shares is not None and not abs(shares.sum() - 1) < 1e-6:
         raise ViolationError(f"shares_ must sum to 1, but sum to {shares.sum():g}")
-    if not min(max(n, 0), 1) <= kept <= max(n, 0) or (n + 2) * (kept + 2) > MOST_OUTPUTS:
-        raise ViolationError(f"n_kept_ must be a number of categories that can be told apart, but is {kept} of {n}")
+    if not min(max(n, 0), 1) <= kept <= max(n, 0) or (n + 2) * (kept + 2) > MAX_LOOKUP_CELLS:
+        raise ViolationError(f"n_kept_ must be a possible number of separate categories, but is {kept} of {n}")
 
 
 @dataclass(frozen=True, eq=False)
 class FillState(AdditiveState):
-    """The moments of the columns, and their means."""
+    """Moments of the columns, and their means."""
 
     statistics_: Annotated[DiagonalMoments, instance_of(DiagonalMoments, d="d")]
     _parameters: Annotated[Floats | None, none_or(floats("d"))] = None
 
 
 class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ignore[misc]
-    """Fill missing values with the mean of their column: for models that take none.
+    """Mean imputation: replace missing values by the mean of their column.
 
-    Unlike scikit-learn's imputers it takes weights, learns in instalments and from sources. A filled value looks like
-    one that was observed, so models are surer of such rows than they should be; generative models of this library need
-    no filling, and leave missing values out exactly. A column without any value is filled with 0.
+    Use it before models that do not accept missing values. Unlike scikit-learn's imputers it takes sample weights,
+    supports ``partial_fit`` and learns from sources. Models treat an imputed value as observed, so they are
+    overconfident about such rows. Generative models of this library need no imputation: they marginalise missing
+    values exactly. A column without any value is filled with 0.
 
     Attributes
     ----------
@@ -429,9 +432,9 @@ class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ig
         return mean
 
     def transform(self, X: Any) -> Floats:
-        """The rows, with means in place of NaN."""
+        """Return the rows with NaN replaced by the column means."""
         mean, rows = self.mean_, check_rows(self, X)
-        filled = over_rows(partial(_filled, mean), rows, len(mean))
+        filled = over_rows(partial(_fill_missing, mean), rows, len(mean))
         infinite = np.flatnonzero(np.isinf(filled).any(axis=1))
         if len(infinite):
             at = int(infinite[0])
@@ -450,5 +453,5 @@ class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ig
         return tags
 
 
-def _filled(mean: Floats, rows: Floats) -> Floats:
+def _fill_missing(mean: Floats, rows: Floats) -> Floats:
     return np.where(np.isnan(rows), mean, rows)

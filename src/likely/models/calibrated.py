@@ -164,7 +164,7 @@ class FusedClassifier(ScoreMapped):
     _constraints: ClassVar[Constraints] = {
         "estimators": none_or(
             replace(
-                either(mapping_of(label, SCORER), list_of(either(SCORER, tuple_of(text, SCORER)), least=1)),
+                either(mapping_of(label, SCORER), list_of(either(SCORER, tuple_of(text, SCORER)), min_length=1)),
                 description="a list of classifiers or of (name, classifier), a mapping {name: classifier}",
             )
         ),

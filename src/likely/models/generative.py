@@ -1,4 +1,4 @@
-"""Classifiers that hold a density for each class."""
+"""Generative classifiers: one density per class."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely._constraints import Constraints, Scope, ViolationError, list_of, priors, probabilities
 from likely._typing import Floats, Labels, Rows
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks import Source, SourceLearner, count_classes
 from likely.densities.base import DENSITY, FITTED_DENSITY
-from likely.exceptions import InvalidParameterError, speaking_of
+from likely.exceptions import InvalidParameterError, prefix_messages
 from likely.models.base import DensityClassifier
 
 
 @dataclass(frozen=True, eq=False)
 class DensitiesState:
-    """The densities of the classes, and the classes' shares of the rows."""
+    """Densities of the classes, and the share of each class among the rows."""
 
     densities_: Annotated[list[Any], list_of(FITTED_DENSITY, types=(list,))]
     _shares: Annotated[Floats, probabilities("k")]
 
 
 class DensitiesByClass(DensityClassifier, SourceLearner):
-    """Classifiers that learn a density of each hypothesis from a source; a subclass says how (``_learn``)."""
+    """Base class of classifiers that fit one density per class to a source; a subclass provides ``_learn``."""
 
     by_class = True
     _State: ClassVar[Any] = DensitiesState
@@ -37,12 +37,12 @@ class DensitiesByClass(DensityClassifier, SourceLearner):
 
     @property
     def training_priors_(self) -> Floats:
-        """The classes' shares of the rows that were learned from."""
+        """Share of each class among the training rows, of shape (n_classes,)."""
         check_is_fitted(self, "densities_")
         return self._shares
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
-        """Rows and their labels, drawn with the priors of ``predict``."""
+        """Draw rows and their labels, with the priors of ``predict``."""
         check_is_fitted(self, "densities_")
         random = check_random_state(random_state)
         codes = random.choice(len(self.classes_), size=n_samples, p=self._application().priors)
@@ -58,36 +58,39 @@ class DensitiesByClass(DensityClassifier, SourceLearner):
     def _keep(self, classes: Labels, densities: list[Any], shares: Floats) -> None:
         self.classes_, self._state = classes, DensitiesState(densities, np.asarray(shares))
         if self.priors is not None:
-            self._application()  # raises if the priors do not fit the classes
+            self._application()  # raises if the priors do not match the classes
 
     def _check_state(self, scope: Scope) -> None:
         if scope.fitted and len(self.densities_) != scope.sizes["k"]:
-            raise ViolationError(f"densities_ must be one for each class, but are {len(self.densities_)}")
+            raise ViolationError(
+                f"densities_ must hold one density per class ({scope.sizes['k']}), but holds {len(self.densities_)}"
+            )
 
 
 class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[misc]
-    """Classes that each have a density of a kind of your choice.
+    """Generative classifier: one density of a given type per class.
 
-    The density is fitted to each class's rows alone. It returns true log densities, log p(x given class), and breaks
-    where the density fits a class badly: it then stays a ranker whose llrs need calibration. What the density takes,
-    such as missing values or sparse rows, the classifier takes. :class:`GaussianClassifier` is the same for Gaussians
-    with more to it (tied covariances, instalments).
+    The classifier fits a copy of the density to the rows of each class. ``log_likelihood`` returns log-densities,
+    log p(x given class). If the density fits a class badly, the scores still rank rows, but the llrs need calibration.
+    The classifier accepts what the density accepts, such as missing values or sparse rows. For Gaussian densities
+    :class:`GaussianClassifier` offers more: tied covariances and ``partial_fit``.
 
     Parameters
     ----------
     density : density
-        Anything with ``fit_source``, ``log_density`` and ``sample``, such as :class:`likely.Gaussian`; it is copied for
-        each class, and not changed.
+        Object with ``fit_source``, ``log_density`` and ``sample``, such as :class:`likely.Gaussian`. It is cloned for
+        each class and does not change.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
+        ``log_likelihood`` and ``llr`` do not depend on them.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     densities_ : list of densities
-        In class order.
+        Fitted densities, in class order.
     training_priors_ : array of shape (n_classes,)
+        Share of each class among the training rows.
 
     Examples
     --------
@@ -112,17 +115,17 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
     def _learn(self, source: Source) -> None:
         check_density("density", self.density, self._name())
         classes = source.require_classes(self._name())
-        check_two(self._name(), classes, "To model a single population fit the density itself.")
+        check_n_classes(self._name(), classes, "To model a single population fit the density itself.")
         weights = weights_by_class(source)
-        densities = [fitted_to_class(self.density, source, code) for code in range(len(classes))]
+        densities = [fit_to_class(self.density, source, code) for code in range(len(classes))]
         self._keep(classes, densities, weights / weights.sum())
 
     def __sklearn_tags__(self) -> Any:
-        return taking_what(super().__sklearn_tags__(), self.density)
+        return restrict_input_tags(super().__sklearn_tags__(), self.density)
 
 
-def taking_what(tags: Any, *densities: Any) -> Any:
-    """The tags of a classifier that takes the rows that all its densities take."""
+def restrict_input_tags(tags: Any, *densities: Any) -> Any:
+    """Return the tags of a classifier that accepts the rows which all its densities accept."""
     inner = [get_tags(each).input_tags for each in densities if hasattr(each, "fit") and not isinstance(each, type)]
     tags.input_tags.sparse = all(each.sparse for each in inner)
     tags.input_tags.allow_nan = all(each.allow_nan for each in inner)
@@ -130,18 +133,18 @@ def taking_what(tags: Any, *densities: Any) -> Any:
 
 
 def check_density(name: str, value: Any, whom: str) -> None:
-    """Something that learns from a source without classes, and then has a log density."""
+    """Raise unless a value is a density: it fits a source without classes and has ``log_density``."""
     has_all = all(hasattr(value, method) for method in ("fit_source", "log_density"))
     if isinstance(value, type) or not has_all or value.by_class:
         raise InvalidParameterError(f"{name} of {whom} must be a density, such as Gaussian(), but is {value!r}.")
 
 
 def weights_by_class(source: Source) -> Floats:
-    """What each class weighs; refused where one has no rows."""
+    """Return the total weight of each class; raise if a class has no rows."""
     return count_classes(source).weights
 
 
-def fitted_to_class(density: Any, source: Source, code: int) -> Any:
-    """A copy of a density, fitted to the rows of one class; errors and warnings name the class."""
-    with speaking_of(f"Class {source.require_classes().tolist()[code]!r}"):
+def fit_to_class(density: Any, source: Source, code: int) -> Any:
+    """Fit a copy of a density to the rows of one class. Errors and warnings name the class."""
+    with prefix_messages(f"Class {source.require_classes().tolist()[code]!r}"):
         return clone(density).fit_source(source.of_class(code))

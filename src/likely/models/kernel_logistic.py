@@ -25,14 +25,14 @@ from likely._constraints import (
     random_state,
 )
 from likely._typing import Floats, Rows
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner
 from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
-from likely.exceptions import InvalidParameterError, NotConvergedWarning, quietly, warn_of_no_convergence
+from likely.exceptions import InvalidParameterError, NotConvergedWarning, suppress_warnings, warn_of_no_convergence
 from likely.features.expansions import expanded
 from likely.features.kernel_features import MOST_ROWS, NystromFeatures, rooted
-from likely.kernels import Kernel, kernel_of, weighted_sums
+from likely.kernels import Kernel, KernelEstimator, kernel_of, weighted_sums
 from likely.kernels.gram import (
     all_at_once,
     check_landmarks,
@@ -45,7 +45,7 @@ from likely.kernels.gram import (
 from likely.kernels.standard import KERNEL
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import check_scores
-from likely.models.logistic import LogisticRegression, evidence_of
+from likely.models.logistic import LogisticRegression, subtract_priors
 
 MOST_VALUES = 2**27
 """Values of the features by landmarks, of all rows, that are held at most; more are made anew in every pass."""
@@ -69,7 +69,7 @@ class KernelLogisticState:
     gap_: Annotated[float, number(finite=False)]
 
 
-class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
+class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearner):
     """Log odds of the classes that are linear in the space of a kernel, fitted to their labels.
 
     Like :class:`likely.LogisticRegression` it returns the log-posteriors under the priors of its training, less the
@@ -149,7 +149,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
             number(above=0), remedy=lambda value: "Without a penalty nothing would keep the log odds from growing."
         ),
         "kernel": KERNEL,
-        "training_prior": priors(alone=True),
+        "training_prior": priors(scalar=True),
         "n_landmarks": none_or(count(1, SAMPLE_ROWS)),
         "tol": number(above=0, below=1),
         "priors": priors(),
@@ -211,7 +211,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
 
     def _check_options(self, source: Source) -> None:
         assert source.classes is not None
-        check_two("KernelLogisticRegression", source.classes)
+        check_n_classes("KernelLogisticRegression", source.classes)
         check_parameters(self)
         self._check_kernel()
         self.classes_ = source.classes
@@ -267,7 +267,7 @@ class KernelLogisticRegression(EvidenceClassifier, SourceLearner):
         with np.errstate(over="ignore", invalid="ignore"):
             sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T)
             logits = np.asarray(sums + self.intercept_)
-        return evidence_of(check_scores(logits, X), self._priors)
+        return subtract_priors(check_scores(logits, X), self._priors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -290,7 +290,7 @@ def _fit_all(models: list[Any], source: Source) -> None:
         model._check_options(source)
     first = models[0]
     space = _of_all_rows(first, source) if first.n_landmarks is None else _of_some_rows(first, source)
-    with quietly(NotConvergedWarning):
+    with suppress_warnings(NotConvergedWarning):
         linear = first._linear().path_source(space.source, [float(model.regularization) for model in models])
     for model, found in zip(models, linear, strict=True):
         model._keep(space, found)

@@ -24,9 +24,9 @@ from likely._constraints import (
     probabilities,
     tuple_of,
 )
-from likely._numerics import log, log_normalized
+from likely._numerics import log, log_normalize
 from likely._typing import Floats, Rows
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks import Source, SourceLearner, block_rows, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
@@ -36,18 +36,18 @@ from likely.exceptions import (
 )
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives import Goal, LinearProblem, Solution, choose_solver, penalty_of
+from likely.objectives import Goal, LinearProblem, Solution, choose_solver, resolve_penalty
 from likely.objectives.problem import PENALTY
-from likely.objectives.separation import Separator, find_separator, softened_targets
+from likely.objectives.separation import Separator, find_separator, soften_targets
 from likely.objectives.solvers import SOLVER
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
-"""What the models of a path have in common."""
+"""Attributes that the models of a path share."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticState:
-    """Fitted weights, the priors of the training, and how the fit ended."""
+    """Fitted weights, training priors, and the outcome of the fit."""
 
     coef_: Annotated[Floats, floats("r", "d")]
     intercept_: Annotated[Floats, floats("r")]
@@ -62,34 +62,42 @@ class LogisticState:
 
 
 class LogisticRegression(EvidenceClassifier, SourceLearner):
-    """Linear log odds of the classes, fitted to their labels.
+    """Logistic regression for two or more classes.
 
-    It assumes that the log-likelihood ratios of the classes are linear in x (put :class:`likely.QuadraticFeatures` or
-    :class:`likely.RadialFeatures` before it for curved ones) and nothing of how x is distributed. It returns the
-    log-posteriors under the priors of its training, less the logarithms of those priors: log-likelihoods up to a
-    constant of the row, so that it decides under any application. Without a penalty it breaks where the classes can be
-    told apart without mistakes; that is found and said. Missing values are refused.
+    The model is unpenalised by default (``regularization=0.0``): the weights are maximum-likelihood estimates, unlike
+    those of scikit-learn's ``LogisticRegression``. Set ``regularization`` above 0 to penalise the weights.
+
+    The model assumes that the log-likelihood ratios of the classes are linear in x. It makes no assumption about the
+    distribution of x. For nonlinear ratios put :class:`likely.QuadraticFeatures` or :class:`likely.RadialFeatures`
+    before it. ``log_likelihood`` returns the log-posteriors under the training priors minus the logarithms of those
+    priors. These are log-likelihoods up to a constant per row, so they support decisions in any application.
+
+    If a hyperplane separates the classes, the likelihood has no maximum. An unpenalised fit detects this, warns and
+    softens the targets. Missing values raise an error.
 
     Parameters
     ----------
-    regularization : float >= 0, default 0
-        λ: what the penalty is multiplied by, beside a mean of losses; 0 is maximum likelihood.
+    regularization : float >= 0, default 0.0
+        λ, the factor of the penalty, which is added to the mean loss. 0 gives maximum likelihood.
     penalty : {"l2", "l1", "none"} or ElasticNet, default "l2"
-        ½ ‖w‖², or ‖w‖₁, which makes many weights 0, or something between. Biases are not penalised.
+        Penalty: ½ ‖w‖² ("l2"), ‖w‖₁ ("l1", which sets many weights to 0), or a combination of both. Intercepts are not
+        penalised.
     training_prior : float, sequence in class order or mapping {label: prior}, optional
-        Priors that the objective is weighted to, every class then weighing its prior whatever its number of rows; a
-        number is that of the second of two classes. By default classes weigh as many rows as they have.
+        Priors to which the objective is weighted: each class has its prior as total weight, whatever its number of
+        rows. A number is the prior of the second of two classes. By default the total weight of each class is its share
+        of the rows.
     solver : {"auto", "newton", "l-bfgs", "newton-cg"}, {"gradient-descent", "mini-batch", "online"} or GradientDescent
-        By default chosen by size and shape. The first four find the same minimum; the descents are for
-        learning how that goes, and come near it in as many epochs as they are given.
+        Solver, by default chosen by the size and shape of the data. The first four find the same minimum. The
+        gradient descents are for teaching; they approach the minimum within the given number of epochs.
     tol : float, default 1e-8
-        Distance of the objective to its minimum, relative, at which to stop, as estimated from the norm of the gradient
-        measured by the curvature.
+        Stopping tolerance: the relative distance of the objective from its minimum. The distance is estimated from the
+        norm of the gradient in the metric of the inverse Hessian.
     max_iter : int, default 1000
-        Most steps, or epochs of a descent; a solver stopped by it says how far it got.
+        Maximum number of steps, or of epochs for gradient descent. A solver that reaches it warns and reports the
+        remaining distance from the minimum.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Not to be
-        confused with ``training_prior``: evidence does not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors. Unlike
+        ``training_prior``, they do not affect ``log_likelihood`` and ``llr``.
 
     Attributes
     ----------
@@ -98,30 +106,32 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     intercept_ : array of shape (1,) or (n_classes,)
     training_priors_ : array of shape (n_classes,)
     objective_ : float
-        Its least value, penalty included; of softened targets, if ``separator_`` is not None.
+        Minimum of the objective, including the penalty; with softened targets if ``separator_`` is not None.
     n_iter_ : int
-        Steps over all rows.
+        Number of steps over all rows.
     converged_ : bool
+        Whether the solver reached the tolerance.
     gap_ : float
-        Estimated distance of the objective to its minimum.
+        Estimated distance of the objective from its minimum.
     loss_history_ : array of shape (n_iter_ + 1,)
-        The objective at the start and after every step or epoch.
+        Objective at the start and after every step or epoch.
     separator_ : Separator or None
-        A direction along which no training row is on the wrong side, if the likelihood therefore has no maximum.
+        If the likelihood has no maximum, a direction along which no training row is on the wrong side.
 
     Notes
     -----
-    Two classes have one weight vector, P(1 given x) = σ(w'x + b); K > 2 have a row each, P(k given x) ∝ exp(w_k'x +
-    b_k). The objective is
+    Two classes have one weight vector, P(1 given x) = σ(w'x + b). K > 2 classes have one weight vector each,
+    P(k given x) ∝ exp(w_k'x + b_k). The objective is
 
         Σ_i a_i [−log P(y_i given x_i)] + λ ½ ‖W‖²     (or λ ‖W‖₁),
 
-    with a_i = 1 / n, or π_k / n_k for the n_k rows of class k where a prior π is given. Weights of rows are
-    frequencies. Columns are centred and scaled inside, while the penalty is on the weights in the units of X. Newton's
-    method is iteratively reweighted least squares: each step solves a least squares problem with weights P (1 − P).
+    with a_i = 1 / n, or a_i = π_k / n_k for the n_k rows of class k if a training prior π is given. Sample weights are
+    frequencies. The solver centres and scales the columns internally, but the penalty applies to the weights in the
+    units of X. Newton's method is iteratively reweighted least squares: each step solves a least squares problem with
+    weights P (1 − P).
 
-    Sums are over blocks of rows, so ``fit_source`` learns from rows anywhere. Sparse rows stay sparse, unless there are
-    few columns.
+    The objective is a sum over blocks of rows, so ``fit_source`` learns from data that do not fit in memory. Sparse
+    rows stay sparse, unless there are few columns.
 
     Examples
     --------
@@ -135,13 +145,13 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     by_class = True
 
     path_parameter: ClassVar[str] = "regularization"
-    """What ``path`` goes along."""
+    """Name of the parameter that ``path`` varies."""
 
     _State = LogisticState
     _constraints: ClassVar[Constraints] = {
         "regularization": number(0),
         "penalty": PENALTY,
-        "training_prior": priors(alone=True),
+        "training_prior": priors(scalar=True),
         "solver": SOLVER,
         "tol": number(above=0, below=1),
         "max_iter": count(1, 10**9),
@@ -170,10 +180,10 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         self.priors = priors
 
     def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the model for several strengths of the penalty, in the order given.
+        """Return fitted copies of the model for several values of ``regularization``, in the given order.
 
-        They are fitted from the strongest to the weakest, each starting where the one before it ended. The model itself
-        is not changed.
+        The copies are fitted from the strongest penalty to the weakest. Each one starts from the solution of the
+        previous one (warm start). The model itself does not change.
 
         Examples
         --------
@@ -183,16 +193,16 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         >>> [int((model.coef_ != 0).sum()) for model in path]
         [2, 4, 9]
         """
-        models, base = self._copies(regularizations)
+        models, base = self._make_copies(regularizations)
         return base._path(models, base._problem(base._source(X, y, sample_weight)))
 
     def path_source(self, source: Source, regularizations: Iterable[float]) -> list[Self]:
-        """The same from the rows of a source."""
-        models, base = self._copies(regularizations)
+        """Return fitted copies as ``path`` does, from the rows of a source."""
+        models, base = self._make_copies(regularizations)
         return base._path(models, base._problem(base._opened(source)))
 
-    def _copies(self, regularizations: Any) -> tuple[list[Self], Self]:
-        """A copy of the model for each strength, and one for what they share."""
+    def _make_copies(self, regularizations: Any) -> tuple[list[Self], Self]:
+        """Return one copy of the model per value, and one copy for what they share."""
         if not np.iterable(regularizations) or isinstance(regularizations, str):
             raise InvalidParameterError(
                 f"path takes several values of regularization, such as [1e-3, 1e-2], but got {regularizations!r}."
@@ -207,7 +217,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         start: Floats | None = None
         for model in sorted(models, key=lambda model: -model.regularization):
             model.__dict__.update({name: value for name, value in vars(self).items() if name in _SHARED})
-            start = model._solve(problem.with_penalty(*penalty_of(model.penalty, model.regularization)), start)
+            start = model._solve(problem.with_penalty(*resolve_penalty(model.penalty, model.regularization)), start)
         return models
 
     def _block_rows(self, X: Rows) -> int:
@@ -218,39 +228,41 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         self._solve(self._problem(source))
 
     def _problem(self, source: Source) -> LinearProblem:
-        """The objective of a source's rows; who calls has checked the options."""
+        """Return the objective of a source's rows. The caller has checked the options."""
         assert source.classes is not None
         self.classes_ = source.classes
         if self.priors is not None:
-            self._application()  # refuses priors that do not fit the classes
-        check_two("LogisticRegression", source.classes)
+            self._application()  # raises if the priors do not match the classes
+        check_n_classes("LogisticRegression", source.classes)
         counts = count_classes(source)
         priors = counts.weights / counts.weights.sum()
         if self.training_prior is not None:
             priors = training_priors("LogisticRegression", self.training_prior, source.classes)
-        return LinearProblem.of(source, counts, priors, *penalty_of(self.penalty, self.regularization))
+        return LinearProblem.of(source, counts, priors, *resolve_penalty(self.penalty, self.regularization))
 
     def _solve(self, problem: LinearProblem, start: Floats | None = None) -> Floats:
-        """Minimise, look whether there is a minimum, and keep what was found; gives the parameters to start from."""
-        solution = self._minimised(problem, start)
+        """Minimise the objective, set the fitted state, and return the parameters for a warm start."""
+        solution = self._minimise(problem, start)
+        # Only an unpenalised objective can lack a minimum: a penalty bounds the weights.
         separator = None if problem.l1 > 0 or problem.l2 > 0 else find_separator(problem, solution)
         if separator is not None:
-            warn_of_degenerate_data(_no_maximum(separator))
-            problem = problem.with_targets(softened_targets(problem.counts.weights))
-            solution = self._minimised(problem, None)
+            warn_of_degenerate_data(_describe_separation(separator))
+            problem = problem.with_targets(soften_targets(problem.counts.weights))
+            solution = self._minimise(problem, None)
         if not solution.converged:
-            warn_of_no_convergence(_stopped(solution, self.max_iter))
-        self._state = self._fitted_state(problem, solution, separator)
+            warn_of_no_convergence(_describe_stop(solution, self.max_iter))
+        self._state = self._make_state(problem, solution, separator)
         return solution.parameters
 
-    def _minimised(self, problem: LinearProblem, start: Floats | None) -> Solution:
+    def _minimise(self, problem: LinearProblem, start: Floats | None) -> Solution:
         unbounded = problem.l1 == problem.l2 == 0 and bool(np.isin(problem.setting.targets, (0, 1)).all())
-        goal = Goal(self.tol, self.max_iter, problem.lowest_mixed_value if unbounded else -np.inf)
+        goal = Goal(self.tol, self.max_iter, problem.separation_bound if unbounded else -np.inf)
         return choose_solver(self.solver, problem.l1).solve(problem, start, goal)
 
-    def _fitted_state(self, problem: LinearProblem, solution: Solution, separator: Separator | None) -> LogisticState:
-        theta = problem.natural(solution.parameters)
+    def _make_state(self, problem: LinearProblem, solution: Solution, separator: Separator | None) -> LogisticState:
+        theta = problem.unscale(solution.parameters)
         history, before = np.array(solution.history), _penalty(problem, theta)
+        # Remove the redundancy of the softmax, and correct the last objective for the change of the penalty.
         if len(theta) > 1:
             theta = theta - _common_shift(theta, problem.l1, problem.l2)
             history[-1] += _penalty(problem, theta) - before
@@ -278,19 +290,19 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def _evidence(self, X: Rows) -> Floats:
         centre, intercept = (None, self.intercept_) if self._far is None else self._far
         logits = linear_scores(X, self.coef_, intercept, centre)
-        if not self.coef_.any():  # posteriors are the priors: not even rounding may tell rows apart
+        if not self.coef_.any():  # posteriors equal the priors: return exact zeros, without rounding errors
             return np.zeros((len(logits), len(self.classes_)))
-        return evidence_of(logits, self._priors)
+        return subtract_priors(logits, self._priors)
 
     def _check_options(self) -> None:
-        """Raise InvalidParameterError unless the solver can take the penalty."""
-        choose_solver(self.solver, penalty_of(self.penalty, self.regularization)[0])
+        """Raise InvalidParameterError unless the solver supports the penalty."""
+        choose_solver(self.solver, resolve_penalty(self.penalty, self.regularization)[0])
 
 
-def evidence_of(logits: Floats, priors: Floats) -> Floats:
-    """Log-posteriors under the priors of the training, less the logarithms of these; one logit is for two classes."""
+def subtract_priors(logits: Floats, priors: Floats) -> Floats:
+    """Return log-posteriors minus log-priors, of shape (n, n_classes); two classes have one column of logits."""
     if logits.shape[1] > 1:
-        return np.asarray(log_normalized(logits) - log(priors))
+        return np.asarray(log_normalize(logits) - log(priors))
     return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(priors))
 
 
@@ -300,10 +312,11 @@ def _penalty(problem: LinearProblem, theta: Floats) -> float:
 
 
 def _common_shift(theta: Floats, l1: float, l2: float) -> Floats:
-    """What all classes have in common, which changes no posterior: the mean of the biases, and of the weights.
+    """Return the shift common to all classes: the mean of the intercepts and of the weights. It changes no posterior.
 
-    The L1 penalty determines it, with an L2 penalty beside it or for an odd number of classes. For an even number any
-    shift between the two middle weights costs the same, and the lower of them is made 0.
+    With an L2 penalty as well, or for an odd number of classes, the L1 penalty determines the shift of the weights. For
+    an even number of classes any shift between the two middle weights has the same penalty; the lower of the two
+    becomes 0.
     """
     shift: Floats = theta.mean(axis=0)
     if l1 > 0:
@@ -312,27 +325,25 @@ def _common_shift(theta: Floats, l1: float, l2: float) -> Floats:
     return shift
 
 
-def _no_maximum(separator: Separator) -> str:
+def _describe_separation(separator: Separator) -> str:
     which = "all" if separator.least_margin > 0 else "some"
     return (
-        f"LogisticRegression: a plane tells {which} rows of the classes apart without any mistake, so the likelihood "
-        "has no maximum and the best weights are infinite (separator_ holds such a plane, with margins of "
-        f"{separator.least_margin:.3g} to {separator.most_margin:.3g}). Trained as if each class had one more row "
-        "shown as each class (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
+        f"LogisticRegression: a hyperplane separates {which} rows of the classes without error, so the likelihood has "
+        "no maximum and the optimal weights are infinite (separator_ holds such a hyperplane, with margins from "
+        f"{separator.least_margin:.3g} to {separator.most_margin:.3g}). The model is fitted as if every class had "
+        "one more row of each label (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
     )
 
 
-def _stopped(solution: Solution, most: int) -> str:
+def _describe_stop(solution: Solution, max_iter: int) -> str:
     value, steps = solution.history[-1], solution.n_iter
-    said = (
-        f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at {value:.6g}, by its "
-        f"gradient about {solution.gap / abs(value):.1e} of that above its minimum. The weights found so far are kept. "
+    start = (
+        f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at {value:.6g}. The "
+        f"gradient puts it about {solution.gap / abs(value):.1e} (relative) above the minimum. The last weights are "
+        "kept. "
     )
     if solution.diverged:
-        return said + "Its steps then led far upwards: lower learning_rate, or leave it out."
-    if steps < most:
-        return (
-            said
-            + "Rounding let no step lead lower: columns may nearly depend on each other, or tolerance is too small."
-        )
-    return said + "Raise max_iter, use solver='auto', or raise tolerance if that is near enough."
+        return start + "The steps then diverged. Lower learning_rate, or omit it."
+    if steps < max_iter:
+        return start + "Rounding errors stopped the descent: columns may be nearly collinear, or tol is too small."
+    return start + "Raise max_iter, use solver='auto', or raise tol."

@@ -28,7 +28,7 @@ from likely._constraints import (
     random_state,
 )
 from likely._typing import Floats, Integers, Labels
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks import Block, Source
 from likely.densities import LBG, GaussianMixture
 from likely.densities.covariance import SHAPE
@@ -37,8 +37,8 @@ from likely.exceptions import (
     DegenerateDataWarning,
     InvalidParameterError,
     NotConvergedWarning,
-    quietly,
-    speaking_of,
+    prefix_messages,
+    suppress_warnings,
     warn_of_degenerate_data,
 )
 from likely.models.generative import DensitiesByClass, DensitiesState, weights_by_class
@@ -201,7 +201,7 @@ class MixtureClassifier(DensitiesByClass):
             grown = self._by_class(source, lambda rows, _: self._grown(rows, models))
             found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
         else:
-            with speaking_of("The background"):
+            with prefix_messages("The background"):
                 backgrounds = self._grown(source.without_classes(), models)
             found = [(self._adapted(background, source), background) for background in backgrounds]
         for model, (mixtures, background) in zip(models, found, strict=True):
@@ -218,7 +218,7 @@ class MixtureClassifier(DensitiesByClass):
         if self.relevance is None:
             mixtures = self._by_class(source, lambda rows, code: self._mixture(rows, sizes[code]))
         else:
-            with speaking_of("The background"):
+            with prefix_messages("The background"):
                 background = self._mixture(source.without_classes(), self._common_size())
             mixtures = self._adapted(background, source)
         self._keep_mixtures(self._classes(source), mixtures, weights, background)
@@ -231,7 +231,7 @@ class MixtureClassifier(DensitiesByClass):
 
     def _weighed(self, source: Source) -> Floats:
         """What the classes weigh, once classes and options are such as to go on."""
-        check_two(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
+        check_n_classes(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
         return weights_by_class(source)
 
     def _classes(self, source: Source) -> Labels:
@@ -241,7 +241,7 @@ class MixtureClassifier(DensitiesByClass):
         """A function of each class's rows and position; what it says names the class."""
         found = []
         for code, name in enumerate(self._classes(source).tolist()):
-            with speaking_of(f"Class {name!r}"):
+            with prefix_messages(f"Class {name!r}"):
                 found.append(of(source.of_class(code), code))
         return found
 
@@ -315,11 +315,11 @@ def least_bic(mixture: GaussianMixture, rows: Source) -> int:
     needed = 0.0 if mixture.tied else mixture_shape(mixture.covariance).natural_form.min_rows(rows.n_features)
     least = max(LEAST_ROWS, needed)
     sizes = [size for size in SIZES if size == 1 or size * least <= count]
-    with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
         mixtures = mixture.path_source(rows, sizes)
     # The last entry of the history is the mean log-likelihood of the mixture as it is.
     bics = np.array([each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures])
-    floored = np.array([len(each._degenerate()) > 0 for each in mixtures])
+    floored = np.array([len(each._find_degenerate()) > 0 for each in mixtures])
     return sizes[int(np.lexsort((bics, floored))[0])]
 
 

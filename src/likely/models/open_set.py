@@ -15,7 +15,7 @@ from likely.blocks import Source
 from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
 from likely.densities import Gaussian, GaussianMixture
 from likely.densities.base import DENSITY
-from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, speaking_of
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, prefix_messages
 from likely.models.generative import DensitiesByClass, check_density, fitted_to_class, taking_what, weights_by_class
 from likely.models.mixture import least_bic
 
@@ -131,7 +131,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         weights = weights_by_class(source)
         densities = [fitted_to_class(density, source, code) for code in known.tolist()]
         at = np.setdiff1d(np.arange(len(source.require_classes())), known)
-        with speaking_of("The background"):
+        with prefix_messages("The background"):
             densities.append(self._fitted_background(background, source, at))
         self._keep(classes, densities, _shares(weights[known], weights[at]))
 

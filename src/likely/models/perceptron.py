@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from likely._constraints import Constraints, check_parameters, count, flag, floats, instance_of, one_of, random_state
 from likely._fitted import all_or_nothing
 from likely._typing import Floats, Integers, Labels, Rows
-from likely._validation import check_labels, check_two, encode_labels
+from likely._validation import check_labels, check_n_classes, encode_labels
 from likely.blocks import Block, Source, SourceLearner
 from likely.exceptions import (
     IncompatiblePartsError,
@@ -22,7 +22,7 @@ from likely.exceptions import (
 )
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives.perceptron import PerceptronWeights, mistakes_of
+from likely.objectives.perceptron import PerceptronWeights, count_block_mistakes
 
 ROWS, VALUES = 2**14, 2**20
 """Most rows and most values of a block of dense rows, which is widened to double precision at a time."""
@@ -204,7 +204,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
 
     def _learn(self, source: Source) -> None:
         assert source.classes is not None
-        check_two("Perceptron", source.classes, _ANNOUNCE)
+        check_n_classes("Perceptron", source.classes, _ANNOUNCE)
         self.classes_ = source.classes
         source.reduce(_check_presentations)
         n_candidates = CANDIDATES if self.keep == "pocket" else 0
@@ -214,7 +214,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         while len(missed) < self.max_iter and (not missed or missed[-1] > 0):
             missed.append(weights.learn(source.iter_blocks(random)))
             if self.keep == "pocket":
-                counts = source.reduce(mistakes_of, weights.candidates, weights.n_passes)
+                counts = source.reduce(count_block_mistakes, weights.candidates, weights.n_passes)
                 if counts.min() < fewest:
                     fewest, pocket = counts.min(), weights.candidates[counts.argmin()]
         self._settle(weights, missed, pocket)
@@ -255,7 +255,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         if first:
             named = found if classes is None else check_labels("classes", list(classes))
             self.classes_ = np.unique(named)
-            check_two("Perceptron", self.classes_, _ANNOUNCE)
+            check_n_classes("Perceptron", self.classes_, _ANNOUNCE)
         elif classes is not None and np.unique(classes).tolist() != self.classes_.tolist():
             raise IncompatiblePartsError(
                 f"Perceptron learns the classes {self.classes_.tolist()}, but {list(classes)} were announced now."

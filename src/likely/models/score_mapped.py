@@ -29,7 +29,7 @@ from likely._constraints import (
     show,
 )
 from likely._typing import Floats, Labels
-from likely._validation import check_labels, check_option, check_two, check_weight
+from likely._validation import check_labels, check_n_classes, check_option, check_weight
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.chains import check_scorer, floor_of, in_classes, is_pairwise, scores_of
@@ -148,7 +148,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         for model in self._models():
             check_scorer(model, weight is not None)
         classes = np.unique(y)
-        check_two(type(self).__name__, classes)
+        check_n_classes(type(self).__name__, classes)
         pooled = self._given_scores(out_of_fold, len(y))
         held_out, prefit = _held_out(calibration_set, cv), isinstance(cv, str)
         if not (pooled or prefit or held_out):

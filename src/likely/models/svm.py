@@ -29,7 +29,7 @@ from likely._constraints import (
 )
 from likely._formatting import format_count
 from likely._typing import Floats, Labels, Rows
-from likely._validation import check_two
+from likely._validation import check_n_classes
 from likely.blocks import Block, Source, SourceLearner, block_rows, check_finite, count_classes
 from likely.decisions import training_priors
 from likely.exceptions import (
@@ -37,27 +37,27 @@ from likely.exceptions import (
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
-from likely.kernels import Kernel, kernel_of, weighted_sums
+from likely.kernels import Kernel, KernelEstimator, kernel_of, weighted_sums
 from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmark_rows, landmarks_of
 from likely.kernels.standard import KERNEL
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.models.svm_training import plan_solvers, train
-from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, class_scores, describe_sides, sides_of
+from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, combine_scores, describe_sides, make_sides
 
-LEAST = 1e-100
-"""Costs of a row must lie between this and its inverse."""
+MIN_COST = 1e-100
+"""Lower bound of the cost of a row; the upper bound is its inverse."""
 
 _SHARED = ("n_features_in_", "feature_names_in_")
-"""What the models of a path have in common."""
+"""Attributes that the models of a path share."""
 
 
 @dataclass(frozen=True, eq=False)
 class SVMState:
-    """The fitted kernel, the planes or the support vectors of all problems, and how the fit ended.
+    """Fitted kernel, hyperplanes or support vectors of all problems, and the outcome of the fit.
 
-    ``_sides`` are the sides of the classes in each problem; scores of rows less ``_centre`` have the biases
-    ``_centred``. Linear kernels have ``coef_``; rows in memory give support vectors.
+    ``_sides`` holds the side of each class in each problem. ``_centred`` holds the intercepts for rows from which
+    ``_centre`` is subtracted. ``coef_`` exists for linear kernels, support vectors for rows in memory.
     """
 
     kernel_: Annotated[Kernel, instance_of(Kernel)]
@@ -76,96 +76,99 @@ class SVMState:
     dual_coef_: Annotated[Any, optional(floats("problems", "n"))] = ABSENT
 
 
-class SVM(ScoreClassifier, SourceLearner):
+class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
     """Support vector machine with soft or hard margin, linear or kernel.
 
-    It assumes nothing of how rows are distributed. Its score is positive on the side of the second class and ±1 on the
-    margins; it has no probabilistic meaning until :class:`likely.CalibratedClassifier` gives it one. It depends on the
-    scale of the columns: put :class:`likely.Standardize` before it. Without it columns in small units have no
-    influence, and solving may be slow. Missing values are refused.
+    The model makes no assumption about the distribution of the rows. The score is positive on the side of the second
+    class and ±1 on the margins. It has no probabilistic meaning; :class:`likely.CalibratedClassifier` converts it to
+    log-likelihood ratios. The score depends on the scale of the columns, so put :class:`likely.Standardize` before the
+    SVM. Otherwise columns in small units have no influence, and the solver may be slow. Missing values raise an error.
 
     Parameters
     ----------
     C : float > 0, optional
-        Cost of a row for every unit that it is within the margin, by default 1. ``inf`` asks for a hard margin: no row
-        may be within, and if no surface separates the classes :class:`likely.NotSeparableError` is raised, with a
-        proof. If rounding leaves it open, :class:`likely.DegenerateDataError` is raised.
+        Cost of a row per unit of margin violation, by default 1. ``inf`` gives a hard margin: no row may violate the
+        margin. If no surface separates the classes, a hard margin raises :class:`likely.NotSeparableError` with a
+        proof. If rounding errors leave the question open, it raises :class:`likely.DegenerateDataError`.
     kernel : {"linear", "polynomial", "rbf", "precomputed"}, Kernel or function, default "linear"
-        Dot products of rows, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, sums and products of kernels, or a
-        function of two arrays of rows. With "precomputed" X is the kernel of all training rows.
+        Kernel function, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, a sum or product of kernels, or a
+        function of two arrays of rows. With "precomputed", X is the kernel matrix of the training rows.
     bias_scale : float > 0, optional
-        By default the bias is free. A number K stands for a feature that is K for all rows and whose weight is
-        penalised like the others, as many courses teach it: the kernel is then larger by K².
+        By default the bias is not penalised. A number K adds a feature that equals K in all rows and whose weight is
+        penalised like the other weights, as in many textbooks. The kernel then increases by K².
     training_prior : float, sequence in class order or mapping {label: prior}, optional
-        Priors to balance the classes to: rows of class k then cost C · prior / share of the class. A number is the
-        prior of the second of two classes.
+        Priors to which the classes are reweighted: rows of class k then have the cost C · prior / share of the class.
+        A number is the prior of the second of two classes.
     multiclass : {"ovr", "ovo", "joint"}, default "ovr"
-        Of more than two classes, each against the rest; each pair, which vote (pairs are in sorted order, the later
-        class the side +1; votes make poor evidence when calibrated); or all at once, with one margin, see Notes. Two
-        classes are the same problem in all three.
+        Strategy for more than two classes. "ovr" trains one class against the rest. "ovo" trains one problem per pair
+        of classes and counts votes; pairs are in sorted order, the later class is the side +1, and votes give poor
+        log-likelihood ratios after calibration. "joint" trains all classes at once with one margin (see Notes). For
+        two classes all three are the same problem.
     regularization : float > 0, optional
-        λ, in place of C: C = 1 / (λ n), with which the objective is λ/2 ‖w‖² plus a mean of losses. Give one of the
-        two.
+        λ, an alternative to C: C = 1 / (λ n), so that the objective is λ/2 ‖w‖² plus a mean of losses. Set only one of
+        ``C`` and ``regularization``.
     solver : {"auto", "dual", "primal"}, DualSolver or PrimalSolver, default "auto"
-        "auto" takes the primal for a joint margin, for sources, and for linear kernels of more than 2048 rows unless
-        they are sparse with 2000 columns or more; and the dual otherwise. Where a linear machine does not converge in
-        the dual the primal is tried too.
+        "auto" chooses the primal for a joint margin, for sources that are not in memory, and for linear kernels with
+        more than 2048 rows, except sparse rows with 2000 columns or more. Otherwise it chooses the dual. If the dual of
+        a linear SVM does not converge, "auto" tries the primal too.
     tol : float, default 1e-4
-        Gap of the primal and the dual objective, relative to the primal, at which to stop.
+        Stopping tolerance: the duality gap relative to the primal objective.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     kernel_ : Kernel
-        With what was taken from the data.
+        Fitted kernel, including parameters estimated from the data.
     support_ : array of int of shape (n_support,)
-        Rows with a multiplier > 0 in any problem. From a source that is not in memory there is neither this nor the
-        next three.
+        Indices of the rows with a dual coefficient other than 0 in any problem. This attribute and the next three do
+        not exist after fitting from a source that is not in memory.
     support_vectors_ : array of shape (n_support, n_features)
-        Those rows; not with a precomputed kernel.
+        Support vectors. This attribute does not exist for a precomputed kernel.
     dual_coef_ : array of shape (n_problems, n_support)
-        Multipliers times the side, +1 or −1. Two classes are one problem.
+        Dual variables α times the side, +1 or −1. Two classes are one problem.
     multipliers_ : array of shape (n_problems, n_support)
+        Dual variables α.
     coef_ : array of shape (n_problems, n_features)
-        Of linear kernels.
+        Weights of the features. This attribute exists only for linear kernels.
     intercept_ : array of shape (n_problems,)
     margins_ : array of shape (n_problems,)
-        1 / ‖w‖: the distance of the margin from the surface, in the kernel's space.
+        1 / ‖w‖, the distance between the margin and the decision surface in the feature space of the kernel.
     primal_objective_, dual_objective_ : float
-        Summed over the problems. The best value of both lies between them.
+        Primal and dual objective, summed over the problems. The optimum lies between them.
     gap_ : float
-        Their difference.
+        Duality gap: ``primal_objective_ - dual_objective_``.
     n_iter_ : int
-        Working sets solved, or passes over the rows, of the problem that took most.
+        Largest number, over the problems, of working sets solved or of passes over the rows.
     converged_ : bool
-        Whether the gap of every problem is within the tolerance.
+        Whether the duality gap of every problem is within the tolerance.
 
     Notes
     -----
-    With z = ±1 the side of a row, the primal and the dual are
+    Let z = ±1 be the side of a row. The primal and the dual are
 
         min ½ ‖w‖² + Σ C_i max(0, 1 − z_i (w'φ(x_i) + b)),
         max Σ α_i − ½ Σ α_i α_j z_i z_j k(x_i, x_j)   over 0 ≤ α_i ≤ C_i and Σ α_i z_i = 0,
 
-    with w = Σ α_i z_i φ(x_i). C_i is C times the weight of the row, so weights are frequencies, times the ratio of
-    ``training_prior`` to the share of the class. With ``bias_scale`` the penalty has b² / K² beside ‖w‖², and the dual
-    has no constraint Σ α_i z_i = 0. Every dual value is below every primal value, so their gap bounds the distance of
-    both from the optimum.
+    with w = Σ α_i z_i φ(x_i). C_i is the product of C, the weight of the row, and the ratio of ``training_prior`` to
+    the share of the class; thus weights are frequencies. With ``bias_scale`` the penalty is ½ (‖w‖² + b² / K²), and the
+    dual has no constraint Σ α_i z_i = 0. Every dual value is a lower bound of every primal value, so the gap bounds the
+    distance of both from the optimum.
 
-    A joint margin has a score f_k = w_k'φ(x) + b_k of each class, and the primal and the dual are
+    A joint margin has one score f_k = w_k'φ(x) + b_k per class. The primal and the dual are
 
         min ½ Σ_k ‖w_k‖² + Σ C_i max_k (1 − [k = y_i] + f_k(x_i) − f_y(x_i)),
         max Σ β_iy − ½ Σ_k ‖Σ β_ik φ(x_i)‖²   over Σ_k β_ik = 0, β_ik ≤ 0 but 0 ≤ β_iy ≤ C_i, and Σ_i β_ik = 0,
 
-    with y = y_i, w_k = Σ β_ik φ(x_i). ``dual_coef_`` holds the β; small ones are dropped. It is solved in the primal,
-    for kernels on features whose dot products they are, so at most 10 000 rows can be learned from then; C must be
-    finite. All classes are one problem: there is one value of either objective, and a weight vector, bias and margin of
-    each class.
+    with y = y_i and w_k = Σ β_ik φ(x_i). ``dual_coef_`` holds β; small coefficients are set to 0. The joint problem is
+    solved in the primal and needs a finite C. For nonlinear kernels it is solved on features whose dot products equal
+    the kernel, which limits it to 10 000 rows. All classes form one problem: each objective has one value, and each
+    class has a weight vector, an intercept and a margin.
 
-    The dual is solved by working sets of 1024 rows, or more where more are free, whose rows of the kernel's matrix are
-    made by matrix products and kept within a limit of memory; or, of a linear kernel and many sparse rows of many
-    columns, one multiplier after the other. The primal is solved by Newton's method on a smoothed loss that becomes the
-    true one; the multipliers of its rows at the margin then follow from the weights.
+    The dual is solved by decomposition into working sets of 1024 rows, or more if more rows are free. Matrix products
+    compute the rows of the kernel matrix, and a cache of limited size keeps them. For a linear kernel and many sparse
+    rows with many columns, the dual is solved by coordinate descent. The primal is solved by Newton's method on a
+    smoothed hinge loss that converges to the hinge loss; the dual coefficients of the rows at the margin follow from
+    the weights.
 
     References
     ----------
@@ -190,7 +193,7 @@ class SVM(ScoreClassifier, SourceLearner):
         "C": none_or(number(above=0, finite=False)),
         "kernel": KERNEL,
         "bias_scale": none_or(number(1e-50, 1e50)),
-        "training_prior": priors(alone=True),
+        "training_prior": priors(scalar=True),
         "multiclass": one_of("ovr", "ovo", "joint"),
         "regularization": none_or(number(above=0)),
         "solver": SVM_SOLVER,
@@ -203,7 +206,7 @@ class SVM(ScoreClassifier, SourceLearner):
     dual_objective_: float
 
     path_parameter: ClassVar[str] = "C"
-    """What ``path`` goes along."""
+    """Name of the parameter that ``path`` varies."""
 
     def __init__(
         self,
@@ -227,15 +230,15 @@ class SVM(ScoreClassifier, SourceLearner):
         self.tol = tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory; an error leaves the model as it was.
+        """Fit the model to rows in memory. An error leaves the model unchanged.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
-            With a precomputed kernel, the kernel of all rows, (n, n).
+            With a precomputed kernel, the kernel matrix of shape (n, n).
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
-            Frequencies: what C is multiplied by for each row.
+            Frequencies: C is multiplied by the weight of each row.
 
         Returns
         -------
@@ -244,10 +247,10 @@ class SVM(ScoreClassifier, SourceLearner):
         return super().fit(X, y, sample_weight)
 
     def path(self, X: Any, y: Any, values: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the model for several values of C, in the order given.
+        """Return fitted copies of the model for several values of C, in the given order.
 
-        They are fitted from the smallest to the largest with one kernel, each starting where the one before it ended.
-        The model itself is not changed.
+        The copies share one kernel and are fitted from the smallest C to the largest. Each one starts from the solution
+        of the previous one (warm start). The model itself does not change.
 
         Examples
         --------
@@ -260,7 +263,7 @@ class SVM(ScoreClassifier, SourceLearner):
         if not np.iterable(values) or isinstance(values, str):
             raise InvalidParameterError(f"path takes several values of C, such as [0.1, 1, 10], but got {values!r}.")
         if self.regularization is not None:
-            raise InvalidParameterError("path goes along C, but regularization is set, which stands in its place.")
+            raise InvalidParameterError("path varies C, but regularization is set and replaces C. Use one of the two.")
         models = [clone(self).set_params(C=value) for value in values]
         for model in models:
             model._check_options()
@@ -275,12 +278,12 @@ class SVM(ScoreClassifier, SourceLearner):
         self._fit_all([self], source)
 
     def _fit_all(self, models: list[Self], source: Source) -> None:
-        """Fit models that differ by C alone, from the smallest on."""
+        """Fit models that differ only in C, sorted from the smallest C to the largest."""
         classes = source.require_classes("SVM")
-        check_two("SVM", classes)
+        check_n_classes("SVM", classes)
         kernel, rows = kernel_of(self.kernel, "SVM"), source.arrays
         is_hard = any(model.regularization is None and np.isinf(model._cost) for model in models)
-        # Two classes have one margin in any case.
+        # With two classes the joint problem is the ordinary one.
         plan = plan_solvers(self.solver, kernel, source, is_hard, self.multiclass == "joint" and len(classes) > 2)
         counts = count_classes(source)
         source.reduce(check_finite)
@@ -288,30 +291,32 @@ class SVM(ScoreClassifier, SourceLearner):
             kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
         weights = None if rows is None else rows.weight
         costs = [model._costs(counts.weights, classes, weights) for model in models]
-        sides = sides_of(self.multiclass, len(classes))
+        sides = make_sides(self.multiclass, len(classes))
         machines = train(Task(source, kernel, self.bias_scale, sides, costs, self.tol, counts), plan)
         for model, machine in zip(models, machines, strict=True):
             model._keep(machine, kernel, sides, source)
 
     @property
     def _cost(self) -> float:
-        """C, or its default."""
+        """C, or its default value."""
         return 1.0 if self.C is None else float(self.C)
 
-    def _costs(self, weights: Floats, classes: Labels, of_rows: Floats | None) -> Floats:
-        """What a row of each class costs, for each unit of its weight."""
+    def _costs(self, weights: Floats, classes: Labels, row_weights: Floats | None) -> Floats:
+        """Return the cost of a row of each class, per unit of its weight."""
         total = float(weights.sum())
         with np.errstate(all="ignore"):
             C = self._cost if self.regularization is None else 1 / np.multiply(self.regularization, total)
             costs = np.full(len(classes), C, dtype=np.float64)
             if self.training_prior is not None:
                 costs *= training_priors("SVM", self.training_prior, classes) / (weights / total)
-            least, most = (1.0, 1.0) if of_rows is None else (float(of_rows.min()), float(of_rows.max()))
-            ends = float(costs.min()) * least, float(costs.max()) * most
-        if not (np.isinf(self._cost) and self.regularization is None) and not LEAST < ends[0] <= ends[1] < 1 / LEAST:
+            low, high = (1.0, 1.0) if row_weights is None else (float(row_weights.min()), float(row_weights.max()))
+            low, high = float(costs.min()) * low, float(costs.max()) * high
+        is_hard = np.isinf(self._cost) and self.regularization is None
+        if not is_hard and not MIN_COST < low <= high < 1 / MIN_COST:
             raise InvalidParameterError(
-                f"What a row of SVM costs must lie between {LEAST:g} and {1 / LEAST:g}, but comes to {ends[0]:g} to "
-                f"{ends[1]:g} by C, or regularization and the number of rows, by training_prior, and by sample_weight."
+                f"The cost of a row of SVM must be between {MIN_COST:g} and {1 / MIN_COST:g}, but costs range from "
+                f"{low:g} to {high:g}. They follow from C (or regularization and the number of rows), training_prior "
+                "and sample_weight."
             )
         return costs
 
@@ -345,11 +350,11 @@ class SVM(ScoreClassifier, SourceLearner):
         )
         if machine.converged and not machine.precise:
             warn_of_degenerate_data(
-                "SVM: kernels of rows are so large beside their differences that scores, and so the objectives, have "
-                "fewer digits than the gap promises. Put Standardize before it, or lower the degree of the kernel."
+                "SVM: the kernel values are so large compared with their differences that rounding errors in the scores "
+                "and objectives exceed the gap. Put Standardize before SVM, or lower the degree of the kernel."
             )
         if not machine.converged:
-            warn_of_no_convergence(_stopped(machine, sides, self.classes_))
+            warn_of_no_convergence(_describe_stop(machine, sides, self.classes_))
 
     def _scores(self, X: Rows) -> Floats:
         if hasattr(self, "coef_"):
@@ -360,22 +365,22 @@ class SVM(ScoreClassifier, SourceLearner):
             with np.errstate(over="ignore", invalid="ignore"):
                 scores = weighted_sums(columns_of(self.kernel_, rows), X, self.dual_coef_.T) + self.intercept_
             check_scores(scores, X)
-        return class_scores(scores, self._sides)
+        return combine_scores(scores, self._sides)
 
     def _block_rows(self, X: Rows) -> int:
         return block_rows(X)
 
     @property
     def multipliers_(self) -> Floats:
-        """The dual variables α of the support vectors, in each problem."""
+        """Dual variables α of the support vectors, in each problem."""
         check_is_fitted(self)
         if not hasattr(self, "dual_coef_"):
-            raise AttributeError("SVM has no multipliers of rows when it learned from a source that is not in memory.")
+            raise AttributeError("SVM has no multipliers_ after fitting from a source that is not in memory.")
         return np.asarray(np.abs(self.dual_coef_))
 
     @property
     def gap_(self) -> float:
-        """By how much the primal objective is above the dual."""
+        """Duality gap: primal objective minus dual objective."""
         check_is_fitted(self)
         return self.primal_objective_ - self.dual_objective_
 
@@ -383,28 +388,28 @@ class SVM(ScoreClassifier, SourceLearner):
         check_parameters(self)
         if self.C is not None and self.regularization is not None:
             raise InvalidParameterError(
-                f"C={self.C!r} and regularization={self.regularization!r} of SVM stand for the same cost. Give one of "
+                f"C={self.C!r} and regularization={self.regularization!r} of SVM set the same cost. Set only one of "
                 "them.",
                 parameter="regularization",
             )
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any]) -> SVM:
-        """A model with the parameters of a file. Older files hold both C and regularization, which then counts."""
+        """Return a model with the parameters of a file. If an older file holds both, regularization overrides C."""
         if parameters["regularization"] is not None:
             parameters = {**parameters, "C": None}
         return cls(**parameters)
 
     def _check_state(self, scope: Scope) -> None:
-        """Either weights of columns, or dual coefficients and the rows that they belong to."""
+        """Check that there are feature weights, or dual coefficients with their support vectors."""
         if not scope.fitted or hasattr(self, "coef_"):
             return
         needed = ["support_", "dual_coef_"] if self.kernel_.is_precomputed else ["support_vectors_", "dual_coef_"]
         missing = next((name for name in needed if not hasattr(self, name)), None)
         if missing is not None:
-            raise ViolationError(f"must have {missing}, which its kernel needs, but has not")
+            raise ViolationError(f"must have {missing}, which its kernel needs, but does not")
         if self.kernel_.is_precomputed and (self.support_ >= self.n_features_in_).any():
-            raise ViolationError("support_ must be positions of training rows, but goes beyond them")
+            raise ViolationError("support_ must hold indices of training rows, but has an index beyond the last row")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -412,15 +417,14 @@ class SVM(ScoreClassifier, SourceLearner):
         return tags
 
 
-def _stopped(machine: Machine, sides: Floats, classes: Labels) -> str:
-    """The message about the problem with the largest gap."""
+def _describe_stop(machine: Machine, sides: Floats, classes: Labels) -> str:
+    """Return the warning about the problem with the largest relative gap."""
     gaps = (machine.primal - machine.dual) / np.abs(machine.primal)
     worst = int(gaps.argmax())
     problem = describe_sides(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
     return (
         f"SVM stopped after {format_count(int(machine.n_iter[worst]), 'step')} with the primal objective at "
         f"{machine.primal[worst]:.6g} and the dual at {machine.dual[worst]:.6g} ({problem}): a gap of "
-        f"{gaps[worst]:.1e} of the "
-        "primal. What was found so far is kept. If columns are of very different scale put Standardize before it. Else "
-        "lower C, raise max_iter or cache_mb of the solver, or raise tolerance if that is near enough."
+        f"{gaps[worst]:.1e} of the primal. The last solution is kept. If the columns have very different scales, put "
+        "Standardize before SVM. Otherwise lower C, raise max_iter or cache_mb of the solver, or raise tol."
     )

@@ -28,10 +28,10 @@ from likely._constraints import (
     count,
     flag,
     floats,
+    nondecreasing,
     none_or,
     one_of,
     random_state,
-    rising,
     size,
 )
 from likely._fitted import INPUTS
@@ -425,8 +425,8 @@ class _Quantiles:
     _inputs: ClassVar[Constraints] = {
         **INPUTS,
         "n_quantiles_": size("q"),
-        "quantiles_": rising(floats("q", "d")),
-        "references_": rising(floats("q")),
+        "quantiles_": nondecreasing(floats("q", "d")),
+        "references_": nondecreasing(floats("q")),
     }
 
     @staticmethod

@@ -55,7 +55,7 @@ def texts_of(column: Any) -> Any:
     return column.cast(pa.large_string())
 
 
-def distinct(column: Any) -> tuple[list[str], Integers]:
+def encode_distinct(column: Any) -> tuple[list[str], Integers]:
     """Return the distinct texts of an Arrow column in order of occurrence, and the index of each row's, -1 for null."""
     encoded = _dictionary_encode(column)
     return encoded.dictionary.to_pylist(), _codes(encoded)

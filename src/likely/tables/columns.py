@@ -22,7 +22,7 @@ from likely.tables.cells import (
     MISSING_SPELLINGS,
     TextColumn,
     cast_numbers,
-    distinct,
+    encode_distinct,
     is_number_or_missing,
     is_text,
     kind_of,
@@ -218,7 +218,7 @@ class FileColumns:
     def _convert_labels(self, name: str, column: Any, parameter: str) -> Labels:
         types = arrow().types
         if is_text(column.type):
-            texts, codes = distinct(column)
+            texts, codes = encode_distinct(column)
             return np.asarray(np.array(texts)[codes])
         if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
             raise TableError(

@@ -13,7 +13,7 @@ import numpy as np
 from likely._files import FilePath
 from likely._typing import Floats, Labels
 from likely.exceptions import InvalidParameterError, TableError
-from likely.tables.cells import ColumnKind, distinct
+from likely.tables.cells import ColumnKind, encode_distinct
 from likely.tables.columns import FileColumns, Roles, read_columns
 from likely.tables.files import (
     arrow,
@@ -21,7 +21,7 @@ from likely.tables.files import (
     check_distinct,
     check_named,
     check_present,
-    existing,
+    find_file,
     read_header,
     suffix_of,
 )
@@ -218,7 +218,7 @@ def read_data(
     >>> table.X["age"].to_pylist(), table.X["purpose"].to_pylist()
     ([35.0, nan, 41.0], ['car', 'radio', None])
     """
-    file = existing(path, ".npz")
+    file = find_file(path, ".npz")
     check_content(file)
     only = None if features is None else _as_names(features)
     roles = Roles(target, groups, weight, _as_names(scores), _as_names(categories), _as_names(exclude), only)
@@ -275,7 +275,7 @@ def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | N
     array([[  inf,  2.5 ],
            [-0.25, -1.  ]])
     """
-    file = existing(path)
+    file = find_file(path)
     check_content(file)
     names = _score_columns(file, read_header(file), label, columns)
     read = read_columns(file, [label, *names], {label})
@@ -371,7 +371,7 @@ def _summarise_numbers(name: str, values: Floats, n_cells: int) -> ColumnSummary
 
 
 def _summarise_texts(name: str, column: Any) -> ColumnSummary:
-    texts, codes = distinct(column)
+    texts, codes = encode_distinct(column)
     shown = ", ".join(text if len(text) <= 16 else text[:15] + "…" for text in texts[:3])
     return ColumnSummary(name, "category", int((codes < 0).sum()), len(texts), shown + (", …" if texts[3:] else ""))
 

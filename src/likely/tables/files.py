@@ -80,17 +80,19 @@ def delimiter_of(path: FilePath) -> str | None:
     return ";" if ";" in header and "," not in header else usual
 
 
-def existing(path: FilePath, *others: str) -> Path:
+def find_file(path: FilePath, *others: str) -> Path:
     """Return the path of a file with a known suffix, or raise if it does not exist."""
     suffix_of(path, *others)
     file = Path(path)
     if not file.is_file():
         beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
-        raise TableError(f"There is no file {os.fspath(path)!r}.{hint(file.name, beside) or ' Check the path.'}")
+        raise TableError(
+            f"There is no file {os.fspath(path)!r}.{suggest_name(file.name, beside) or ' Check the path.'}"
+        )
     return file
 
 
-def hint(name: str, names: Sequence[str]) -> str:
+def suggest_name(name: str, names: Sequence[str]) -> str:
     """Return a question that suggests the most similar of the names, or an empty text."""
     if len(names) == 1 and name.lower() != names[0].lower():
         for mark, plural in (("\t", "tabs"), ("|", "bars")):
@@ -166,7 +168,7 @@ def check_present(
     advice to set it.
     """
     if name not in header:
-        advice = hint(name, header) or f" {remedy or f'Name it with {parameter}=.'}"
+        advice = suggest_name(name, header) or f" {remedy or f'Name it with {parameter}=.'}"
         raise TableError(
             f"{path} must have a column {role} {name!r}, but its columns are {format_names(header, 20)}.{advice}",
             parameter=parameter,

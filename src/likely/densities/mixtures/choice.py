@@ -14,7 +14,7 @@ from likely._typing import Floats, Integers
 from likely._validation import check_option, check_training
 from likely.densities.covariance import Covariance
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
-from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, quietly
+from likely.exceptions import DegenerateDataWarning, InvalidParameterError, NotConvergedWarning, suppress_warnings
 
 CRITERIA = ("bic", "aic", "log_likelihood")
 
@@ -86,18 +86,18 @@ def choose_mixture(
     rows, _, weight, kept = check_training(checked, "choose_mixture", X, None, sample_weight, True, False)
     # Rows are dropped only where weights came one a row.
     n = rows.shape[0] if kept is None else np.size(sample_weight)
-    splits = _splits(rows, cv, kept, n) if criterion == "log_likelihood" else []
+    splits = _make_splits(rows, cv, kept, n) if criterion == "log_likelihood" else []
     least = min([rows.shape[0], *(len(train) for train, _ in splits)])
-    sizes, shapes = _sizes(n_components, least), _shapes(covariances, tied)
+    sizes, shapes = _check_sizes(n_components, least), _list_shapes(covariances, tied)
     if not sizes or not shapes:
         raise InvalidParameterError(
             f"choose_mixture needs at least one size of at most {least}, the rows to learn from, and one shape."
         )
-    with quietly(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
-        models, found = _compared(template, shapes, sizes, criterion, rows, weight, splits)
-    floored = np.array([len(model._degenerate()) > 0 for model in models])
+    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+        models, found = _fit_and_score(template, shapes, sizes, criterion, rows, weight, splits)
+    floored = np.array([len(model._find_degenerate()) > 0 for model in models])
     order = np.lexsort((-found if criterion == "log_likelihood" else found, floored))
-    table = [{**_described(models[i]), criterion: float(found[i]), "at_floor": bool(floored[i])} for i in order]
+    table = [{**_describe(models[i]), criterion: float(found[i]), "at_floor": bool(floored[i])} for i in order]
     best = models[order[0]]
     if hasattr(checked, "feature_names_in_"):
         best.feature_names_in_ = checked.feature_names_in_
@@ -105,7 +105,7 @@ def choose_mixture(
     return MixtureChoice(best, table)
 
 
-def _sizes(n_components: Any, most: int) -> list[int]:
+def _check_sizes(n_components: Any, most: int) -> list[int]:
     """The sizes that there are rows for."""
     asked = list(n_components) if np.iterable(n_components) else [n_components]
     for size in asked:
@@ -116,13 +116,13 @@ def _sizes(n_components: Any, most: int) -> list[int]:
     return sorted({int(size) for size in asked if size <= most})
 
 
-def _shapes(covariances: Any, tied: Any) -> list[tuple[Any, bool]]:
+def _list_shapes(covariances: Any, tied: Any) -> list[tuple[Any, bool]]:
     """Every shape, by component or shared."""
     several = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
     return [(shape, bool(shared)) for shape in several for shared in (tied if np.iterable(tied) else [tied])]
 
 
-def _compared(
+def _fit_and_score(
     template: GaussianMixture,
     shapes: list[tuple[Any, bool]],
     sizes: list[int],
@@ -138,13 +138,13 @@ def _compared(
         path = clone(template).set_params(covariance=shape, tied=shared).path(rows, sizes, weight)
         models += path
         if criterion == "log_likelihood":
-            found += _held_out(path[0], rows, weight, splits, sizes).tolist()
+            found += _score_held_out(path[0], rows, weight, splits, sizes).tolist()
         else:
             found += [getattr(model, criterion)(rows, weight) for model in path]
     return models, np.array(found)
 
 
-def _splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Integers, Integers]]:
+def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Integers, Integers]]:
     """Rows to learn from and rows held out, as positions among those that weigh something."""
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
@@ -160,7 +160,7 @@ def _splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Int
     return [(train[train >= 0], test[test >= 0]) for train, test in found]
 
 
-def _held_out(
+def _score_held_out(
     model: GaussianMixture, rows: Any, weight: Floats | None, splits: list[tuple[Integers, Integers]], sizes: list[int]
 ) -> Floats:
     """Mean log density of rows held out in turn, for each size."""
@@ -173,7 +173,7 @@ def _held_out(
     return total / weights
 
 
-def _described(model: GaussianMixture) -> dict[str, Any]:
+def _describe(model: GaussianMixture) -> dict[str, Any]:
     return {
         "covariance": model.covariance,
         "tied": model.tied,

@@ -30,7 +30,7 @@ from likely._numerics import dense, log
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows, check_weight
 from likely.blocks import Block, Source, SourceLearner, scattered, with_positions
-from likely.densities.base import DensityMethods, beside
+from likely.densities.base import DensityMethods, align_categories
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import MAX_ITER, EStep, Family, Sums, run_em
 from likely.exceptions import (
@@ -38,14 +38,14 @@ from likely.exceptions import (
     DegenerateDataWarning,
     IncompatiblePartsError,
     InvalidDataError,
-    quietly,
-    speaking_of,
+    prefix_messages,
+    suppress_warnings,
     warn_of_no_convergence,
 )
 from likely.statistics import ByClass
 
-IMPOSSIBLE = -1e300
-ROWS = 2**16
+LOG_ZERO = -1e300
+MAX_ROWS = 2**16
 """Rows whose densities under all components are held at once."""
 
 
@@ -98,11 +98,11 @@ class Mixed:
     @property
     def log_weights(self) -> Floats:
         """Logs of the weights; that of 0 is a very low number, so that matrix products stay finite."""
-        return np.maximum(log(self.weights), IMPOSSIBLE)
+        return np.maximum(log(self.weights), LOG_ZERO)
 
     def log_density(self, X: Rows) -> Floats:
         """Log density of each row, of shape (n,)."""
-        return self._by_rows(X, _log_sums)[:, 0]
+        return self._map_rows(X, _log_sums)[:, 0]
 
     def responsibilities(self, X: Rows) -> Floats:
         """Posterior probability of each component, of shape (n, n_components); the weights where all are impossible."""
@@ -112,22 +112,22 @@ class Mixed:
             impossible = np.isneginf(sums)
             return np.where(impossible, self.weights, np.exp(log_joint - np.where(impossible, 0.0, sums)))
 
-        return self._by_rows(X, shares)
+        return self._map_rows(X, shares)
 
-    def nearest(self, X: Rows) -> Integers:
+    def predict(self, X: Rows) -> Integers:
         """The likeliest component of each row, the first of equals."""
-        return np.asarray(self._by_rows(X, lambda logs: logs.argmax(axis=1)[:, None])[:, 0], dtype=np.intp)
+        return np.asarray(self._map_rows(X, lambda logs: logs.argmax(axis=1)[:, None])[:, 0], dtype=np.intp)
 
     def sample(self, n: int, random: np.random.RandomState) -> tuple[Floats, Integers]:
         """Rows, and the components that they come from."""
         codes = random.choice(self.n_components, size=n, p=self.weights)
         return np.asarray(self.components.sample(codes, random)), codes
 
-    def _by_rows(self, X: Rows, of: Callable[[Floats], Floats]) -> Floats:
+    def _map_rows(self, X: Rows, of: Callable[[Floats], Floats]) -> Floats:
         """A function of the logs of weight times density, some rows at a time."""
-        log_weights, runs = log(self.weights), range(0, max(X.shape[0], 1), ROWS)
+        log_weights, runs = log(self.weights), range(0, max(X.shape[0], 1), MAX_ROWS)
         try:
-            return np.concatenate([of(self.components.log_density(X[low : low + ROWS]) + log_weights) for low in runs])
+            return np.concatenate([of(self.components.log_density(X[low : low + MAX_ROWS]) + log_weights) for low in runs])
         except InvalidDataError as error:
             raise with_positions(error, Block(X)) from None
 
@@ -184,7 +184,7 @@ class MixtureBase(DensityMethods, SourceLearner):
     def predict(self, X: Any) -> Integers:
         """The likeliest component of each row, the first of equals."""
         mixed = self._mixed()
-        return mixed.nearest(check_rows(self, X))
+        return mixed.predict(check_rows(self, X))
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Bayesian information criterion, −2 log-likelihood + parameters · log rows: the lower, the better."""
@@ -318,12 +318,12 @@ class Mixture(MixtureBase):
             check_random_state(self.random_state),
             self.assignments == "hard",
         )
-        with quietly(DegenerateDataWarning):  # of densities in earlier iterations
+        with suppress_warnings(DegenerateDataWarning):  # of densities in earlier iterations
             seeds = [int(random.randint(2**31)) for _ in range(self.n_init)]
             starts = (family.draw_start(source, self.n_components, seed) for seed in seeds)
             results = [run_em(source, family, start, hard, self.tol) for start in starts]
         best = max(results, key=lambda found: found.history[-1])
-        with speaking_of("A component"):
+        with prefix_messages("A component"):
             family.estimate(best.sums, best.mixture)  # warns of what is degenerate in the result
         densities = best.mixture.components.densities
         n_parameters = self.n_components - 1 + sum(each.n_parameters_ for each in densities)
@@ -376,7 +376,7 @@ class AnyFamily(Family):
         if part is None:
             return otherwise
         try:
-            return clone(self.density).estimate(beside(part, whole))
+            return clone(self.density).estimate(align_categories(part, whole))
         except (DegenerateDataError, InvalidDataError):
             return otherwise
 
