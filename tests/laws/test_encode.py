@@ -1,4 +1,4 @@
-"""Laws of Encode: the library a frame is of, the order of columns and rows, and weights do not matter."""
+"""Laws of Encode: results do not depend on the library of the frame or the order of columns and rows."""
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def test_frames_of_every_library_give_the_same_numbers(frame):
 
 
 @every_library
-def test_what_was_learned_from_one_library_serves_the_others(frame):
+def test_an_encoder_fitted_on_one_library_transforms_frames_of_others(frame):
     encode = Encode().fit(pa.table(COLUMNS))
 
     assert_array_equal(encode.transform(frame(COLUMNS)), encode.transform(pa.table(COLUMNS)))
@@ -106,7 +106,7 @@ def test_missing_numbers_stay_missing_in_every_library():
 
 @given(rows=tables)
 @in_time
-def test_the_order_of_columns_and_further_columns_do_not_matter(rows):
+def test_the_order_of_columns_and_additional_columns_do_not_matter(rows):
     table = frame_of(rows)
     encode = Encode().fit(table)
     other = table.select(["v", "u", "n"]).append_column("further", pa.array(["x"] * len(rows)))
@@ -130,20 +130,20 @@ def test_the_order_of_rows_does_not_matter(rows, data):
 
 @given(rows=tables, data=st.data())
 @in_time
-def test_weights_are_repetitions(rows, data):
+def test_integer_weights_equal_repeated_rows(rows, data):
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)).filter(any))
     table = frame_of(rows)
     weighted = Encode(max_categories=2).fit(table, sample_weight=counts)
     repeated = Encode(max_categories=2).fit(table.take(np.repeat(np.arange(len(rows)), counts)))
 
-    # A column that is missing in all rows that count is still one of text.
+    # A column that is missing in all rows of positive weight is still a text column.
     assert weighted.categories_ == repeated.categories_
     assert_allclose(weighted.transform(table), repeated.transform(table), atol=1e-12)
 
 
 @given(rows=tables)
 @in_time
-def test_a_category_not_seen_is_the_average_row_of_training(rows):
+def test_a_new_category_is_encoded_as_the_average_training_row(rows):
     table = frame_of(rows)
     encode = Encode(max_categories=2).fit(table)
     new = pa.table({"u": ["new"], "n": [0], "v": ["new"]})
@@ -153,7 +153,7 @@ def test_a_category_not_seen_is_the_average_row_of_training(rows):
         assert name == "n" or given_ == pytest.approx(expected)
 
 
-def test_a_missing_category_says_nothing_if_none_was_missing_in_training():
+def test_a_missing_category_is_encoded_as_the_average_if_none_was_missing_in_training():
     encode = Encode().fit(pa.table({"c": ["a", "a", "a", "b"]}))
 
     assert encode.transform(pa.table({"c": pa.array([None], pa.string())})).tolist() == [[0.25]]
@@ -179,7 +179,7 @@ def test_a_column_that_is_always_missing_has_no_indicator():
     assert Encode().fit_transform(table).tolist() == [[1.0], [2.0]]
 
 
-def test_columns_of_an_array_of_objects_are_of_their_own_kinds():
+def test_columns_of_an_object_array_may_have_different_kinds():
     X = np.array([[1, "a", "u", True], [2.5, None, 3, False], [np.nan, "b", "u", True]], dtype=object)
     encode = Encode().fit(X)
 
@@ -204,7 +204,7 @@ def test_an_array_is_taken_by_position_and_a_frame_by_name():
     assert_array_equal(encode.transform(X.astype(np.uint8)), X)
 
 
-def test_columns_called_by_numbers_are_found():
+def test_columns_with_numbers_as_names_are_found():
     frame = pd.DataFrame({3: [1.0, 2.0], 7: ["a", "b"]})
     encode = Encode().fit(frame)
 
@@ -220,7 +220,7 @@ def test_outputs_may_be_frames(frame):
 
 
 @every_library
-def test_a_chain_takes_the_frame(frame):
+def test_a_pipeline_takes_the_frame(frame):
     y = np.array([0, 1, 0, 1, 1])
     table = frame({name: COLUMNS[name] for name in ("purpose", "count")})
     ours = make_pipeline(Encode(), Standardize(), GaussianClassifier("diagonal", tied=True)).fit(
@@ -231,7 +231,7 @@ def test_a_chain_takes_the_frame(frame):
     assert ours.llr(table).shape == plain.predict(table).shape == (5,)
 
 
-def test_fitting_before_the_folds_needs_no_labels(rng):
+def test_rows_may_be_encoded_before_cross_validation(rng):
     table = pa.table({"c": rng.choice(["a", "b"], 40), "n": rng.standard_normal(40)})
     X, y = Encode().fit_transform(table), np.tile([0, 1], 20)
 
@@ -245,17 +245,18 @@ WRONG = {
     ),
     "text for numbers": (
         pa.table({"age": [None, "old"], "purpose": ["car", "car"]}),
-        "Column 'age' held numbers when Encode was fitted, but now holds text: row 1 has 'old'. Correct it, or fit "
-        "again with the column as text.",
+        "Column 'age' held numbers when Encode was fitted, but now holds text: row 1 has 'old'. Correct the value, "
+        "or fit again with the column as text.",
     ),
     "an infinite number": (
         pa.table({"age": [1.0, -np.inf], "purpose": ["car", "car"]}),
-        "Numbers must be finite or missing, but row 1 of column 'age' is -inf. Correct it, or leave it out.",
+        "Numbers must be finite or missing, but row 1 of column 'age' is -inf. Correct the value, or replace it by "
+        "NaN.",
     ),
     "a date": (
         pa.table({"age": pa.array([0], pa.date32()), "purpose": ["car"]}),
-        "Encode takes columns of numbers and of categories, but column 'age' is of type date32[day]. Drop it, or turn "
-        "it into a number.",
+        "Encode takes numeric and categorical columns, but column 'age' has the type date32[day]. Drop the column, or "
+        "convert it to numbers.",
     ),
     "a lazy frame": (
         pl.LazyFrame({"age": [1.0]}),
@@ -263,13 +264,13 @@ WRONG = {
     ),
     "a sparse array": (
         csr_array(np.eye(2)),
-        "Encode takes dense rows, but X is sparse: its columns are numbers already. Leave Encode out.",
+        "Encode takes dense rows, but X is sparse, so its columns are already numbers. Omit Encode.",
     ),
 }
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_rows_that_cannot_be_encoded_are_told(fault):
+def test_rows_that_cannot_be_encoded_raise_a_clear_error(fault):
     rows, message = WRONG[fault]
     encode = Encode().fit(pa.table({"age": [1.0, 2.0], "purpose": ["car", "radio"]}))
 
@@ -279,36 +280,36 @@ def test_rows_that_cannot_be_encoded_are_told(fault):
     assert str(caught.value) == message
 
 
-def test_numbers_that_are_missing_throughout_may_come_as_text():
+def test_a_numeric_column_without_values_may_have_a_text_type():
     encode = Encode().fit(pa.table({"n": [1.0, 2.0]}))
 
     assert_array_equal(encode.transform(pa.table({"n": pa.array([None], pa.string())})), [[np.nan]])
     assert_array_equal(encode.transform(pa.table({"n": pa.nulls(1)})), [[np.nan]])
 
 
-def test_infinite_numbers_of_an_array_are_told():
+def test_infinite_numbers_of_an_array_raise():
     with pytest.raises(InvalidDataError, match="row 1 of column 'x0' is inf"):
         Encode().fit_transform(np.array([[1.0, np.nan], [np.inf, 2.0]]))
 
 
-def test_an_error_leaves_the_encoder_as_it_was():
+def test_an_error_leaves_the_encoder_unchanged():
     encode = Encode().fit(pa.table({"n": [1.0, 2.0]}))
     before = dict(encode.__dict__)
 
-    with pytest.raises(InvalidDataError, match="is of type"):
+    with pytest.raises(InvalidDataError, match="has the type"):
         encode.fit(pa.table({"n": pa.array([0], pa.date32()), "m": [1]}))
 
     assert encode.__dict__ == before
 
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, "all", True, None])
-def test_most_categories_is_a_count(most):
-    with pytest.raises(InvalidParameterError, match="most_categories of Encode must be a whole number >= 1, but is"):
+def test_max_categories_is_a_count(most):
+    with pytest.raises(InvalidParameterError, match="max_categories of Encode must be a whole number >= 1, but is"):
         Encode(max_categories=most).fit(pa.table({"n": [1.0]}))
 
 
-def test_columns_have_names_of_their_own():
+def test_column_names_must_be_unique():
     frame = pd.DataFrame([[1.0, 2.0]], columns=["a", "a"])
 
-    with pytest.raises(InvalidDataError, match="Columns must have names of their own, but X has 'a' twice"):
+    with pytest.raises(InvalidDataError, match="Column names must be unique, but X has 'a' twice"):
         Encode().fit(frame)

@@ -137,7 +137,7 @@ def test_sparse_rows_expand_as_dense_ones_do_however_they_are_cut(expansion_, rn
     assert whole.shape == (100, fitted.expands_to(4))
     assert len(fitted.get_feature_names_out()) == whole.shape[1]
     for rows in (1, 7, 64):
-        monkeypatch.setattr(expansions, "LEAST_ROWS", 1)
+        monkeypatch.setattr(expansions, "MIN_ROWS", 1)
         monkeypatch.setattr(expansions, "ROWS", rows)
         assert_allclose(fitted.transform(X), whole, rtol=1e-12)
         assert_allclose(clone(expansion_).fit(csr_array(X)).transform(csr_array(X)), whole, rtol=1e-12)

@@ -139,7 +139,7 @@ def test_features_of_singular_data_stay_finite(feature, rng):
 
 
 def test_lda_on_singular_data_says_what_to_do(rng):
-    with pytest.warns(DegenerateDataWarning, match=r"The pooled data has 6 rows for 10 features.*Put PCA before it"):
+    with pytest.warns(DegenerateDataWarning, match=r"The pooled data has 6 rows for 10 features.*Use PCA first"):
         LDA().fit(rng.normal(size=(6, 10)), np.arange(6) % 2)
 
 
@@ -283,9 +283,12 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
         ),
         (lambda: GaussianClassifier(Full(shrinkage=2)), "shrinkage of Full must be a number from 0 to 1, but is 2"),
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
-        (lambda: PCA(9), "from 1 to the 3 features, a share of the variance between 0 and 1, or None, but is 9"),
+        (
+            lambda: PCA(9),
+            "from 1 to the number of features, 3, a share of the variance in the open interval (0, 1), or None, but is 9",
+        ),
         (lambda: PCA(1.5), "but is 1.5"),
-        (lambda: LDA(2), "n_components of LDA must lie between 1 and 1, since 2 classes of 3 features"),
+        (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, because 2 classes of 3 features"),
         (lambda: Whiten(form="round"), "form of Whiten must be one of 'zca', 'pca', but is 'round'"),
         (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],
@@ -301,9 +304,9 @@ def test_an_llr_of_three_classes_is_refused(data):
     X, _ = data
     model = GaussianClassifier().fit(X, np.arange(40) % 3)
 
-    with pytest.raises(InvalidDataError, match="compares two classes, but the model knows 3"):
+    with pytest.raises(InvalidDataError, match="compares two classes, but the model has 3"):
         model.llr(X)
-    with pytest.raises(InvalidDataError, match="divides two classes, but the model knows 3"):
+    with pytest.raises(InvalidDataError, match="llr_surface needs two classes, but the model has 3"):
         model.llr_surface()
 
 

@@ -251,10 +251,10 @@ def test_em_for_missing_values_ends_at_rest(share, rng):
     X[rng.random(X.shape) < share] = np.nan
     fitted = Gaussian().fit(X)
 
-    from likely.densities.missing import _complete, _State
+    from likely.densities.missing import _complete_rows, _Iterate
 
-    state = _State(fitted._learned(), np.zeros((1, 3), dtype=bool), None)
-    again = _complete(X, np.ones(300), state, 0)
+    state = _Iterate(fitted._learned(), np.zeros((1, 3), dtype=bool), None)
+    again = _complete_rows(X, np.ones(300), state, 0)
     assert_allclose(again.covariance(), fitted.covariance_, rtol=1e-6, atol=1e-6)
     assert_allclose(again.mean, fitted.mean_, atol=1e-6)
 
@@ -385,7 +385,7 @@ def test_the_inverse_of_a_projection_checks_what_it_is_given(data):
     X, _ = data
     pca = PCA(2).fit(X)
 
-    with pytest.raises(InvalidDataError, match="takes the 2 columns that transform gives, but came with 3"):
+    with pytest.raises(InvalidDataError, match="takes the 2 columns that transform returns, but got 3"):
         pca.inverse_transform(X)
 
 

@@ -216,7 +216,7 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
     ):
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
-    monkeypatch.setattr(kernel_features, "MOST_PCA_ROWS", 59)
+    monkeypatch.setattr(kernel_features, "MAX_PCA_ROWS", 59)
     with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
         KernelPCA().fit(X)
 
@@ -338,7 +338,7 @@ def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
     by_landmarks = KernelLogisticRegression(n_landmarks=9, random_state=0)
     expected = clone(by_landmarks).fit(np.square(X), y)
     assert_allclose(clone(by_landmarks).fit_source(source).llr(X), expected.llr(X), atol=1e-4)
-    monkeypatch.setattr(kernel_logistic, "MOST_ROWS", 59)
+    monkeypatch.setattr(kernel_logistic, "MAX_ROWS", 59)
     with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* Set n_landmarks"):
         KernelLogisticRegression().fit(X, y)
     assert clone(by_landmarks).fit(X, y).landmarks_.shape == (9, 3)

@@ -23,7 +23,7 @@ from likely import (
 from likely.blocks import ArraySource, MappedSource
 from likely.models import svm_training
 from likely.objectives.svm import joint, path_following
-from likely.objectives.svm.joint import _stationary, smoothed_max, solve_joint
+from likely.objectives.svm.joint import _stationary_shares, smoothed_max, solve_joint
 from likely.objectives.svm.primal import solve_primal
 
 SHAPES = [(30, 2, 3), (120, 5, 4), (40, 60, 3), (200, 3, 7)]
@@ -114,7 +114,7 @@ def test_bounds_hold_at_any_point(seed):
         for scale in (0.1, 1.0, 10.0):
             theta = found.point.theta + scale * rng.normal(size=found.point.theta.shape)
             for mu in (1.0, 1e-2, 1e-4):
-                point = found.problem.at(theta, mu)
+                point = found.problem.evaluate(theta, mu)
                 assert point.dual <= found.primal
                 assert point.primal >= found.dual
 
@@ -248,11 +248,11 @@ def test_the_smoothed_maximum_has_its_slopes():
     at, change = smoothed_max(u), np.random.default_rng(1).normal(size=(50, 4))
     assert_allclose(at.p.sum(axis=1), 1, rtol=1e-13)
     above, below = smoothed_max(u + 1e-5 * change), smoothed_max(u - 1e-5 * change)
-    value = (above.height + (u + 1e-5 * change).max(axis=1)) - (below.height + (u - 1e-5 * change).max(axis=1))
+    value = (above.excess + (u + 1e-5 * change).max(axis=1)) - (below.excess + (u - 1e-5 * change).max(axis=1))
     assert_allclose(value / 2e-5, (at.p * change).sum(axis=1), atol=1e-7)
     assert_allclose((above.p - below.p) / 2e-5, at.derivative(change), atol=1e-7)
-    assert (at.height >= 0).all()
-    assert (at.height <= 2 * (np.sqrt(4) - 1)).all()
+    assert (at.excess >= 0).all()
+    assert (at.excess <= 2 * (np.sqrt(4) - 1)).all()
 
 
 def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
@@ -260,21 +260,21 @@ def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
     found = solved(X, y)
     few = 3 * np.eye(3) - np.ones((3, 3))
     spread = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]) + 1e-16 * few
-    flows = np.array([[-1.1, 1.1, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]) - 1e-12 * few
-    sums = replace(found.point.sums, bias_hessian=spread, flows=flows)
+    eta_sums = np.array([[-1.1, 1.1, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]) - 1e-12 * few
+    sums = replace(found.point.sums, bias_hessian=spread, eta_sums=eta_sums)
 
     repair = found.problem.repair(sums, found.point.theta)
 
-    assert_allclose(repair.shares @ flows + spread @ repair.shift, 0, atol=1e-15)
+    assert_allclose(repair.shares @ eta_sums + spread @ repair.shift, 0, atol=1e-15)
     assert repair.shares.max() == 1
 
 
 def test_stationary_shares_balance_flows():
     rates = np.random.default_rng(0).gamma(0.3, size=(6, 6))
     np.fill_diagonal(rates, 0)
-    flows = rates - np.diag(rates.sum(axis=1))
-    shares = _stationary(flows)
-    assert_allclose(shares @ flows, 0, atol=1e-14 * np.abs(flows).max())
+    eta_sums = rates - np.diag(rates.sum(axis=1))
+    shares = _stationary_shares(eta_sums)
+    assert_allclose(shares @ eta_sums, 0, atol=1e-14 * np.abs(eta_sums).max())
     assert shares.max() == 1
     assert (shares >= 0).all()
 
@@ -390,7 +390,7 @@ def test_what_cannot_be_solved_is_refused(monkeypatch):
         machine().path(X, y, [1.0, np.inf])
     with pytest.raises(InvalidParameterError, match="solved in the primal"):
         machine(solver="dual").fit(X, y)
-    monkeypatch.setattr(svm_training, "MOST_ROWS", 20)
+    monkeypatch.setattr(svm_training, "MAX_ROWS", 20)
     with pytest.raises(InvalidDataError, match=r"at most 20 of them, but X has 30.*NystromFeatures"):
         machine(kernel="rbf").fit(X, y)
     with pytest.raises(SourceError, match="NystromFeatures"):

@@ -1,4 +1,4 @@
-"""Linear features, from moments, which map moments too; expansions, and components by kernels; tables as numbers."""
+"""Transformers: linear features learned from moments, expansions, kernel features, and encoding of tables."""
 
 from likely.features.encode import Encode, Fill
 from likely.features.expansions import QuadraticFeatures, RadialFeatures

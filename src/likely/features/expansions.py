@@ -1,4 +1,4 @@
-"""Expansions: features that make every row longer, so that linear models of the outputs are curved in the inputs."""
+"""Feature expansions: non-linear maps to more columns, on which linear models are non-linear in the inputs."""
 
 from __future__ import annotations
 
@@ -44,48 +44,47 @@ from likely.densities.mixtures.kmeans import cluster_sample
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.kernels import RBFKernel
 
-MOST_OUTPUTS = 2**27
-"""Values that an expansion may make of one row: a gibibyte of them."""
+MAX_OUTPUTS = 2**27
+"""Maximum number of outputs of an expansion: one gibibyte per row."""
 
-ROWS, LEAST_ROWS, VALUES = 2**10, 2**5, 2**19
-"""Rows mapped at once: so many, or fewer where their outputs are more values than these. Quadratic blocks of 1 MB took
-half as long again as those of 4 MB, since threads then wait for each other; longer ones gain nothing."""
+ROWS, MIN_ROWS, VALUES = 2**10, 2**5, 2**19
+"""A block has ROWS rows, or fewer if it has more than VALUES outputs, but at least MIN_ROWS. Quadratic blocks of 1 MB
+took 1.5 times as long as blocks of 4 MB, because threads wait for each other. Longer blocks gain nothing."""
 
-LARGEST = np.sqrt(np.finfo(np.float64).max / 2)
-"""The largest value whose products, with their factor √2, do not overflow."""
+MAX_VALUE = np.sqrt(np.finfo(np.float64).max / 2)
+"""The largest value whose products with the factor √2 do not overflow."""
 
 
 class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
-    """A map of rows to longer rows, such that a linear model of the outputs is a curved one of the inputs.
+    """Base class of non-linear maps of rows to longer rows.
 
-    A subclass says how many outputs it will have (``expands_to``), learns what it must from a source (``_learn``), and
-    fills a block of outputs (``_fill``). A pipeline reads ``expands_to`` to know that rows must not be expanded all at
-    once.
+    A subclass returns its number of outputs (``expands_to``), learns from a source (``_learn``), and fills a block of
+    outputs (``_fill``). A pipeline checks for ``expands_to`` and then expands the rows block by block.
     """
 
     def expands_to(self, n_features: int) -> int:
-        """Number of outputs for so many features; known before anything is learned."""
+        """Return the number of outputs for ``n_features`` features; it is known before fitting."""
         raise NotImplementedError
 
     def _learn(self, source: Source) -> None:
-        """Learn from the source; there is nothing to learn unless a subclass says so."""
+        """Learn from the source; by default there is nothing to learn."""
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
-        """Write the outputs of dense rows, and say whether rows and outputs are finite."""
+        """Write the outputs of dense rows, and return whether rows and outputs are finite."""
         raise NotImplementedError
 
     def _source(self, X: Any, y: Any, sample_weight: Any, first: bool = True, encode: Any = None) -> ArraySource:
-        """Rows to learn from as a source, all of them finite."""
+        """Return the training rows as a source; raise if a value is not finite."""
         source = super()._source(X, None, sample_weight, first)
         source.reduce(check_finite)
         return source
 
     def transform(self, X: Any) -> Floats:
-        """Expand rows; the result is dense, of shape (n, n_outputs). Sparse rows are made dense a block at a time."""
+        """Expand rows; the result is dense, of shape (n, n_outputs). Sparse rows are made dense block by block."""
         check_is_fitted(self)
         rows = check_rows(self, X)
         out = np.empty((rows.shape[0], self._n_features_out))
-        step = max(LEAST_ROWS, min(ROWS, VALUES // out.shape[1]))
+        step = max(MIN_ROWS, min(ROWS, VALUES // out.shape[1]))
 
         def fill(start: int) -> None:
             part = dense(rows[start : start + step])
@@ -100,33 +99,33 @@ class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
         return self.expands_to(self.n_features_in_)
 
 
-def expanded(source: ArraySource, X: Floats) -> ArraySource:
-    """Features of a source's rows in place of these, with the labels, weights and positions of the rows."""
+def replace_rows(source: ArraySource, X: Floats) -> ArraySource:
+    """Return a source with the rows X and the labels, weights and positions of the given source."""
     return ArraySource(
         X, source.codes, source.weight, source.classes, block_rows=block_rows(X), positions=source.positions
     )
 
 
-def finite_sample(block: Block) -> RowSample:
-    """Some of a block's rows, all of which must be finite."""
+def sample_finite_rows(block: Block) -> RowSample:
+    """Return the even sample of a block's rows; raise if a value of the block is not finite."""
     check_finite(block)
     return sampled(block)
 
 
 class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
-    """Add the squares and products of the columns, so that linear models of the outputs have quadratic boundaries.
+    """Squares and products of the columns, with which linear models have quadratic decision boundaries.
 
-    Products carry the factor √2, so that dot products of outputs are those of (vec(xx'), x), in which every product
-    stands twice: models that know the rows by their dot products or distances alone, such as penalised linear ones,
-    are the same on both, and here in about half the columns. Nothing is learned. Missing values are refused, since one
-    of them would empty as many outputs as there are columns; put an imputer before. Large columns dominate the
-    squares: put :class:`likely.Standardize` before it, or after it, or both.
+    Products have the factor √2. Dot products of the outputs then equal those of (vec(xx'), x), in which every product
+    occurs twice. Models that depend only on dot products or distances of rows, such as penalised linear models, are
+    the same with both, and the outputs have about half the columns. Nothing is learned. Missing values raise an error,
+    because each of them would make as many outputs missing as there are columns; use an imputer first. Columns with
+    large values dominate the squares: use :class:`likely.Standardize` before it, after it, or both.
 
     Parameters
     ----------
     kernel : bool, default False
-        Whether to scale for the polynomial kernel: the columns themselves carry the factor √2 too, and a last output
-        is 1, so that dot products are (x'y + 1)².
+        Whether to scale the outputs for the polynomial kernel. The columns themselves then have the factor √2 too, and
+        the last output is 1, so that dot products are (x'y + 1)².
 
     Attributes
     ----------
@@ -136,8 +135,8 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
     -----
     For d columns the d(d + 1)/2 + d outputs are x_0², √2 x_0 x_1, …, √2 x_0 x_{d−1}, x_1², …, x_{d−1}², x_0, …,
     x_{d−1}, with dot products φ(x)'φ(y) = (x'y)² + x'y. With ``kernel`` they are x_0², …, x_{d−1}², √2 x_0, …,
-    √2 x_{d−1}, 1, one more, with dot products (x'y + 1)². Outputs are dense and in double precision. A
-    :class:`likely.Pipeline` learns and scores through the expansion without holding it all.
+    √2 x_{d−1}, 1, one output more, with dot products (x'y + 1)². Outputs are dense and in double precision. A
+    :class:`likely.Pipeline` fits and scores block by block, without storing all outputs.
 
     Examples
     --------
@@ -159,41 +158,42 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
         self.kernel = kernel
 
     def expands_to(self, n_features: int) -> int:
-        """Number of outputs for so many features: d(d + 1)/2 + d, and one more for the kernel."""
+        """Return the number of outputs for d features: d(d + 1)/2 + d, and one more with ``kernel``."""
         return n_features * (n_features + 3) // 2 + bool(self.kernel)
 
     def _learn(self, source: Source) -> None:
-        """There is nothing to learn."""
+        """Do nothing: there is nothing to learn."""
 
     def _check_state(self, scope: Scope) -> None:
         if scope.fitted:
             scope.sizes["out"] = self.expands_to(scope.sizes["d"])
-            if scope.sizes["out"] > MOST_OUTPUTS:
+            if scope.sizes["out"] > MAX_OUTPUTS:
                 raise ViolationError(
-                    f"would make {scope.sizes['out']} values of each row of {scope.sizes['d']}. At most {MOST_OUTPUTS} "
-                    "are allowed: use fewer columns"
+                    f"would have {scope.sizes['out']} outputs for {scope.sizes['d']} columns, but the maximum is "
+                    f"{MAX_OUTPUTS}. Use fewer columns"
                 )
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Check one more instalment of rows; there is nothing to learn from it."""
+        """Validate one more batch of rows; there is nothing to learn from it."""
         with all_or_nothing(self):
             self._source(X, y, sample_weight, first=not hasattr(self, "n_features_in_"))
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Labels:
-        """Names of the outputs, such as "x0^2", "x0 x1" and "x0", with the names of the columns where they are known.
+        """Return the names of the outputs, such as "x0^2", "x0 x1" and "x0".
 
-        The factor √2 is not shown.
+        They use the names of the columns if these are known. The factor √2 is not shown.
         """
         names = super().get_feature_names_out(input_features).tolist()
         pairs = [f"{a}^2" if i == j else f"{a} {b}" for i, a in enumerate(names) for j, b in enumerate(names) if i <= j]
         return np.array([*pairs, *names, *(["1"] if self.kernel else [])], dtype=object)
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
-        if not np.abs(rows).max(initial=0.0) <= LARGEST:
+        if not np.abs(rows).max(initial=0.0) <= MAX_VALUE:
             return False
         d, starts = rows.shape[1], _starts(rows.shape[1])
         scaled = np.sqrt(2.0) * rows
+        # Products √2 x_i x_j for j >= i; the squares, j = i, are overwritten below without the factor.
         for i, start in enumerate(starts):
             np.multiply(scaled[:, i:], rows[:, i : i + 1], out=out[:, start : start + d - i])
         out[:, starts] = np.square(rows)
@@ -204,7 +204,7 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
 
 
 def _starts(d: int) -> Integers:
-    """Where the products of each column with itself and with those after it begin."""
+    """Return the first output of each column's products with itself and with the columns after it."""
     i = np.arange(d)
     return np.asarray(i * d - i * (i - 1) // 2)
 
@@ -218,23 +218,24 @@ class RadialState:
 
 
 class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
-    """Replace the columns by bumps, each 1 at a centre and falling with the distance from it.
+    """Gaussian radial basis functions: each output is 1 at a centre and decreases with the distance from it.
 
-    Linear models of the outputs are sums of bumps. Distances are Euclidean, so columns should be on one scale: put
-    :class:`likely.Standardize` before it. Far from all centres every output is 0, and a model there knows nothing.
-    Missing values are refused.
+    Linear models of the outputs are radial basis function networks. Distances are Euclidean, so columns should be on
+    one scale: use :class:`likely.Standardize` first. Far from all centres every output is 0, so a model has no
+    information there. Missing values raise an error.
 
     Parameters
     ----------
     n_centers : int, default 10
-        How many centres to find by k-means, where none are given.
+        Number of centres to find by k-means, if ``centers`` is not given.
     centers : array of shape (n_centers, n_features), optional
-        The centres themselves; nothing is then learned from the rows.
+        Fixed centres; no centres are then learned from the rows.
     width : float, optional
-        Standard deviation σ of the bumps. If not given it is the mean distance of a centre from the nearest other
-        one, so that neighbouring bumps overlap whatever the scale of the data; a single centre needs a width.
+        Standard deviation σ of the basis functions. By default it is the mean distance between a centre and its
+        nearest neighbour, so that neighbouring functions overlap for any scale of the data. A single centre needs a
+        width.
     random_state : int, RandomState or None
-        For the starting points of k-means; an int gives the same centres every time.
+        Random state of the starting points of k-means; an int gives the same centres in every fit.
 
     Attributes
     ----------
@@ -244,9 +245,9 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
     Notes
     -----
-    φ_k(x) = exp(−‖x − c_k‖² / 2σ²). K-means learns from at most 16 384 rows, evenly taken, in one pass over arrays or
-    a source; equal rows among them are added up and all are sorted, so that weights do what repeated rows do and the
-    order of the rows does not matter.
+    φ_k(x) = exp(−‖x − c_k‖² / 2σ²). K-means uses an even sample of at most 16 384 rows, taken in one pass over arrays
+    or a source. Equal rows of the sample are merged and the rows are sorted, so that weights act as repetitions and
+    the order of the rows does not matter.
 
     References
     ----------
@@ -283,24 +284,24 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         self.random_state = random_state
 
     def expands_to(self, n_features: int) -> int:
-        """Number of outputs: one for each centre."""
+        """Return the number of outputs: one for each centre."""
         check_parameters(self)
         return int(self.n_centers) if self.centers is None else len(self.centers)
 
     def _learn(self, source: Source) -> None:
         if self.centers is None:
-            centers = self._cluster(source.reduce(finite_sample))
+            centers = self._cluster(source.reduce(sample_finite_rows))
         else:
             centers = _checked_centres(self.centers, source.n_features)
         self._state = RadialState(centers, _spacing(centers) if self.width is None else float(self.width))
 
     def _cluster(self, sample: RowSample) -> Floats:
-        """K-means of a sample, in which equal rows are added up, about its mean."""
+        """Return the k-means centres of a sample; equal rows are merged, and rows are centred for accuracy."""
         rows, weight = sample.distinct()
         if len(rows) < self.n_centers:
             raise DegenerateDataError(
-                f"RadialFeatures looks for {self.n_centers} centres, but X has only {len(rows)} different rows "
-                f"(n_samples={len(sample.rows)}). Set n_centers to that many or fewer."
+                f"RadialFeatures needs {self.n_centers} different rows for {self.n_centers} centres, but X has only "
+                f"{len(rows)} (n_samples={len(sample.rows)}). Set n_centers to at most {len(rows)}."
             )
         mean = rows.mean(axis=0)
         random = check_random_state(self.random_state)
@@ -318,7 +319,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
 
 def _gamma(width: float) -> float:
-    """1 / 2σ², of any width a number that the kernel takes: bumps of extreme widths are points, or everywhere 1."""
+    """Return 1 / 2σ², clipped to numbers that the kernel accepts; extreme widths give a point, or 1 everywhere."""
     extremes = np.finfo(np.float64)
     return min(max(0.5 / width / width, float(extremes.tiny)), float(extremes.max) / 4)
 
@@ -334,17 +335,18 @@ def _checked_centres(centres: Any, n_features: int) -> Floats:
 
 
 def _spacing(centres: Floats) -> float:
-    """The mean distance of a centre from the nearest other one."""
+    """Return the mean distance between a centre and its nearest neighbour."""
     if len(centres) == 1:
         raise InvalidParameterError(
-            "width of RadialFeatures follows from the distances between centres, but there is only one. Set width."
+            "The default width of RadialFeatures is computed from the distances between centres, but there is only one "
+            "centre. Set width."
         )
     between = cdist(centres, centres)
     np.fill_diagonal(between, np.inf)
     spacing = float(between.min(axis=1).mean())
     if not 0 < spacing < np.inf:
         raise DegenerateDataError(
-            f"width of RadialFeatures follows from the distances between centres, but their mean is {spacing}. "
-            "Set width."
+            f"The default width of RadialFeatures is computed from the distances between centres, but their mean is "
+            f"{spacing}. Set width."
         )
     return spacing

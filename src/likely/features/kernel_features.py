@@ -1,4 +1,4 @@
-"""Features of kernels: Nyström features, whose dot products approximate a kernel, and kernel principal components."""
+"""Features of kernels: the Nyström approximation, and kernel principal component analysis."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from likely._typing import Floats, Rows
 from likely._validation import check_rows
 from likely.blocks import SAMPLE_ROWS, Block, Source, SourceLearner, check_finite
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
-from likely.features.expansions import Expansion, finite_sample
-from likely.features.linear import with_signs
-from likely.kernels import Kernel, check_semi_definite, kernel_of, matrix_of, weighted_sums
+from likely.features.expansions import Expansion, sample_finite_rows
+from likely.features.linear import fix_signs
+from likely.kernels import Kernel, KernelEstimator, check_semi_definite, kernel_of, matrix_of, weighted_sums
 from likely.kernels.gram import (
     all_at_once,
     check_landmarks,
@@ -43,56 +43,56 @@ from likely.kernels.gram import (
 )
 from likely.kernels.standard import KERNEL
 
-MOST_ROWS = 10_000
-"""Rows whose whole matrix models take apart: minutes of work, and memory of a few times 800 MB."""
+MAX_ROWS = 10_000
+"""Maximum number of rows whose kernel matrix models decompose: minutes of work, and a few times 800 MB of memory."""
 
-MOST_PCA_ROWS = 30_000
-"""Rows whose matrix, of 7 GB, is still made; finding its eigenvectors takes as much again."""
+MAX_PCA_ROWS = 30_000
+"""Maximum number of rows of KernelPCA. Their matrix takes 7 GB, and its eigenvectors take as much again."""
 
 
 @dataclass(frozen=True, eq=False)
 class NystromState:
-    """The fitted kernel, the landmarks, and the projection of kernels with them."""
+    """Fitted kernel, landmarks, and the matrix that maps kernel values with the landmarks to features."""
 
     kernel_: Annotated[Kernel, instance_of(Kernel)]
     landmarks_: Annotated[Floats, floats("n", "d")]
     projection_: Annotated[Floats, floats("n", "out")]
 
 
-class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
-    """Replace the columns by features whose dot products are nearly a kernel, from its values at some landmarks.
+class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
+    """Nyström approximation of a kernel by features of a row's kernel values with some landmarks.
 
-    Linear models of the outputs are kernel machines of as many terms as there are landmarks, learned from any number
-    of rows, in memory or not. The approximation is exact for rows that are landmarks, and the better elsewhere the
-    nearer landmarks are. Kernels depend on the scale of the columns, and those of dot products on the origin: put
-    :class:`likely.Standardize` before it. Outputs come in the order of their size; those that would be rounding are 0.
-    Missing values are refused.
+    Dot products of the outputs approximate the kernel. A linear model of the outputs is a kernel machine with one term
+    per landmark. It can be fitted to any number of rows, in memory or not. The approximation is exact for rows that
+    are landmarks, and improves elsewhere the nearer the landmarks are. Kernels depend on the scale of the columns, and
+    kernels of dot products depend on the origin: use :class:`likely.Standardize` first. Outputs are sorted by their
+    eigenvalue, largest first; outputs whose eigenvalue is rounding error are 0. Missing values raise an error.
 
     Parameters
     ----------
     n_landmarks : int, default 100
-        How many different training rows to draw, if there are so many; also the number of outputs.
+        Number of outputs, and maximum number of landmarks. Landmarks are drawn from the different training rows.
     kernel : {"rbf", "linear", "polynomial"}, Kernel or function, default "rbf"
     landmarks : array of shape (n_landmarks, n_features), optional
-        The landmarks themselves; nothing but what the kernel takes from the data is then learned from the rows.
+        Fixed landmarks; only data-dependent parameters of the kernel are then learned from the rows.
     random_state : int, RandomState or None
-        For the draw; an int gives the same landmarks every time.
+        Random state of the draw; an int gives the same landmarks in every fit.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With what it took from the data.
+        The kernel with its data-dependent parameters.
     landmarks_ : array of shape (n_drawn, n_features)
     projection_ : array of shape (n_drawn, n_outputs)
-        What the kernel of a row with the landmarks is multiplied by.
+        Matrix that multiplies the kernel values of a row with the landmarks.
     n_features_in_ : int
 
     Notes
     -----
-    With landmarks Z and their matrix K_ZZ = UΛU', outputs are k(x, Z) U Λ^−½, so that dot products of them are
-    K_xZ K_ZZ⁺ K_Zx. Landmarks are drawn, and the kernel is fitted, from at most 16 384 rows, evenly taken, in one pass
-    over arrays or a source; equal rows among them are one, with the sum of their weights, to which the chance of a row
-    to be drawn first is proportional.
+    With landmarks Z and their matrix K_ZZ = UΛU', outputs are k(x, Z) U Λ^−½, so that their dot products are
+    K_xZ K_ZZ⁺ K_Zx. Landmarks are drawn, and the kernel is fitted, from an even sample of at most 16 384 rows, taken in
+    one pass over arrays or a source. Equal rows of the sample are merged and their weights added. The probability that
+    a row is drawn first is proportional to its weight.
 
     References
     ----------
@@ -103,7 +103,7 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
     >>> import likely
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> phi = NystromFeatures(4, kernel=likely.RBFKernel(0.5)).fit_transform(X)
-    >>> (phi @ phi.T)[0].round(3)  # exact where all rows are landmarks
+    >>> (phi @ phi.T)[0].round(3)  # exact, because all rows are landmarks
     array([1.   , 0.607, 0.135, 0.011])
     """
 
@@ -127,23 +127,27 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
         self.random_state = random_state
 
     def expands_to(self, n_features: int) -> int:
-        """Number of outputs: one for each landmark."""
+        """Return the number of outputs: one for each landmark."""
         check_parameters(self)
         self._check_kernel()
         return int(self.n_landmarks) if self.landmarks is None else len(self.landmarks)
 
     def _learn(self, source: Source) -> None:
         self._check_kernel()
-        rows, weight = source.reduce(finite_sample).distinct()
+        rows, weight = source.reduce(sample_finite_rows).distinct()
         kernel = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
         check_semi_definite(kernel, rows)
-        landmarks = self._drawn(rows, weight) if self.landmarks is None else self._given(source.n_features)
-        U, roots = rooted(kernel, landmarks, landmarks)
+        if self.landmarks is None:
+            landmarks = self._draw_landmarks(rows, weight)
+        else:
+            landmarks = self._check_landmarks(source.n_features)
+        U, roots = factor_gram(kernel, landmarks, landmarks)
         if not len(roots):
             raise DegenerateDataError(
-                f"NystromFeatures needs landmarks that tell rows apart, but the kernel {kernel} of all of them "
-                f"is 0 (n_samples={len(rows)}). Give it other rows, or another kernel."
+                f"NystromFeatures needs landmarks with kernel values other than 0, but the kernel {kernel} of all of "
+                f"them is 0 (n_samples={len(rows)}). Use other rows, or another kernel."
             )
+        # Outputs beyond the rank of the kernel matrix are 0.
         projection = np.zeros((landmarks.shape[0], self.expands_to(source.n_features)))
         projection[:, : len(roots)] = U / roots
         self._state = NystromState(kernel, landmarks, projection)
@@ -151,16 +155,16 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
     def _check_kernel(self) -> None:
         if kernel_of(self.kernel, "NystromFeatures").is_precomputed:
             raise InvalidParameterError(
-                "kernel of NystromFeatures must be one of rows, which it compares with landmarks, but is precomputed: "
-                "its matrix is there already. Use KernelPCA, which takes one."
+                "kernel of NystromFeatures must be a function of rows, because it compares rows with landmarks, but is "
+                "precomputed. Use KernelPCA, which takes a precomputed kernel."
             )
 
-    def _drawn(self, rows: Floats, weight: Floats) -> Floats:
-        """Rows drawn one after the other, each with chances by weight among those left (Efraimidis and Spirakis)."""
+    def _draw_landmarks(self, rows: Floats, weight: Floats) -> Floats:
+        """Draw rows without replacement, with probabilities proportional to weight (Efraimidis and Spirakis, 2006)."""
         order = np.argsort(check_random_state(self.random_state).exponential(size=len(rows)) / weight, kind="stable")
         return rows[np.sort(order[: self.n_landmarks])]
 
-    def _given(self, n_features: int) -> Floats:
+    def _check_landmarks(self, n_features: int) -> Floats:
         checked: Floats = check_array(self.landmarks, dtype=np.float64, copy=True, input_name="landmarks")
         if checked.shape[1] != n_features:
             raise InvalidDataError(
@@ -181,21 +185,22 @@ class NystromFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: igno
         return int(self.projection_.shape[1])
 
 
-def rooted(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Floats]:
-    """U and the roots of Λ in K = UΛU', the matrix of landmarks that are the rows X; so U Λ^½ are features of them.
+def factor_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Floats]:
+    """Return U and Λ^½ of the kernel matrix K = UΛU' of the rows X, which are the landmarks; U Λ^½ are their features.
 
-    The largest root is the first; those that are rounding are left out. Rows that hardly vary are warned of.
+    Roots are sorted, the largest first; roots that are rounding error are dropped. It warns if centring K would cancel
+    digits.
     """
     K = gram_of(kernel, landmarks, X)
     if hardly_vary(K):
         warn_of_lost_digits(kernel)
     values, U = directions(K)
-    return with_signs(U), np.sqrt(values)
+    return fix_signs(U), np.sqrt(values)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPCAState:
-    """The fitted kernel, the rows it compares with, and the directions."""
+    """Fitted kernel, training rows, and directions."""
 
     kernel_: Annotated[Kernel, instance_of(Kernel)]
     landmarks_: Annotated[Any, landmark_rows("n")]
@@ -204,41 +209,41 @@ class KernelPCAState:
     offset_: Annotated[Floats, floats("out")]
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
-    """Project onto the directions of largest variance in the space whose dot products a kernel gives.
+class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
+    """Kernel principal component analysis: projection onto the directions of largest variance in the kernel's space.
 
-    Curves along which the rows vary become straight lines there. Kernels depend on the scale of the columns, and those
-    of dot products on the origin: put :class:`likely.Standardize` before it. All training rows are kept and compared
-    with each other, so it is for some thousands of rows; put :class:`likely.NystromFeatures` before :class:`likely.PCA`
-    for more. Components whose variance is rounding are left out. The signs make the largest score among the training
-    rows positive. Missing values are refused.
+    Curves along which the rows vary become straight lines in this space. Kernels depend on the scale of the columns,
+    and kernels of dot products depend on the origin: use :class:`likely.Standardize` first. All training rows are kept
+    and compared with each other, so it is meant for some thousands of rows; for more rows use
+    :class:`likely.NystromFeatures` followed by :class:`likely.PCA`. Components whose variance is rounding error are
+    dropped. Signs are chosen such that the largest score of a training row is positive. Missing values raise an error.
 
     Parameters
     ----------
     n_components : int, optional
-        How many directions to keep, if so many hold any variance; by default all that do.
+        Maximum number of directions to keep; by default all directions of positive variance.
     kernel : {"rbf", "linear", "polynomial", "precomputed"}, Kernel or function, default "rbf"
-        With "precomputed", X is the kernel of all training rows with each other, and afterwards that of new rows with
-        the training rows.
+        With "precomputed", X is the kernel of all training rows with each other in fit, and the kernel of new rows with
+        the training rows in transform.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With what it took from the data.
+        The kernel with its data-dependent parameters.
     n_components_ : int
     eigenvalues_ : array of shape (n_components_,)
-        Of the centred matrix: the weight of the training rows times the variances along the directions.
+        Eigenvalues of the centred matrix: total weight of the training rows times the variances along the directions.
     landmarks_ : array or CSR array of shape (n, n_features)
         The training rows; for a precomputed kernel their positions, of shape (n,).
     dual_coef_ : array of shape (n, n_components_)
-        The directions as sums of the training rows in the kernel's space.
+        Coefficients of the directions as linear combinations of the training rows in the kernel's space.
     offset_ : array of shape (n_components_,)
-        Scores of the mean, which are taken off.
+        Scores of the mean, which are subtracted.
     n_features_in_ : int
 
     Notes
     -----
-    For weights w of sum N, and K with its weighted means taken off rows and columns, the eigenvectors u of
+    For weights w of sum N, and K centred by the weighted means of its rows and columns, the eigenvectors u of
     W^½ K W^½ with eigenvalues λ give directions Σ_i a_i φ(x_i) with a = W^½ u / √λ, and scores
 
         Σ_i a_i k(x, x_i) − a'm,    m = K w / N,
@@ -276,7 +281,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         return len(self.eigenvalues_)
 
     def transform(self, X: Any) -> Floats:
-        """Scores of rows along the directions, of shape (n, n_components_)."""
+        """Return the scores of rows along the directions, of shape (n, n_components_)."""
         check_is_fitted(self)
         rows = check_rows(self, X)
         check_finite(Block(rows))
@@ -289,7 +294,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
 
     def _learn(self, source: Source) -> None:
         kernel = kernel_of(self.kernel, "KernelPCA")
-        rows = all_at_once(source, "KernelPCA", MOST_PCA_ROWS, "Put NystromFeatures before PCA instead.")
+        rows = all_at_once(source, "KernelPCA", MAX_PCA_ROWS, "Put NystromFeatures before PCA instead.")
         rows.reduce(check_finite)
         kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
         landmarks = landmarks_of(kernel, rows.X, rows.positions)
@@ -301,10 +306,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
             warn_of_lost_digits(kernel)
 
     def _decompose(self, K: Floats, weight: Floats, kernel: Kernel) -> tuple[Floats, Floats, Floats]:
-        """Eigenvalues, dual coefficients and offset, from a matrix that is overwritten to save memory."""
+        """Return eigenvalues, dual coefficients and offset; the matrix is overwritten to save memory."""
         total, root = weight.sum(), np.sqrt(weight)
         mean = K @ weight / total
         middle = float(weight @ mean) / total
+        # W^½ (K − 1 m' − m 1' + middle) W^½, in place
         K -= mean
         K -= (mean - middle)[:, None]
         K *= root
@@ -312,11 +318,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SourceLearner
         values, U = directions(K, self.n_components, abs(middle) * total)
         if not len(values):
             raise DegenerateDataError(
-                f"KernelPCA needs rows that vary, but in the space of {kernel} they do not, beyond rounding "
-                f"(n_samples={len(weight)}). Put Standardize before it if they are far from 0, or use another kernel."
+                f"KernelPCA needs rows that vary, but in the space of {kernel} they differ only by rounding errors "
+                f"(n_samples={len(weight)}). Use Standardize first if they are far from 0, or use another kernel."
             )
-        scores = with_signs(U / root[:, None])
+        scores = fix_signs(U / root[:, None])
         dual_coef = scores * weight[:, None] / np.sqrt(values)
+        # The coefficients sum to 0 up to rounding; remove what remains.
         dual_coef -= weight[:, None] * (dual_coef.sum(axis=0) / total)
         return values, dual_coef, mean @ dual_coef
 

@@ -1,6 +1,6 @@
-"""Linear features: maps learned from moments, which map rows and moments alike.
+"""Linear features: centring, standardisation, whitening, principal components and linear discriminants.
 
-Centring, standardising, whitening, principal components and linear discriminants.
+They are learned from moments alone, and they map moments as well as rows.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from likely.statistics import ByClass, DiagonalMoments, LinearMap, Moments
 
 
 def _map_with(axes: int) -> Constraint:
-    """A linear map, diagonal (one axis) or with a matrix, to at most as many outputs as features."""
+    """Return the constraint of a linear map: diagonal (one axis) or a matrix, with no more outputs than features."""
     linked = instance_of(LinearMap, d="d", m="out")
 
     def test(value: Any, scope: Scope) -> bool:
         linked(value, scope)
         if value.matrix.ndim != axes:
-            raise ViolationError("must have a matrix, or only a diagonal, but has the other")
+            raise ViolationError(f"must have an array with {axes} axes, but has {value.matrix.ndim}")
         if scope.sizes["out"] > scope.sizes["d"]:
             raise ViolationError(f"must have at most {scope.sizes['d']} directions, but has {scope.sizes['out']}")
         return True
@@ -88,16 +88,16 @@ class ProjectionState(AdditiveState):
 
 
 class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
-    """A map x ↦ (x − centre) P learned from moments.
+    """Base class of maps x ↦ (x − centre) P that are learned from moments.
 
-    A subclass says which moments it needs and computes its :class:`~likely.statistics.LinearMap` from them.
+    A subclass declares the moments it needs and computes its :class:`~likely.statistics.LinearMap` from them.
     """
 
     needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
-    """The least statistic it can learn from."""
+    """The smallest statistic it can learn from."""
 
     keeps_missing: ClassVar[bool] = False
-    """Whether NaN is passed on as NaN."""
+    """Whether NaN stays NaN; otherwise it raises an error."""
 
     @property
     def mean_(self) -> Floats:
@@ -109,18 +109,18 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return map_rows(linear, check_rows(self, X), self.keeps_missing)
 
     def inverse_transform(self, X: Any) -> Floats:
-        """The rows that map to ``X``; of those, the nearest to the mean in the features left out."""
+        """Return the row nearest to the mean among those that map to each row of ``X``."""
         linear = self._map()
         Z = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if self.keeps_missing else True)
         if Z.shape[1] != linear.n_outputs:
             raise InvalidDataError(
                 f"inverse_transform of {type(self).__name__} takes the {linear.n_outputs} columns that transform "
-                f"gives, but came with {Z.shape[1]}."
+                f"returns, but got {Z.shape[1]}."
             )
         return linear.inverse(Z)
 
     def map_statistics(self, statistics: Any) -> Any:
-        """The moments, or moments by class, that the mapped rows have."""
+        """Return the moments, or moments by class, of the mapped rows."""
         linear = self._map()
         return statistics.each(lambda part: part.mapped(linear))
 
@@ -142,7 +142,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignore[misc]
-    """A linear feature that mixes columns: it has directions, and refuses missing values."""
+    """Base class of linear features that mix columns; missing values raise an error."""
 
     @property
     def components_(self) -> Floats:
@@ -154,8 +154,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignor
 
 
 def map_rows(linear: LinearMap, rows: Rows, keeps_missing: bool = False) -> Floats:
-    """Map validated rows; raise for infinities, overflow, and NaN unless it is to be passed on as NaN."""
-    mapped = over_rows(partial(_quietly, linear), rows, linear.n_outputs)
+    """Map validated rows; raise for infinities, overflow, and NaN unless ``keeps_missing``."""
+    mapped = over_rows(partial(_map_without_warnings, linear), rows, linear.n_outputs)
     doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
     if len(doubtful):
         _check_finite(rows, doubtful, keeps_missing)
@@ -171,20 +171,20 @@ def _check_finite(rows: Rows, doubtful: Integers, keeps_missing: bool) -> None:
         raise Block(rows[at : at + 1], positions=[at]).non_finite()
 
 
-def _quietly(linear: LinearMap, rows: Floats) -> Floats:
-    """Mapped rows; infinities and NaN among them are looked for afterwards."""
+def _map_without_warnings(linear: LinearMap, rows: Floats) -> Floats:
+    """Return the mapped rows without NumPy warnings; the caller checks for infinities and NaN."""
     with np.errstate(all="ignore"):
         return linear(rows)
 
 
-def with_signs(directions: Floats) -> Floats:
-    """Directions, as columns, turned so that the largest entry of each is positive."""
+def fix_signs(directions: Floats) -> Floats:
+    """Return the directions, as columns, with signs such that the entry of largest size is positive."""
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
     return np.asarray(directions * np.where(largest < 0, -1.0, 1.0))
 
 
 class Center(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
-    """Move every column to mean zero; missing values stay missing.
+    """Centre every column to mean 0; missing values stay missing.
 
     Attributes
     ----------
@@ -207,15 +207,15 @@ class Center(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
 
 
 class Standardize(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
-    """Move every column to mean zero and scale it to unit variance; missing values stay missing.
+    """Standardise every column to mean 0 and variance 1; missing values stay missing.
 
-    The variance is the maximum-likelihood one (over n). A constant column is moved and not scaled.
+    The variance is the maximum-likelihood estimate (divided by n). A constant column is centred and not scaled.
 
     Attributes
     ----------
     mean_ : array of shape (n_features,)
     scale_ : array of shape (n_features,)
-        The standard deviations divided by; 1 for a constant column.
+        Standard deviations of the columns; 1 for a constant column.
 
     Examples
     --------
@@ -240,25 +240,26 @@ class Standardize(OneToOneFeatureMixin, LinearFeature):  # type: ignore[misc]
 
 
 class Whiten(Projection):
-    """Turn the covariance into the identity.
+    """Whitening: a linear map after which the covariance is the identity.
 
-    In the form "zca" a singular covariance is floored with a warning, as everywhere (see :class:`likely.Full`).
+    In the form "zca" a singular covariance is floored with a warning, as in :class:`likely.Full`.
 
     Parameters
     ----------
     form : {"zca", "pca"}, default "zca"
-        The whitening that moves the data least (symmetric), or the one onto the principal axes, largest variance first,
-        which leaves out the directions that hold none.
+        "zca" is the symmetric whitening, which changes the data least. "pca" maps onto the principal axes, largest
+        variance first, and drops directions without variance.
     by : {"total", "within"}, default "total"
-        Whose covariance becomes the identity: that of all rows, or the average within the classes, which needs labels.
+        The covariance that becomes the identity: that of all rows, or the average within-class covariance, which needs
+        labels.
     floor : float, default 1e-9
-        Least eigenvalue of the correlation matrix, below which a direction holds nothing.
+        Minimum eigenvalue of the correlation matrix; a direction below it has no variance.
 
     Attributes
     ----------
     mean_ : array of shape (n_features,)
     components_ : array of shape (n_outputs, n_features)
-        One direction a row.
+        One direction per row.
 
     Examples
     --------
@@ -283,7 +284,7 @@ class Whiten(Projection):
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]
-        """Whether it learns from labels."""
+        """Whether fitting needs labels."""
         return self.by == "within"
 
     def _estimate(self, statistics: Any) -> LinearMap:
@@ -291,23 +292,27 @@ class Whiten(Projection):
         total: Moments = checked_total(by_class)
         about: Moments = by_class.within()
         if self.form == "pca":
-            return LinearMap(total.mean, with_signs(_onto_principal_axes(about, total, self.floor)))
+            return LinearMap(total.mean, fix_signs(_onto_principal_axes(about, total, self.floor)))
         full = Full(floor=self.floor)
-        fitted = full.estimate([about], ["X"], total.diagonal(), remedy="Put PCA before it to drop empty directions.")
+        fitted = full.estimate(
+            [about], ["X"], total.diagonal(), remedy="Use PCA first to drop directions without variance."
+        )
+        # Symmetric square root of the inverse covariance, from the SVD of a whitening matrix
         axes, roots, _ = np.linalg.svd(fitted.whiteners[0])
         return LinearMap(total.mean, (axes * roots) @ axes.T)
 
 
 def _onto_principal_axes(about: Moments, total: Moments, floor: float) -> Floats:
-    """The axes of the covariance over their standard deviations, largest first, without those that hold nothing.
+    """Return the principal axes divided by their standard deviations, largest first, without directions of no variance.
 
-    What holds nothing is judged in correlations, as everywhere, so that a small column is not taken for an empty one.
+    The rank is determined from the correlation matrix, so that a column on a small scale is not dropped.
     """
     variances = about.variances()
     varying = ~is_rounding(variances, np.sqrt(total.mean**2 + total.variances()))
     if not varying.any():
         return np.zeros((len(variances), 1))
     scale = np.sqrt(variances[varying])
+    # Rank from the correlation matrix, then the SVD of a root of the covariance that has this rank
     values, vectors = eigh(about.covariance()[np.ix_(varying, varying)] / np.outer(scale, scale))
     held = values > max(floor, len(values) * np.finfo(np.float64).eps)
     axes, deviations, _ = np.linalg.svd(scale[:, None] * vectors[:, held] * np.sqrt(values[held]), full_matrices=False)
@@ -317,30 +322,30 @@ def _onto_principal_axes(about: Moments, total: Moments, floor: float) -> Floats
 
 
 class PCA(Projection):
-    """Project onto the directions of largest variance.
+    """Principal component analysis: projection onto the directions of largest variance.
 
-    The signs make the largest entry of each direction positive. Missing values are refused.
+    Signs are chosen such that the entry of largest size of each direction is positive. Missing values raise an error.
 
     Parameters
     ----------
     n_components : int, float below 1, or None
-        How many directions to keep; as a fraction, as many as hold that share of the variance; None keeps all
-        that hold any.
+        Number of directions to keep. A float is a share of the variance: the smallest number of directions that reach
+        it is kept. None keeps all directions of positive variance.
 
     Attributes
     ----------
     mean_ : array of shape (n_features,)
     components_ : array of shape (n_components_, n_features)
-        Orthonormal directions, one a row.
+        Orthonormal directions, one per row.
     n_components_ : int
     explained_variance_ : array of shape (n_components_,)
-        Maximum-likelihood variances along the directions (over n).
+        Maximum-likelihood variances along the directions (divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
 
     Notes
     -----
-    The eigenvectors of the covariance, from moments alone: no copy of the data is centred or decomposed. A direction
-    whose variance is less than about 1e-16 of the largest is not resolved.
+    The directions are the eigenvectors of the covariance, computed from moments alone: no copy of the data is centred
+    or decomposed. A direction whose variance is less than about 1e-16 of the largest is not resolved.
 
     Examples
     --------
@@ -374,7 +379,7 @@ class PCA(Projection):
     def _estimate(self, statistics: Any) -> LinearMap:
         values, vectors = statistics.principal_axes
         kept = vectors[:, : _n_kept(self.n_components, np.maximum(values, 0.0))]
-        return LinearMap(statistics.mean, with_signs(kept))
+        return LinearMap(statistics.mean, fix_signs(kept))
 
 
 def _n_kept(n_components: Any, variances: Floats) -> int:
@@ -386,24 +391,26 @@ def _n_kept(n_components: Any, variances: Floats) -> int:
     if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
         return min(d, int(np.searchsorted(np.cumsum(variances), n_components * variances.sum())) + 1)
     raise InvalidParameterError(
-        f"n_components of PCA must be a number of directions from 1 to the {d} features, a share of the variance "
-        f"between 0 and 1, or None, but is {n_components!r}."
+        f"n_components of PCA must be an integer from 1 to the number of features, {d}, a share of the variance in the "
+        f"open interval (0, 1), or None, but is {n_components!r}."
     )
 
 
 class LDA(Projection):
-    """Project onto the directions in which the class means lie furthest apart, measured in spread within the classes.
+    """Linear discriminant analysis: projection onto the directions of largest between-class variance.
 
-    There are at most K − 1 of them. In the projection the average covariance within the classes is the identity, so
-    a tied Gaussian decides there as it does on all the features. With two classes the one direction points from the
-    first class to the second; otherwise the signs make the largest entry positive. Missing values are refused.
+    The between-class variance is relative to the within-class variance. K classes have at most K − 1 directions. In
+    the projection the average within-class covariance is the identity, so a tied Gaussian classifier makes the same
+    decisions there as on all features. With two classes the direction points from the first class to the second;
+    otherwise signs are chosen such that the entry of largest size is positive. Missing values raise an error.
 
     Parameters
     ----------
     n_components : int or None
-        How many directions; None keeps all there are: the number of classes less one, or the number of features.
+        Number of directions. None keeps the maximum: the smaller of the number of classes minus one and the number of
+        features.
     floor : float, default 1e-9
-        Floor of the within-class covariance where it is singular (see :class:`likely.Full`); 0 raises.
+        Floor of the within-class covariance if it is singular (see :class:`likely.Full`); 0 raises an error instead.
 
     Attributes
     ----------
@@ -411,13 +418,13 @@ class LDA(Projection):
     components_ : array of shape (n_components_, n_features)
     n_components_ : int
     explained_variance_ratio_ : array of shape (n_components_,)
-        Share of the between-class variance, in units of the within-class one, that each direction holds.
+        Share of each direction in the between-class variance, in units of the within-class variance.
     classes_ : array of labels
 
     Notes
     -----
-    Directions v solve S_B v = λ S_W v with v' S_W v = n, where S_W sums the scatters about the class means and S_B is
-    the scatter of the class means, each weighted by its class.
+    Directions v solve S_B v = λ S_W v with v' S_W v = n, where S_W is the sum of the scatters about the class means and
+    S_B is the scatter of the class means, each with the weight of its class.
 
     Examples
     --------
@@ -445,35 +452,36 @@ class LDA(Projection):
 
     def _estimate(self, statistics: ByClass[Moments]) -> Discriminants:
         if len(statistics.parts) < 2:
-            raise DegenerateDataError("LDA needs rows of at least two classes, but y has one class only.")
+            raise DegenerateDataError("LDA needs rows of at least two classes, but y has only one class.")
         n_kept = self._n_kept(len(statistics.parts), statistics.n_features)
         return estimate_discriminants(statistics, n_kept, self.floor)
 
     def _n_kept(self, n_classes: int, n_features: int) -> int:
-        most = min(n_classes - 1, n_features)
+        max_components = min(n_classes - 1, n_features)
         if self.n_components is None:
-            return most
-        if not is_count(self.n_components, 1, most):
+            return max_components
+        if not is_count(self.n_components, 1, max_components):
             raise InvalidParameterError(
-                f"n_components of LDA must lie between 1 and {most}, since {n_classes} classes of {n_features} "
-                f"features have no more directions, but is {self.n_components!r}."
+                f"n_components of LDA must be an integer from 1 to {max_components}, because {n_classes} classes of "
+                f"{n_features} features have no more directions, but is {self.n_components!r}."
             )
         return int(self.n_components)
 
 
 @dataclass(frozen=True, eq=False)
 class Discriminants(LinearMap):
-    """The projection, with the share of the between-class variance along each of its directions."""
+    """A projection with the share of each direction in the between-class variance."""
 
     shares: Annotated[Floats, floats("m", low=0)]
 
 
 def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: float) -> Discriminants:
-    """The directions in which the class means lie furthest apart, in units of the spread within the classes."""
-    total, between = checked_total(statistics), _between(statistics)
+    """Return the directions of largest between-class variance, in units of the within-class variance."""
+    total, between = checked_total(statistics), _between_class_moments(statistics)
     within = Full(floor=floor).estimate(
-        [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Put PCA before it."
+        [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Use PCA first."
     )
+    # Eigenvectors of the between-class covariance after whitening by the within-class covariance
     U = within.whiteners[0]
     values, vectors = eigh(U.T @ between.covariance() @ U)
     directions = U @ vectors[:, ::-1][:, :n_kept]
@@ -482,15 +490,15 @@ def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: flo
     return Discriminants(total.mean, _orient(directions, statistics), shares)
 
 
-def _between(statistics: ByClass[Moments]) -> Moments:
-    """The moments of rows that sit at their class means."""
+def _between_class_moments(statistics: ByClass[Moments]) -> Moments:
+    """Return the moments of the class means, each with the weight of its class."""
     parts = list(statistics.parts.values())
     return Moments.of(np.stack([part.mean for part in parts]), statistics.weights())
 
 
 def _orient(directions: Floats, statistics: ByClass[Moments]) -> Floats:
-    """Fix the signs; with two classes the direction points from the first class to the second."""
+    """Return the directions with fixed signs; with two classes the direction points from the first to the second."""
     parts = list(statistics.parts.values())
     if len(parts) > 2:
-        return with_signs(directions)
+        return fix_signs(directions)
     return np.asarray(directions * np.where((parts[1].mean - parts[0].mean) @ directions < 0, -1.0, 1.0))

@@ -30,8 +30,8 @@ from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearne
 from likely.blocks import check_finite as finite
 from likely.decisions import training_priors
 from likely.exceptions import InvalidParameterError, NotConvergedWarning, suppress_warnings, warn_of_no_convergence
-from likely.features.expansions import expanded
-from likely.features.kernel_features import MOST_ROWS, NystromFeatures, rooted
+from likely.features.expansions import replace_rows
+from likely.features.kernel_features import MAX_ROWS, NystromFeatures, factor_gram
 from likely.kernels import Kernel, KernelEstimator, kernel_of, weighted_sums
 from likely.kernels.gram import (
     all_at_once,
@@ -297,12 +297,12 @@ def _fit_all(models: list[Any], source: Source) -> None:
 
 
 def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
-    rows = all_at_once(source, "KernelLogisticRegression", MOST_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
+    rows = all_at_once(source, "KernelLogisticRegression", MAX_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
     rows.reduce(finite)
     kernel = fitted_kernel(kernel_of(model.kernel, ""), rows.X, rows.weight, rows.positions)
     landmarks = landmarks_of(kernel, rows.X, rows.positions)
-    U, roots = rooted(kernel, landmarks, rows.X)
-    return _Space(kernel, landmarks, U / roots, expanded(rows, U * roots))
+    U, roots = factor_gram(kernel, landmarks, rows.X)
+    return _Space(kernel, landmarks, U / roots, replace_rows(rows, U * roots))
 
 
 def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
@@ -313,5 +313,5 @@ def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
     learned = (features.kernel_, features.landmarks_, features.projection_)
     rows = source.arrays
     if rows is not None and rows.X.shape[0] * rank <= MOST_VALUES:
-        return _Space(*learned, expanded(rows, features.transform(rows.X)))
+        return _Space(*learned, replace_rows(rows, features.transform(rows.X)))
     return _Space(*learned, MappedSource(source, features.transform, rank))

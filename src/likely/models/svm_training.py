@@ -12,14 +12,14 @@ from likely._numerics import dense
 from likely._typing import Floats
 from likely.blocks import ArraySource, Source
 from likely.exceptions import InvalidParameterError, SourceError
-from likely.features.expansions import expanded
-from likely.features.kernel_features import MOST_ROWS, rooted
+from likely.features.expansions import replace_rows
+from likely.features.kernel_features import MAX_ROWS, factor_gram
 from likely.kernels import Kernel, LinearKernel
 from likely.kernels.gram import all_at_once, landmarks_of
 from likely.objectives.svm.coordinate_descent import is_wide
 from likely.objectives.svm.dual import solve_in_dual
 from likely.objectives.svm.joint import JointProblem, solve_joint
-from likely.objectives.svm.primal import SUPPORT, PrimalSolution, solve_in_primal
+from likely.objectives.svm.primal import MIN_SUPPORT, PrimalSolution, solve_in_primal
 from likely.objectives.svm.task import DualSolver, Machine, PrimalSolver, Task, report_progress
 
 DUAL_ROWS = 2048
@@ -28,7 +28,7 @@ DUAL_ROWS = 2048
 FEW_SETS = 50
 """Working sets of dense rows after which the primal is tried, where that is possible."""
 
-CUTS = (1e-2, 1e-3, 1e-4, 1e-5, SUPPORT)
+CUTS = (1e-2, 1e-3, 1e-4, 1e-5, MIN_SUPPORT)
 """Thresholds, relative to a row's bound, below which dual coefficients are dropped; the largest that keeps the gap is
 used. A smoothed loss leaves a small coefficient to every row."""
 
@@ -47,7 +47,7 @@ class SolverPlan:
     ----------
     dual : DualSolver, optional
     primal : PrimalSolver, optional
-    by_rows : bool
+    by_coordinates : bool
         Whether the dual is solved by coordinate descent over sparse rows.
     is_joint : bool
         Whether there is one margin among all classes, which only the primal can solve.
@@ -55,7 +55,7 @@ class SolverPlan:
 
     dual: DualSolver | None = None
     primal: PrimalSolver | None = None
-    by_rows: bool = False
+    by_coordinates: bool = False
     is_joint: bool = False
 
 
@@ -68,10 +68,10 @@ def plan_solvers(
     if is_joint:
         return SolverPlan(primal=_joint_solver(solver, kernel, source), is_joint=True)
     is_linear, rows = isinstance(kernel, LinearKernel), source.arrays
-    by_rows = rows is not None and is_wide(kernel, rows.X) and not is_hard
+    by_coordinates = rows is not None and is_wide(kernel, rows.X) and not is_hard
     if solver is None and is_linear and not is_hard:
-        if rows is not None and (by_rows or rows.X.shape[0] <= DUAL_ROWS):
-            return SolverPlan(DualSolver(max_iter=None if by_rows else FEW_SETS), PrimalSolver(), by_rows)
+        if rows is not None and (by_coordinates or rows.X.shape[0] <= DUAL_ROWS):
+            return SolverPlan(DualSolver(max_iter=None if by_coordinates else FEW_SETS), PrimalSolver(), by_coordinates)
         return SolverPlan(primal=PrimalSolver())
     if isinstance(solver, PrimalSolver):
         if is_hard or not is_linear:
@@ -86,7 +86,7 @@ def plan_solvers(
             "SVM needs all rows at once for its dual, which kernels and hard margins ask for, but the source gives "
             "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
         )
-    return SolverPlan(solver or DualSolver(), by_rows=by_rows)
+    return SolverPlan(solver or DualSolver(), by_coordinates=by_coordinates)
 
 
 def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
@@ -101,7 +101,7 @@ def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, sourc
         all_at_once(
             source,
             "SVM with multiclass='joint' and a kernel that is not linear",
-            MOST_ROWS,
+            MAX_ROWS,
             "Put NystromFeatures before a linear SVM, or give arrays to one with multiclass='ovr' or 'ovo'.",
         )
     return PrimalSolver() if asked is None else asked
@@ -112,7 +112,7 @@ def train(task: Task, plan: SolverPlan) -> list[Machine]:
     if plan.dual is None:
         assert plan.primal is not None
         return _train_joint(task, plan.primal) if plan.is_joint else solve_in_primal(task, plan.primal)
-    machines = solve_in_dual(task, plan.dual, plan.by_rows)
+    machines = solve_in_dual(task, plan.dual, plan.by_coordinates)
     if plan.primal is None or all(machine.converged and machine.precise for machine in machines):
         return machines
     others = solve_in_primal(task, plan.primal)
@@ -152,8 +152,8 @@ def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSol
 
 def _features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
     """Features whose dot products are the kernel, in place of the rows; and the map from its values to them."""
-    U, roots = rooted(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
-    return expanded(source, U * roots), U / roots
+    U, roots = factor_gram(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
+    return replace_rows(source, U * roots), U / roots
 
 
 def _linear(source: Source, found: PrimalSolution) -> Machine:
@@ -171,7 +171,7 @@ def _linear(source: Source, found: PrimalSolution) -> Machine:
     rows = source.arrays
     if rows is None:
         return machine
-    kept = _kept(rows, found, SUPPORT)
+    kept = _kept(rows, found, MIN_SUPPORT)
     support = np.flatnonzero(kept.any(axis=1))
     return replace(machine, support=support, dual_coef=np.ascontiguousarray(kept[support].T))
 
