@@ -228,9 +228,9 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
     [
         ({"n_components": 0}, "must be a whole number >= 1, one for each class, or 'bic', but is 0"),
         ({"n_components": "aic"}, "or 'bic', but is 'aic'"),
-        ({"n_components": {"a": 1, "b": 2}}, "must name all of the classes \\['a', 'b', 'c'\\], but names"),
-        ({"n_components": [1, 2]}, "one number for each of 3 classes, but are 2"),
-        ({"n_components": [1, 2, 1], "relevance": 16}, "components of one background: n_components must be one"),
+        ({"n_components": {"a": 1, "b": 2}}, "must name all classes \\['a', 'b', 'c'\\], but names"),
+        ({"n_components": [1, 2]}, "one number for each of 3 classes, but has 2"),
+        ({"n_components": [1, 2, 1], "relevance": 16}, "one background mixture, so n_components must be one"),
         ({"relevance": -1}, "relevance of MixtureClassifier must be a finite number >= 0"),
         ({"covariance": "round"}, "round"),
         ({"init": "magic"}, "init of MixtureClassifier must be one of"),

@@ -110,7 +110,7 @@ def test_steps_that_are_too_long_are_said_and_the_last_good_weights_kept(rate, b
     X = rng.normal(size=(200, 3))
     y = noisy(rng, X, [1, -1, 0])
 
-    with pytest.warns(NotConvergedWarning, match="led far upwards: lower learning_rate"):
+    with pytest.warns(NotConvergedWarning, match="steps then diverged. Lower learning_rate"):
         model = LogisticRegression(0.5, solver=GradientDescent(batch=batch, learning_rate=rate), max_iter=500).fit(X, y)
 
     assert not model.converged_
@@ -124,7 +124,7 @@ def test_some_rows_apart_are_found_among_many_columns():
     y = noisy(rng, X[:, :1], [1.0])
     X[:, 1] = (rng.random(2600) < 0.02) & (y == 1)
 
-    with pytest.warns(DegenerateDataWarning, match="tells some rows of the classes apart"):
+    with pytest.warns(DegenerateDataWarning, match="separates some rows of the classes without error"):
         model = LogisticRegression().fit(X, y)
 
     margins = np.where(y == 1, 1, -1) * (X @ model.separator_.coef[0] + model.separator_.intercept[0])

@@ -31,7 +31,7 @@ from likely import (
 )
 from likely.kernels import GramRows
 from likely.objectives.svm import task
-from likely.objectives.svm.hard_margin import Features, overlap_of
+from likely.objectives.svm.hard_margin import KernelFeatures, find_overlap
 
 EXCLUSIVE_OR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array(["same", "same", "other", "other"])
 
@@ -126,7 +126,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
     X, y = EXCLUSIVE_OR
 
     with pytest.raises(
-        NotSeparableError, match="no surface of this kernel does so for 'same' against 'other'"
+        NotSeparableError, match="no surface of this kernel separates them for 'same' against 'other'"
     ) as raised:
         SVM(np.inf).fit(X, y)
     squares = SVM(np.inf, kernel="polynomial", tol=1e-10).fit(X, y)
@@ -142,7 +142,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
 def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(bias_scale, n):
     X, y = two_classes(n, apart=2.0)
 
-    with pytest.raises(NotSeparableError, match=r"are the same point but for .* of the spread of the rows") as raised:
+    with pytest.raises(NotSeparableError, match=r"equals one of .* up to .* times the spread of the rows") as raised:
         SVM(np.inf, bias_scale=bias_scale).fit(X, y)
 
     assert_proof(raised.value, y, X, "b")
@@ -166,7 +166,7 @@ def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
     X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
     X[5] = X[1]
 
-    with pytest.raises(NotSeparableError, match=r"a mixture of row 5 and one of row 1 ") as raised:
+    with pytest.raises(NotSeparableError, match=r"a convex combination of row 5 equals one of row 1 ") as raised:
         SVM(np.inf, kernel=kernel).fit(X, y)
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])
@@ -181,10 +181,10 @@ def test_classes_are_apart_however_narrow_the_gap_between_them_is(between, scale
     X[:, 0] = (X[:, 0] + np.repeat([-1, between], 30)) * scale
     X[[0, 1, 30, 31]] = np.column_stack([np.array([0, 0, between, between]) * scale, [0.1, 0.9, 0.1, 0.9]])
 
-    assert overlap_of(Features.of_rows(X), z) is None
-    assert overlap_of(Features.of_rows(-X), -z) is None
+    assert find_overlap(KernelFeatures.of_rows(X), z) is None
+    assert find_overlap(KernelFeatures.of_rows(-X), -z) is None
     X[0, 0] += 2 * between * scale
-    assert overlap_of(Features.of_rows(X), z) is not None
+    assert find_overlap(KernelFeatures.of_rows(X), z) is not None
 
 
 def test_classes_that_overlap_by_little_are_refused():
@@ -244,7 +244,7 @@ def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
 
-    with pytest.raises(DegenerateDataError, match="within 1 working set neither a surface that keeps 1 against 0"):
+    with pytest.raises(DegenerateDataError, match="neither a separating surface for 1 against 0 nor a proof that there is none within 1 working set"):
         SVM(np.inf, kernel=RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
 
@@ -439,7 +439,7 @@ def test_paths_go_along_several_costs():
     for values in (3.0, "ab"):
         with pytest.raises(InvalidParameterError, match=r"path takes several values of C, such as .*, but got"):
             SVM().path(X, y, values)
-    with pytest.raises(InvalidParameterError, match="path goes along C, but regularization is set"):
+    with pytest.raises(InvalidParameterError, match="path varies C, but regularization is set"):
         SVM(regularization=0.1).path(X, y, [1.0])
     with pytest.raises(InvalidParameterError, match="C of SVM must be a number > 0 or None, but is -1"):
         SVM().path(X, y, [1.0, -1])
@@ -460,7 +460,7 @@ def unscaled(n=200):
 @pytest.mark.parametrize("solver", ["dual", "primal"])
 def test_a_linear_machine_ends_on_columns_of_very_different_scale(solver, bias_scale):
     X, y = unscaled()
-    told = pytest.warns(DegenerateDataWarning, match="fewer digits than the gap promises. Put Standardize")
+    told = pytest.warns(DegenerateDataWarning, match="objectives exceed the gap. Put Standardize")
 
     with told if solver == "dual" else nullcontext():
         model = SVM(solver=solver, bias_scale=bias_scale).fit(X, y)
@@ -557,7 +557,7 @@ def test_costs_beyond_all_measure_are_refused(C, regularization, weight):
     X, y = two_classes()
 
     with pytest.raises(
-        InvalidParameterError, match=r"What a row of SVM costs must lie between 1e-100 and 1e\+100, but"
+        InvalidParameterError, match=r"The cost of a row of SVM must be between 1e-100 and 1e\+100, but"
     ):
         SVM(C, regularization=regularization).fit(X, y, sample_weight=np.full(len(y), float(weight)))
 

@@ -1,4 +1,7 @@
-"""Classifiers, which give evidence and decide when an application is brought, and linear regression."""
+"""Classifiers, linear regression and pipelines.
+
+A classifier returns log-likelihoods. Decisions follow from them and an :class:`likely.Application`.
+"""
 
 from likely.models.base import EvidenceClassifier
 from likely.models.calibrated import CalibratedClassifier, FusedClassifier

@@ -1,4 +1,4 @@
-"""Gaussian classifiers: one Gaussian density for each class."""
+"""Gaussian classifiers: one Gaussian density per class."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from likely.densities import Covariance, Gaussians, Spherical
 from likely.densities.covariance import FLOOR, SHAPE, shape_of
 from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
-from likely.densities.missing import expected_moments
+from likely.densities.missing import estimate_expected_moments
 from likely.exceptions import InvalidDataError, MissingValuesError
 from likely.models.base import DensityClassifier
 from likely.statistics import ByClass, Moments
 
 
 class QuadraticForm(NamedTuple):
-    """The function llr(x) = x'Ax + b'x + c, with A None where it is linear."""
+    """Quadratic function llr(x) = x'Ax + b'x + c; A is None if the function is linear."""
 
     A: Annotated[Floats | None, none_or(floats("d", "d"))]
     b: Annotated[Floats, floats("d")]
     c: Annotated[float, number()]
 
     def __call__(self, X: Any) -> Floats:
-        """Its values at rows; terms cancel for data far from zero, where the classifier's own ``llr`` does not."""
+        """Evaluate the function at rows.
+
+        For data far from zero the terms cancel and digits are lost; the ``llr`` of the classifier avoids this.
+        """
         X = np.asarray(X, dtype=np.float64)
         values: Floats = np.asarray(X @ self.b + self.c)
         return values if self.A is None else values + np.einsum("ni,ij,nj->n", X, self.A, X)
@@ -37,14 +40,14 @@ class QuadraticForm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianClassifierState(AdditiveState):
-    """The moments of each class, and the Gaussians that follow from them."""
+    """Moments of each class, and the Gaussians estimated from them."""
 
     statistics_: Annotated[ByClass[Any], instance_of(ByClass, d="d")]
     _parameters: Annotated[Gaussians | None, none_or(instance_of(Gaussians, k="k", d="d"))] = None
 
 
-class _GaussianFamily(DensityClassifier, AdditiveLearner):
-    """Classifiers that learn Gaussians from the moments of each class."""
+class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
+    """Base class of classifiers that estimate Gaussians from the moments of each class."""
 
     by_class = True
     _State = GaussianClassifierState
@@ -57,7 +60,7 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
 
     @property
     def needs(self) -> Any:
-        """The moments that the shape is estimated from."""
+        """Type of the moments from which the covariance shape is estimated."""
         return self._shape().moments
 
     @property
@@ -83,23 +86,23 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         try:
             super()._learn(source)
         except MissingValuesError:
-            self.estimate(expected_moments(source, self._shape(), self._is_tied()), source.classes, adds_up=False)
+            self.estimate(estimate_expected_moments(source, self._shape(), self._is_tied()), source.classes, adds_up=False)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
-        """Rows and their labels, drawn with the priors of ``predict``."""
+        """Draw rows and their labels, with the priors of ``predict``."""
         gaussians, random = self.gaussians_, check_random_state(random_state)
         codes = random.choice(len(self.classes_), size=n_samples, p=self._application().priors)
         return gaussians.sample(codes, random), self.classes_[codes]
 
     def llr_surface(self) -> QuadraticForm:
-        """The log-likelihood ratio of two classes as a function of x: quadratic, or linear where tied.
+        """Return the log-likelihood ratio of two classes as a function of x: quadratic, or linear if tied.
 
         With precisions Λ, llr(x) = x'Ax + b'x + c for A = ½ (Λ_0 − Λ_1), b = Λ_1 m_1 − Λ_0 m_0 and
         c = ½ (m_0'Λ_0 m_0 − m_1'Λ_1 m_1 + log |C_0| − log |C_1|).
         """
         gaussians = self.gaussians_
         if len(self.classes_) != 2:
-            raise InvalidDataError(f"A surface of llr divides two classes, but the model knows {len(self.classes_)}.")
+            raise InvalidDataError(f"llr_surface needs two classes, but the model has {len(self.classes_)} classes.")
         P0, P1 = (gaussians.covariances.precision(k) for k in (0, 1))
         m0, m1 = gaussians.means
         logs = np.broadcast_to(gaussians.covariances.log_determinants, 2)
@@ -107,9 +110,9 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         return QuadraticForm(None if self._is_tied() else 0.5 * (P0 - P1), P1 @ m1 - P0 @ m0, float(c))
 
     def leave_one_out(self, X: Floats, codes: Integers, weight: Floats | None) -> tuple[Floats, Booleans]:
-        """Log-likelihoods of the training rows, each by a model that has not seen it.
+        """Return leave-one-out log-likelihoods of the training rows, each from a model fitted to the other rows.
 
-        Returns them with a mask of the rows for which they must be refitted instead.
+        The second result is a mask of the rows that need a refit instead.
         """
         return leave_one_out(self.statistics_, self.gaussians_, self._shape(), X, codes, weight)
 
@@ -125,7 +128,7 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         return estimate_gaussians(statistics, names, self._shape(), self._is_tied(), self._remedy())
 
     def _remedy(self) -> str:
-        """What to do about a singular covariance, of what is not done yet."""
+        """Return the remedy for a singular covariance: the options that are not in use yet."""
         untied = [] if self._is_tied() else ["tied=True"]
         if self._shape().moments is not Moments:
             return f"Drop constant columns{', or use tied=True' if untied else ''}."
@@ -137,41 +140,44 @@ class _GaussianFamily(DensityClassifier, AdditiveLearner):
         return tags
 
 
-class GaussianClassifier(_GaussianFamily):
-    """Classes that are Gaussian, each with a mean of its own and a covariance of its own or shared.
+class GaussianClassifier(_MomentGaussianClassifier):
+    """Gaussian classifier: one Gaussian density per class.
 
-    Full covariances give quadratic boundaries, tied ones linear; diagonal ones assume columns independent given the
-    class (Gaussian naive Bayes). It returns true log densities, log p(x given class). It breaks where a class has far
-    fewer rows than a full covariance has parameters, and where classes are not Gaussian it stays a fair ranker but its
-    llrs are badly calibrated. Missing values are integrated out when scoring; fitting leaves them out column by column
-    (diagonal, spherical) or uses EM (full).
+    Full covariances give quadratic decision boundaries (quadratic discriminant analysis). Tied full covariances give
+    linear ones (linear discriminant analysis). Diagonal covariances assume that the features are independent given the
+    class (Gaussian naive Bayes). ``log_likelihood`` returns log-densities, log p(x given class).
+
+    A full covariance needs more rows per class than it has parameters. If the classes are not Gaussian, the scores
+    still rank rows, but the llrs are badly calibrated. Scoring marginalises missing values. Fitting ignores them column
+    by column (diagonal, spherical) or uses EM (full).
 
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"} or Covariance, default "full"
-        The shape of the covariances, by name or as an object with its options, such as ``Full(shrinkage=0.1)``.
+        Shape of the covariances: a name, or an object with options such as ``Full(shrinkage=0.1)``.
     tied : bool, default False
-        Whether all classes share one covariance, pooled about their means.
+        Whether all classes share one covariance, pooled within the classes.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
+        ``log_likelihood`` and ``llr`` do not depend on them.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     means_ : array of shape (n_classes, n_features)
     covariances_ : array of shape (n_classes, n_features, n_features), or (n_classes, n_features) variances
-        The same for every class where tied.
+        Covariances, the same for every class if tied.
     training_priors_ : array of shape (n_classes,)
+        Share of each class among the training rows.
     gaussians_ : Gaussians
-        The densities themselves.
+        Fitted densities.
     statistics_ : ByClass of moments
-        What was learned from.
+        Sufficient statistics of the training rows.
 
     Notes
     -----
-    log p(x given k) = −½ [(x − m_k)' C_k⁻¹ (x − m_k) + log |C_k| + d log 2π], with m_k and C_k the weighted mean and
-    maximum-likelihood covariance of class k; tied, C = Σ_k S_k / n with S_k the scatter about m_k.
+    log p(x given k) = −½ [(x − m_k)' C_k⁻¹ (x − m_k) + log |C_k| + d log 2π], where m_k and C_k are the weighted mean
+    and the maximum-likelihood covariance of class k. If tied, C = Σ_k S_k / n, where S_k is the scatter about m_k.
 
     Examples
     --------
@@ -198,18 +204,19 @@ class GaussianClassifier(_GaussianFamily):
         return self.tied
 
 
-class NearestMeanClassifier(_GaussianFamily):
-    """The class whose mean is nearest: the tied spherical Gaussian.
+class NearestMeanClassifier(_MomentGaussianClassifier):
+    """Nearest mean classifier: Gaussians with one spherical covariance shared by all classes.
 
-    With equal priors it decides by Euclidean distance to the class means; the one variance, estimated from the
-    data, turns distances into log-likelihoods.
+    With equal priors it chooses the class whose mean has the smallest Euclidean distance. The common variance,
+    estimated from the data, converts distances to log-likelihoods.
 
     Parameters
     ----------
     priors : sequence in class order or mapping {label: prior}, optional
         As for :class:`GaussianClassifier`.
     floor : float, default 1e-9
-        Variance, relative to the data's, where all rows sit at their class means; 0 raises instead.
+        Variance relative to that of the data, used if all rows equal their class mean. With 0 this case raises an
+        error.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Classifiers whose classes are mixtures of Gaussians."""
+"""Gaussian mixture classifier."""
 
 from __future__ import annotations
 
@@ -44,65 +44,68 @@ from likely.exceptions import (
 from likely.models.generative import DensitiesByClass, DensitiesState, weights_by_class
 
 SIZES = (1, 2, 4, 8, 16, 32)
-"""Numbers of components that BIC chooses from, as far as a class has rows for them."""
+"""Numbers of components that BIC chooses from, if the class has enough rows."""
 
-LEAST_ROWS = 10
-"""Rows for each component that a class must have for that many to be tried."""
+MIN_ROWS_PER_COMPONENT = 10
+"""Minimum number of rows per component for a size to be tried."""
 
 _SHARED = ("n_features_in_", "feature_names_in_")
-"""What the models of a path know of the columns."""
+"""Attributes of the input columns that the models of a path share."""
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureClassifierState(DensitiesState):
-    """The mixtures of the classes, the classes' shares of the rows, and the mixture that was adapted, if any."""
+    """Mixtures of the classes, share of each class among the rows, and the background mixture, if any."""
 
     background_: Annotated[GaussianMixture | None, none_or(instance_of(GaussianMixture, d="d"))]
 
 
 class MixtureClassifier(DensitiesByClass):
-    """Classes that are mixtures of Gaussians: of several clusters each, or of a shape that no Gaussian has.
+    """Gaussian mixture classifier: one Gaussian mixture density per class.
 
-    One component for each class makes it :class:`GaussianClassifier`. It returns true log densities, log p(x given
-    class). With more components it can follow any class, and with too many the sample: choose their number by BIC, or
-    by cost (:func:`likely.compare`). Missing values are integrated out, in fitting and in scoring.
+    Use it for classes with several clusters, or with a shape that is not Gaussian. With one component per class it is
+    a :class:`GaussianClassifier`. ``log_likelihood`` returns log-densities, log p(x given class). More components
+    approximate more complex classes, and too many overfit. Choose their number by BIC, or by cost with
+    :func:`likely.compare`. Fitting and scoring marginalise missing values.
 
     Parameters
     ----------
     n_components : int, mapping {label: int}, sequence of int in class order, or "bic", default 2
-        Components of each class; a class of fewer rows has as many as it has rows. With "bic" each class has as many of
-        1, 2, 4, …, 32 as its Bayes' information criterion is least for, of those that it has ten rows for each
-        component for, or, where each has a full covariance of its own, more rows than features. Sizes at the default
-        floor come after all others.
+        Number of components of each class. A class with fewer rows has one component per row. "bic" chooses, for each
+        class, the number among 1, 2, 4, …, 32 with the lowest Bayesian information criterion. A number is tried if the
+        class has ten rows per component; untied full covariances also need more rows per component than features. Sizes
+        whose components reach the default floor rank after all others.
     covariance : {"full", "diagonal", "spherical"}, default "full"
-        The shape of the components' covariances.
+        Shape of the covariances of the components.
     tied : bool, default False
         Whether the components of a class share one covariance.
     init : {"lbg", "kmeans", "random"} or start, default "lbg"
-        Where EM begins, as for :class:`likely.GaussianMixture`; BIC chooses among mixtures grown by "lbg".
+        Initialisation of EM, as for :class:`likely.GaussianMixture`. BIC compares mixtures grown by "lbg".
     floor : float or AbsoluteFloor, default 1e-6
-        Least variance in any direction, relative to the variances of the class's columns, or in the units of the data.
-        That components are at the default floor is told by a warning; a floor of your own is expected to be felt.
+        Minimum variance in any direction, relative to the variances of the columns of the class, or in the units of the
+        data. Components at the default floor cause a warning; components at a floor that you set do not.
     relevance : float, optional
-        For classes of few rows: a background mixture is fitted to all rows, and each class is the background with its
-        means moved towards the class's rows, where so many rows weigh as much as the background
-        (:meth:`likely.GaussianMixture.adapt`). All classes then have the same number of components, with the same
-        weights, so it is for classes that share the places where their rows are, and tells little of others.
+        Relevance factor of MAP adaptation, for classes with few rows. A background mixture is fitted to all rows. Each
+        class is the background with means moved towards the rows of the class; ``relevance`` is the number of rows
+        that has the same weight as the background (:meth:`likely.GaussianMixture.adapt`). All classes then have the
+        same number of components and the same component weights. Use it for classes that occupy the same regions; it
+        discriminates other classes poorly.
     random_state : int, RandomState or None
-        For starts that draw lots.
+        Random state of random initialisations.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
+        ``log_likelihood`` and ``llr`` do not depend on them.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     mixtures_ : list of GaussianMixture
-        In class order.
+        Fitted mixtures, in class order.
     n_components_ : array of int of shape (n_classes,)
     background_ : GaussianMixture or None
-        The mixture of all rows, with ``relevance``.
+        Mixture of all rows, if ``relevance`` is set.
     training_priors_ : array of shape (n_classes,)
+        Share of each class among the training rows.
 
     Examples
     --------
@@ -117,7 +120,7 @@ class MixtureClassifier(DensitiesByClass):
     """
 
     path_parameter: ClassVar[str] = "n_components"
-    """What ``path`` goes along."""
+    """Name of the parameter that ``path`` varies."""
 
     _State = MixtureClassifierState
     _constraints: ClassVar[Constraints] = {
@@ -167,10 +170,10 @@ class MixtureClassifier(DensitiesByClass):
         return np.array([mixture.n_components for mixture in self.mixtures_], dtype=np.intp)
 
     def path(self, X: Any, y: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the model for several numbers of components, in the order given.
+        """Return fitted copies of the model for several numbers of components, in the given order.
 
-        Each is what a fit with that number gives. With ``init="lbg"`` they are grown from each other, so that all take
-        little longer than the largest. The model itself is not changed.
+        Each copy equals a fit with that number. With ``init="lbg"`` larger mixtures grow from smaller ones, so the
+        path takes little longer than its largest mixture. The model itself does not change.
 
         Parameters
         ----------
@@ -188,84 +191,84 @@ class MixtureClassifier(DensitiesByClass):
         return base._path(base._source(X, y, sample_weight), sizes)
 
     def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
-        """The same from the rows of a source."""
+        """Return fitted copies as ``path`` does, from the rows of a source."""
         base: Self = clone(self)
         return base._path(base._opened(source), sizes)
 
     def _path(self, source: Source, sizes: Iterable[int]) -> list[Self]:
-        models = [clone(self).set_params(n_components=_checked_size(size)) for size in sizes]
+        models = [clone(self).set_params(n_components=_check_size(size)) for size in sizes]
         check_parameters(self)
-        weights = self._weighed(source)
+        weights = self._check_and_weigh(source)
         columns = {name: value for name, value in vars(self).items() if name in _SHARED}
         if self.relevance is None:
-            grown = self._by_class(source, lambda rows, _: self._grown(rows, models))
+            grown = self._apply_to_classes(source, lambda rows, _: self._fit_sizes(rows, models))
             found: list[Any] = [(list(mixtures), None) for mixtures in zip(*grown, strict=True)]
         else:
             with prefix_messages("The background"):
-                backgrounds = self._grown(source.without_classes(), models)
-            found = [(self._adapted(background, source), background) for background in backgrounds]
+                backgrounds = self._fit_sizes(source.without_classes(), models)
+            found = [(self._adapt_to_classes(background, source), background) for background in backgrounds]
         for model, (mixtures, background) in zip(models, found, strict=True):
             model.__dict__.update(columns)
             model._keep_mixtures(self._classes(source), mixtures, weights, background)
         return models
 
     def _learn(self, source: Source) -> None:
-        weights = self._weighed(source)
+        weights = self._check_and_weigh(source)
         if self.relevance is not None:
             self._common_size()
-        sizes = self._sizes(self._classes(source))
+        sizes = self._sizes_by_class(self._classes(source))
         background = None
         if self.relevance is None:
-            mixtures = self._by_class(source, lambda rows, code: self._mixture(rows, sizes[code]))
+            mixtures = self._apply_to_classes(source, lambda rows, code: self._fit_mixture(rows, sizes[code]))
         else:
             with prefix_messages("The background"):
-                background = self._mixture(source.without_classes(), self._common_size())
-            mixtures = self._adapted(background, source)
+                background = self._fit_mixture(source.without_classes(), self._common_size())
+            mixtures = self._adapt_to_classes(background, source)
         self._keep_mixtures(self._classes(source), mixtures, weights, background)
 
     def _keep_mixtures(self, classes: Labels, mixtures: list[Any], weights: Floats, background: Any) -> None:
         self.classes_ = classes
         self._state = MixtureClassifierState(mixtures, np.asarray(weights / weights.sum()), background)
         if self.priors is not None:
-            self._application()  # raises if the priors do not fit the classes
+            self._application()  # raises if the priors do not match the classes
 
-    def _weighed(self, source: Source) -> Floats:
-        """What the classes weigh, once classes and options are such as to go on."""
+    def _check_and_weigh(self, source: Source) -> Floats:
+        """Check the classes, and return the total weight of each."""
         check_n_classes(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
         return weights_by_class(source)
 
     def _classes(self, source: Source) -> Labels:
         return source.require_classes(self._name())
 
-    def _by_class(self, source: Source, of: Any) -> list[Any]:
-        """A function of each class's rows and position; what it says names the class."""
+    def _apply_to_classes(self, source: Source, function: Any) -> list[Any]:
+        """Apply a function to the rows and code of each class. Errors and warnings name the class."""
         found = []
         for code, name in enumerate(self._classes(source).tolist()):
             with prefix_messages(f"Class {name!r}"):
-                found.append(of(source.of_class(code), code))
+                found.append(function(source.of_class(code), code))
         return found
 
-    def _adapted(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
-        return self._by_class(source, lambda rows, _: background.adapt_source(rows, self.relevance or 0.0))
+    def _adapt_to_classes(self, background: GaussianMixture, source: Source) -> list[GaussianMixture]:
+        return self._apply_to_classes(source, lambda rows, _: background.adapt_source(rows, self.relevance or 0.0))
 
-    def _grown(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
-        """Mixtures as large as those of some models; grown from each other where a fit would grow them too."""
+    def _fit_sizes(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
+        """Fit mixtures of the sizes of several models; grow them from each other if a single fit would grow too."""
         if not models or not isinstance(start_of(self.init), LBG):
-            return [self._mixture(rows, model.n_components) for model in models]
-        sizes = [_possible(model.n_components, rows) for model in models]
-        return self._empty(max(sizes)).path_source(rows, sizes)
+            return [self._fit_mixture(rows, model.n_components) for model in models]
+        sizes = [_limit_size(model.n_components, rows) for model in models]
+        return self._make_mixture(max(sizes)).path_source(rows, sizes)
 
-    def _mixture(self, rows: Source, size: Any) -> GaussianMixture:
-        """A mixture of so many components, or of as many as BIC is least for."""
-        chosen = self._least_bic(rows) if size == "bic" else _possible(size, rows)
-        fitted: GaussianMixture = self._empty(chosen).fit_source(rows)
+    def _fit_mixture(self, rows: Source, size: Any) -> GaussianMixture:
+        """Fit a mixture with a given number of components, or with the number of lowest BIC."""
+        chosen = self._choose_by_bic(rows) if size == "bic" else _limit_size(size, rows)
+        fitted: GaussianMixture = self._make_mixture(chosen).fit_source(rows)
         return fitted
 
-    def _least_bic(self, rows: Source) -> int:
+    def _choose_by_bic(self, rows: Source) -> int:
         init = self.init if isinstance(self.init, LBG) else "lbg"
-        return least_bic(self._empty(1).set_params(init=init), rows)
+        return choose_by_bic(self._make_mixture(1).set_params(init=init), rows)
 
-    def _empty(self, size: int) -> GaussianMixture:
+    def _make_mixture(self, size: int) -> GaussianMixture:
         return GaussianMixture(
             size,
             covariance=self.covariance,
@@ -275,28 +278,28 @@ class MixtureClassifier(DensitiesByClass):
             random_state=self.random_state,
         )
 
-    def _sizes(self, classes: Labels) -> list[Any]:
-        """Components of each class, or "bic" in their place."""
+    def _sizes_by_class(self, classes: Labels) -> list[Any]:
+        """Return the number of components of each class, or "bic"."""
         given, labels = self.n_components, classes.tolist()
         if isinstance(given, str) or not np.iterable(given):
-            return [given if isinstance(given, str) and given == "bic" else _checked_size(given)] * len(labels)
+            return [given if isinstance(given, str) and given == "bic" else _check_size(given)] * len(labels)
         if isinstance(given, Mapping) and set(given) != set(labels):
             raise InvalidParameterError(
-                f"n_components of MixtureClassifier must name all of the classes {labels}, but names {list(given)}."
+                f"n_components of MixtureClassifier must name all classes {labels}, but names {list(given)}."
             )
         each: list[Any] = [given[label] for label in labels] if isinstance(given, Mapping) else list(given)
         if len(each) != len(labels) or isinstance(given, (set, frozenset)):
             raise InvalidParameterError(
-                f"n_components of MixtureClassifier must be one number for each of {len(labels)} classes, but are "
+                f"n_components of MixtureClassifier must be one number for each of {len(labels)} classes, but has "
                 f"{len(each)}."
             )
-        return [_checked_size(size) for size in each]
+        return [_check_size(size) for size in each]
 
     def _common_size(self) -> Any:
         if not (isinstance(self.n_components, str) or is_count(self.n_components, 1, 2**20)):
             raise InvalidParameterError(
-                "With relevance all classes have the components of one background: n_components must be one number or "
-                f"'bic', but is {self.n_components!r}."
+                "With relevance, all classes have the components of one background mixture, so n_components must be one "
+                f"number or 'bic', but is {self.n_components!r}."
             )
         return self.n_components
 
@@ -306,18 +309,19 @@ class MixtureClassifier(DensitiesByClass):
         return tags
 
 
-def least_bic(mixture: GaussianMixture, rows: Source) -> int:
-    """The size, of those that there are rows for, at which the mixture grown by splitting has the least BIC.
+def choose_by_bic(mixture: GaussianMixture, rows: Source) -> int:
+    """Return the size at which the mixture grown by splitting has the lowest BIC.
 
-    Mixtures that owe their likelihood to the floor come after all others.
+    Only sizes with enough rows are tried. Mixtures with components at the floor rank after all others, because the floor
+    determines their likelihood.
     """
     count, weight = rows.reduce(_rows_and_weight)
     needed = 0.0 if mixture.tied else mixture_shape(mixture.covariance).natural_form.min_rows(rows.n_features)
-    least = max(LEAST_ROWS, needed)
-    sizes = [size for size in SIZES if size == 1 or size * least <= count]
-    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+    min_rows = max(MIN_ROWS_PER_COMPONENT, needed)
+    sizes = [size for size in SIZES if size == 1 or size * min_rows <= count]
+    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # those of the sizes that are not chosen
         mixtures = mixture.path_source(rows, sizes)
-    # The last entry of the history is the mean log-likelihood of the mixture as it is.
+    # BIC = n_parameters log n − 2 log L (Schwarz, 1978); the last entry of the history is the mean log-likelihood.
     bics = np.array([each.n_parameters_ * np.log(weight) - 2 * weight * each.history_[-1] for each in mixtures])
     floored = np.array([len(each._find_degenerate()) > 0 for each in mixtures])
     return sizes[int(np.lexsort((bics, floored))[0])]
@@ -328,18 +332,18 @@ def _rows_and_weight(block: Block) -> Floats:
     return np.array([n, n if block.weight is None else block.weight.sum()], dtype=np.float64)
 
 
-def _possible(size: int, rows: Source) -> int:
-    """As many components as asked for, or else as there are rows."""
+def _limit_size(size: int, rows: Source) -> int:
+    """Return the requested number of components, at most the number of rows; warn if it is reduced."""
     count = int(rows.reduce(_rows_and_weight)[0])
     if size > count:
         warn_of_degenerate_data(
-            f"A mixture of {size} components needs as many rows at least, but there are {count}. It has {count} "
+            f"A mixture of {size} components needs at least {size} rows, but there are {count}. It has {count} "
             "component" + "s" * (count > 1) + " instead."
         )
     return min(size, count)
 
 
-def _checked_size(size: Any) -> int:
+def _check_size(size: Any) -> int:
     if not is_count(size, 1, 2**20):
         raise InvalidParameterError(
             "n_components of MixtureClassifier must be a whole number >= 1, one for each class, or 'bic', but is "
