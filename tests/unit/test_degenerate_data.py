@@ -285,7 +285,7 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (
             lambda: PCA(9),
-            "from 1 to the number of features, 3, a share of the variance in the open interval (0, 1), or None, but is 9",
+            "3, a share of the variance in the open interval (0, 1), or None, but is 9",
         ),
         (lambda: PCA(1.5), "but is 1.5"),
         (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, because 2 classes of 3 features"),
