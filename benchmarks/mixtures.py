@@ -16,7 +16,7 @@ from timing import clock, report, run
 from likely import ArraySource, GaussianMixture, KMeans
 from likely.densities.mixtures.em import run_em
 from likely.densities.mixtures.kmeans import run_lloyd
-from likely.densities.mixtures.starting import given_start
+from likely.densities.mixtures.starting import start_from_parameters
 
 NEVER = -np.inf
 """A tolerance that no rise is within: all passes that are asked for are made."""
@@ -35,7 +35,7 @@ def gaussian(n, d, k, shape, peer_shape, passes):
     X, start = blobs(n, d, k)
     model = GaussianMixture(k, covariance=shape, init=start)
     setup = model._set_up(ArraySource(X), k)
-    begin = given_start(start, k, setup)
+    begin = start_from_parameters(start, k, setup)
     precisions = np.linalg.inv(start[2])
     if peer_shape == "diag":
         precisions = 1 / np.diagonal(start[2], axis1=1, axis2=2)
@@ -113,7 +113,7 @@ def memory():
     for shape in ("full", "diagonal"):
         model = GaussianMixture(32, covariance=shape, init=start)
         setup = model._set_up(ArraySource(X), 32)
-        begin = given_start(start, 32, setup)
+        begin = start_from_parameters(start, 32, setup)
         tracemalloc.start()
         run_em(setup.source, setup.family, begin, False, NEVER, 2)
         _, peak = tracemalloc.get_traced_memory()

@@ -23,7 +23,7 @@ DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_densit
 FITTED_DENSITY = object_with("a fitted density", "fit_source", "log_density", d="d")
 
 
-ROUNDING = 1e-6
+SUM_TOLERANCE = 1e-6
 """How far probabilities in a model file may be from 1 in sum."""
 
 
@@ -79,14 +79,14 @@ class Density(DensityMethods, AdditiveLearner):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         with all_or_nothing(self):
             super().partial_fit(X, y, classes, sample_weight)
-            self.statistics_ = owned(self.statistics_)
+            self.statistics_ = detach(self.statistics_)
         return self
 
     partial_fit.__doc__ = AdditiveLearner.partial_fit.__doc__
 
     def _learn(self, source: Source) -> None:
         of, args = self._statistic()
-        self.estimate(owned(source.reduce(of, *args)), source.classes)
+        self.estimate(detach(source.reduce(of, *args)), source.classes)
 
     def _log_density(self, parameters: Any, X: Rows) -> Floats:
         raise NotImplementedError
@@ -103,17 +103,17 @@ class Density(DensityMethods, AdditiveLearner):
         return tags
 
 
-def owned(statistics: Any) -> Any:
+def detach(statistics: Any) -> Any:
     """Statistics that do not change when the caller's rows do: a copy of those that only point at rows."""
-    return statistics.owned() if hasattr(statistics, "owned") else statistics
+    return statistics.detach() if hasattr(statistics, "detach") else statistics
 
 
-def beside(part: Any, whole: Any) -> Any:
+def align_categories(part: Any, whole: Any) -> Any:
     """Statistics of some rows, with what must be known of all: the categories that occur."""
-    return part.beside(whole) if hasattr(part, "beside") else part
+    return part.align_categories(whole) if hasattr(part, "align_categories") else part
 
 
-def scored(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:
+def score_rows(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:
     """``of_rows(rows)`` over all rows: it marks illegal rows by NaN, and ``check`` raises what is wrong with them."""
     scores = over_rows(lambda rows: of_rows(rows)[:, None], X, 1)[:, 0]
     illegal = np.flatnonzero(np.isnan(scores))
@@ -127,7 +127,7 @@ def row_weights(block: Block) -> Floats:
     return np.ones(len(block)) if block.weight is None else block.weight
 
 
-def refuse(
+def raise_if_invalid(
     block: Block, bad: Booleans, rule: str, remedy: str, error: type[InvalidDataError] = InvalidDataError
 ) -> None:
     """Raise, if any value of a block is bad, what must hold and where it does not; ``bad`` is of the dense rows."""
@@ -139,7 +139,7 @@ def refuse(
     raise error(f"{rule}, but row {position}, column {column} has {value:g}. {remedy}")
 
 
-def check_columns(whom: str, column_weights: Floats) -> None:
+def check_column_weights(whom: str, column_weights: Floats) -> None:
     """Refuse a column of which nothing is known, or whose weights overflow."""
     if not np.isfinite(column_weights).all():
         raise InvalidDataError(f"The weights of rows that {whom} learns from are too large to be summed. Scale them.")
@@ -151,7 +151,7 @@ def check_columns(whom: str, column_weights: Floats) -> None:
         )
 
 
-def check_alike(a: Any, b: Any) -> None:
+def check_addable(a: Any, b: Any) -> None:
     """Statistics add if they are of one kind and of as many columns."""
     if type(a) is not type(b) or a.n_features != b.n_features:
         raise IncompatiblePartsError(

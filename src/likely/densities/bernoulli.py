@@ -11,7 +11,15 @@ from likely._constraints import Constraints, Scope, ViolationError, floats, inst
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
 from likely.blocks import AdditiveState, Block
-from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
+from likely.densities.base import (
+    SUM_TOLERANCE,
+    Density,
+    check_addable,
+    check_column_weights,
+    raise_if_invalid,
+    row_weights,
+    score_rows,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +50,7 @@ class BinaryCounts:
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def __add__(self, other: BinaryCounts) -> BinaryCounts:
-        check_alike(self, other)
+        check_addable(self, other)
         with np.errstate(over="ignore"):
             return BinaryCounts(self.zeros + other.zeros, self.ones + other.ones)
 
@@ -55,7 +63,7 @@ class BinaryColumns:
     ones: Annotated[Floats, floats("d", low=0)]
 
     def _check_state(self, scope: Scope) -> None:
-        if (np.abs(self.zeros + self.ones - 1) > ROUNDING).any():
+        if (np.abs(self.zeros + self.ones - 1) > SUM_TOLERANCE).any():
             raise ViolationError("zeros and ones must sum to 1 in each column, but do not")
 
     def log_density(self, rows: Floats) -> Floats:
@@ -125,12 +133,12 @@ class Bernoulli(Density):
         return probabilities
 
     def _statistic(self) -> Any:
-        return binary_counts, (self.threshold,)
+        return count_binary, (self.threshold,)
 
     def _estimate(self, statistics: BinaryCounts) -> BinaryColumns:
         with np.errstate(over="ignore"):
             weights = statistics.zeros + statistics.ones + 2 * self.pseudo_count
-        check_columns("Bernoulli", weights)
+        check_column_weights("Bernoulli", weights)
         return BinaryColumns(
             (statistics.zeros + self.pseudo_count) / weights, (statistics.ones + self.pseudo_count) / weights
         )
@@ -139,9 +147,9 @@ class Bernoulli(Density):
         threshold = self.threshold
 
         def of_rows(rows: Floats) -> Floats:
-            return parameters.log_density(_binary(rows, threshold))
+            return parameters.log_density(_binarize(rows, threshold))
 
-        return scored(of_rows, X, lambda block: _checked(block, threshold))
+        return score_rows(of_rows, X, lambda block: _check_rows(block, threshold))
 
     def _sample(self, parameters: BinaryColumns, n_samples: int, random: np.random.RandomState) -> Floats:
         drawn = random.random_sample((n_samples, len(parameters.ones)))
@@ -151,23 +159,23 @@ class Bernoulli(Density):
         return len(parameters.ones)
 
 
-def binary_counts(block: Block, threshold: float | None) -> BinaryCounts:
+def count_binary(block: Block, threshold: float | None) -> BinaryCounts:
     """The counts of a block's zeros and ones."""
-    X, w = _checked(block, threshold), row_weights(block)
+    X, w = _check_rows(block, threshold), row_weights(block)
     return BinaryCounts(w @ (X == 0), w @ (X == 1))
 
 
-def _checked(block: Block, threshold: float | None) -> Floats:
+def _check_rows(block: Block, threshold: float | None) -> Floats:
     """A block's rows as zeros, ones and missing values."""
     X = dense(block.X)
     remedy = "Use NaN where a value is missing."
-    refuse(block, np.isinf(X), "Bernoulli takes finite values", remedy)
+    raise_if_invalid(block, np.isinf(X), "Bernoulli takes finite values", remedy)
     remedy = f"Give a threshold above which values are ones. {remedy}"
-    X = _binary(X, threshold)
-    refuse(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli takes zeros and ones", remedy)
+    X = _binarize(X, threshold)
+    raise_if_invalid(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli takes zeros and ones", remedy)
     return X
 
 
-def _binary(X: Floats, threshold: float | None) -> Floats:
+def _binarize(X: Floats, threshold: float | None) -> Floats:
     """Zeros and ones by a threshold, if there is one; what is not finite stays as it is."""
     return X if threshold is None else np.where(np.isfinite(X), threshold < X, X)

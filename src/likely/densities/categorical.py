@@ -25,10 +25,18 @@ from likely._constraints import (
 from likely._numerics import dense, log
 from likely._typing import Booleans, Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block
-from likely.densities.base import ROUNDING, Density, check_alike, check_columns, refuse, row_weights, scored
+from likely.densities.base import (
+    SUM_TOLERANCE,
+    Density,
+    check_addable,
+    check_column_weights,
+    raise_if_invalid,
+    row_weights,
+    score_rows,
+)
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
-MOST_CATEGORIES = 2**20
+MAX_CATEGORIES = 2**20
 """Of a column. Codes beyond are names or numbers, not a numbering of categories, and counting them fills memory."""
 
 
@@ -84,17 +92,17 @@ class CategoryCounts:
         return cls(widths, np.bincount(places, w[present], minlength=int(widths.sum())).astype(np.float64))
 
     def __add__(self, other: CategoryCounts) -> CategoryCounts:
-        check_alike(self, other)
+        check_addable(self, other)
         widths = np.maximum(self.widths, other.widths)
         with np.errstate(over="ignore"):
-            return CategoryCounts(widths, self.widened(widths) + other.widened(widths))
+            return CategoryCounts(widths, self.widen(widths) + other.widen(widths))
 
-    def beside(self, whole: CategoryCounts) -> CategoryCounts:
+    def align_categories(self, whole: CategoryCounts) -> CategoryCounts:
         """The same counts, with the categories of the whole that they are a part of."""
         widths = np.maximum(self.widths, whole.widths)
-        return CategoryCounts(widths, self.widened(widths))
+        return CategoryCounts(widths, self.widen(widths))
 
-    def widened(self, widths: Integers) -> Floats:
+    def widen(self, widths: Integers) -> Floats:
         """The counts with room for more categories."""
         out = np.zeros(int(widths.sum()))
         out[np.arange(len(self.counts)) + np.repeat(_starts(widths) - _starts(self.widths), self.widths)] = self.counts
@@ -111,7 +119,7 @@ class CategoryTable:
     def _check_state(self, scope: Scope) -> None:
         if len(self.probabilities) != int((self.widths + 1).sum()):
             raise ViolationError("probabilities must be those of each category and one for the rest, but are not")
-        if any(abs(column.sum() - 1) > ROUNDING for column in self.columns()):
+        if any(abs(column.sum() - 1) > SUM_TOLERANCE for column in self.columns()):
             raise ViolationError("probabilities must sum to 1 in each column, but do not")
 
     @cached_property
@@ -127,7 +135,7 @@ class CategoryTable:
         missing = np.isnan(rows)
         codes = np.where(missing, 0.0, np.clip(rows, 0.0, self.widths)).astype(np.intp)
         scores = np.where(missing, 0.0, self._logs[codes + _starts(self.widths + 1)]).sum(axis=1)
-        return np.where((_is_no_code(rows) | (rows < 0)).any(axis=1), np.nan, scores)
+        return np.where((_is_invalid_code(rows) | (rows < 0)).any(axis=1), np.nan, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +192,7 @@ class Categorical(Density):
     _State = CategoricalState
     _constraints: ClassVar[Constraints] = {
         "pseudo_count": number(0),
-        "n_categories": none_or(either(count(1, MOST_CATEGORIES), numbers(1))),
+        "n_categories": none_or(either(count(1, MAX_CATEGORIES), numbers(1))),
     }
 
     def __init__(self, pseudo_count: float = 0.0, *, n_categories: Any = None) -> None:
@@ -197,25 +205,25 @@ class Categorical(Density):
         return table.columns()
 
     def _statistic(self) -> Any:
-        return category_counts, ()
+        return count_categories, ()
 
     def _estimate(self, statistics: CategoryCounts) -> CategoryTable:
-        widths = self._widths(statistics)
-        counts = statistics.widened(widths + 1)
+        widths = self._resolve_widths(statistics)
+        counts = statistics.widen(widths + 1)
         with np.errstate(over="ignore"):
             weights = np.add.reduceat(counts, _starts(widths + 1)) + self.pseudo_count * widths
-        check_columns("Categorical", weights)
+        check_column_weights("Categorical", weights)
         probabilities = (counts + self.pseudo_count) / np.repeat(weights, widths + 1)
         if self.n_categories is not None:
             probabilities[np.cumsum(widths + 1) - 1] = 0.0
         return CategoryTable(widths, probabilities)
 
-    def _widths(self, statistics: CategoryCounts) -> Integers:
+    def _resolve_widths(self, statistics: CategoryCounts) -> Integers:
         """How many categories each column has, as told or as seen."""
         if self.n_categories is None:
             return statistics.widths
         told = np.atleast_1d(np.asarray(self.n_categories, dtype=object))
-        if told.ndim != 1 or not all(is_count(m, 1, MOST_CATEGORIES) for m in told):
+        if told.ndim != 1 or not all(is_count(m, 1, MAX_CATEGORIES) for m in told):
             raise InvalidParameterError(
                 "n_categories of Categorical must be a whole number from 1 on, or one for each column, but is "
                 f"{self.n_categories!r}."
@@ -235,7 +243,7 @@ class Categorical(Density):
         return widths
 
     def _log_density(self, parameters: CategoryTable, X: Rows) -> Floats:
-        return scored(parameters.log_density, X, _checked)
+        return score_rows(parameters.log_density, X, _check_rows)
 
     def _sample(self, parameters: CategoryTable, n_samples: int, random: np.random.RandomState) -> Floats:
         columns = [random.choice(len(p), n_samples, p=p / p.sum()) for p in parameters.columns()]
@@ -250,24 +258,24 @@ class Categorical(Density):
         return tags
 
 
-def category_counts(block: Block) -> CategoryCounts:
+def count_categories(block: Block) -> CategoryCounts:
     """The counts of a block's codes."""
-    X = _checked(block)
-    rule = f"Categorical takes codes below {MOST_CATEGORIES} to learn from"
-    refuse(block, X >= MOST_CATEGORIES, rule, "Number the categories 0, 1, 2, … without gaps.")
+    X = _check_rows(block)
+    rule = f"Categorical takes codes below {MAX_CATEGORIES} to learn from"
+    raise_if_invalid(block, X >= MAX_CATEGORIES, rule, "Number the categories 0, 1, 2, … without gaps.")
     return CategoryCounts.of(X, row_weights(block))
 
 
-def _checked(block: Block) -> Floats:
+def _check_rows(block: Block) -> Floats:
     """A block's rows, which must be codes or missing."""
     X = dense(block.X)
     remedy = "Number the categories 0, 1, 2, …, and use NaN where one is missing."
-    refuse(block, X < 0, "Negative values in data passed to Categorical, which takes whole numbers >= 0", remedy)
-    refuse(block, _is_no_code(X), "Categorical takes whole numbers >= 0, one for each category", remedy)
+    raise_if_invalid(block, X < 0, "Negative values in data passed to Categorical, which takes whole numbers >= 0", remedy)
+    raise_if_invalid(block, _is_invalid_code(X), "Categorical takes whole numbers >= 0, one for each category", remedy)
     return X
 
 
-def _is_no_code(X: Floats) -> Booleans:
+def _is_invalid_code(X: Floats) -> Booleans:
     return np.asarray(np.isinf(X) | ((np.floor(X) != X) & ~np.isnan(X)))
 
 

@@ -21,9 +21,9 @@ from likely.densities.factors import (
     Covariances,
     DiagonalCovariances,
     FullCovariances,
-    inverse_factor,
-    least_eigenvalue,
-    well_conditioned_factor,
+    invert_factor,
+    min_eigenvalue,
+    factor_if_well_conditioned,
 )
 from likely.densities.natural_form import DiagonalForm, FullForm, NaturalForm, SphericalForm
 from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
@@ -94,20 +94,20 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         lost = n_means if self.unbiased else 0
         # Threads pay for themselves where a factorisation takes milliseconds.
         apply: Any = for_each if whole.n_features >= 128 else map
-        found = apply(lambda part: self._one(part, whole, lost), list(parts))
+        found = apply(lambda part: self._estimate_one(part, whole, lost), list(parts))
         estimates, ranks, constants = zip(*found, strict=True)
-        _report(self, [_Singular(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
-        return self._stacked(estimates)
+        _report_singular(self, [_PartRank(*s) for s in zip(names, parts, ranks, constants, strict=True)], remedy)
+        return self._stack(estimates)
 
     def n_parameters(self, n_features: int) -> int:
         """Number of free parameters of one covariance."""
         raise NotImplementedError
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
+    def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         """The estimate, its rank before flooring, and the columns that are constant."""
         raise NotImplementedError
 
-    def _stacked(self, estimates: tuple[Any, ...]) -> Covariances:
+    def _stack(self, estimates: tuple[Any, ...]) -> Covariances:
         return DiagonalCovariances(np.stack(estimates))
 
 
@@ -122,18 +122,18 @@ class Full(Covariance):
     def n_parameters(self, n_features: int) -> int:
         return n_features * (n_features + 1) // 2
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
+    def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
         C = part.covariance(lost)
-        variances, constant = _with_constants(C.diagonal(), whole, self.floor)
+        variances, constant = _floor_constant_columns(C.diagonal(), whole, self.floor)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         R = (1 - self.shrinkage) * C / np.outer(scale, scale)
         np.fill_diagonal(R, 1.0)
-        R, U, rank = _floored_apart(R, constant, self.floor)
+        R, U, rank = _floor_varying_columns(R, constant, self.floor)
         R *= np.outer(scale, scale)
         U /= scale[:, None]
         return (R, U), rank, constant
 
-    def _stacked(self, estimates: tuple[Any, ...]) -> FullCovariances:
+    def _stack(self, estimates: tuple[Any, ...]) -> FullCovariances:
         matrices, whiteners = zip(*estimates, strict=True)
         return FullCovariances(np.stack(matrices), np.stack(whiteners))
 
@@ -147,10 +147,10 @@ class Diagonal(Covariance):
     def n_parameters(self, n_features: int) -> int:
         return n_features
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+    def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
         variances = part.variances(lost)
         variances = (1 - self.shrinkage) * variances + self.shrinkage * variances.mean()
-        variances, constant = _with_constants(variances, whole, self.floor)
+        variances, constant = _floor_constant_columns(variances, whole, self.floor)
         return variances, len(variances) - len(constant), constant
 
 
@@ -175,8 +175,8 @@ class Spherical(Covariance):
     def n_parameters(self, n_features: int) -> int:
         return 1
 
-    def _one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
-        variances, constant = _with_constants(part.variances(lost), whole, self.floor)
+    def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Floats, int, Integers]:
+        variances, constant = _floor_constant_columns(part.variances(lost), whole, self.floor)
         if len(constant) == len(variances):
             return np.full_like(variances, variances.mean()), 0, constant
         # A constant column is no trouble for an average, as long as some column varies. Columns with missing values
@@ -205,7 +205,7 @@ def shape_of(covariance: Any) -> Covariance:
     return _SHAPES[covariance]()
 
 
-def _with_constants(variances: Floats, whole: DiagonalMoments, floor: float) -> tuple[Floats, Integers]:
+def _floor_constant_columns(variances: Floats, whole: DiagonalMoments, floor: float) -> tuple[Floats, Integers]:
     """Variances in which those of constant columns are floored, and which columns those are."""
     total = whole.variances()
     typical = np.sqrt(whole.mean**2 + total)
@@ -215,37 +215,37 @@ def _with_constants(variances: Floats, whole: DiagonalMoments, floor: float) -> 
     return np.where(constant, filled, variances), np.flatnonzero(constant)
 
 
-def _floored_apart(R: Floats, constant: Integers, floor: float) -> tuple[Floats, Floats, int]:
-    """The same as :func:`_floored`, with constant columns left out of the work: they are correlated with none."""
+def _floor_varying_columns(R: Floats, constant: Integers, floor: float) -> tuple[Floats, Floats, int]:
+    """The same as :func:`_floor_eigenvalues`, with constant columns left out of the work: they are correlated with none."""
     if not len(constant):
-        return _floored(R, floor)
+        return _floor_eigenvalues(R, floor)
     varying = np.delete(np.arange(len(R)), constant)
     matrix, whitener = np.eye(len(R)), np.eye(len(R))
     if not len(varying):
         return matrix, whitener, 0
     among = np.ix_(varying, varying)
-    matrix[among], whitener[among], rank = _floored(R[among], floor)
+    matrix[among], whitener[among], rank = _floor_eigenvalues(R[among], floor)
     return matrix, whitener, rank
 
 
-def _floored(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
+def _floor_eigenvalues(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
     """A correlation matrix with its eigenvalues floored, its upper triangular whitener, and its rank.
 
     The whitener of a floored matrix is triangularised from its eigenvectors: a Cholesky factor of the matrix itself
     would have lost as many digits as the floor has zeros.
     """
-    lower = well_conditioned_factor(R, floor)
+    lower = factor_if_well_conditioned(R, floor)
     if lower is not None:
-        return R, inverse_factor(lower), len(R)
+        return R, invert_factor(lower), len(R)
     values, vectors = eigh(R)
-    least = least_eigenvalue(floor, len(R))
+    least = min_eigenvalue(floor, len(R))
     raised = np.maximum(values, least)
     whitener, _ = rq(vectors / np.sqrt(raised))
     return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > least).sum())
 
 
 @dataclass(frozen=True)
-class _Singular:
+class _PartRank:
     """What there is to say of a part that may be singular."""
 
     name: str
@@ -263,7 +263,7 @@ class _Singular:
         return f"{self.name} has {rows} for {d} features, {rank}"
 
 
-def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
+def _report_singular(shape: Covariance, parts: list[_PartRank], remedy: str) -> None:
     """One warning, or with ``floor=0`` one error, for all parts that are singular."""
     singular = [part for part in parts if part.rank < part.part.n_features]
     if not singular:
@@ -274,6 +274,6 @@ def _report(shape: Covariance, parts: list[_Singular], remedy: str) -> None:
     if shape.floor == 0:
         raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
     said = (
-        f"What is missing was floored at {least_eigenvalue(shape.floor, parts[0].part.n_features):g} of its own scale."
+        f"What is missing was floored at {min_eigenvalue(shape.floor, parts[0].part.n_features):g} of its own scale."
     )
     warn_of_degenerate_data(" ".join([*sentences, said, remedy]))

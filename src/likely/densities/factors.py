@@ -36,7 +36,7 @@ FAR = 1e10
 """Squared distance of a centre from the common origin, in its own covariance, up to which rows are whitened about the
 origin: beyond, more than five digits of a white coordinate would be lost."""
 
-ROUNDING = 1e-6
+ASYMMETRY = 1e-6
 """Share of its size by which rounding may make a correlation asymmetric."""
 
 
@@ -109,7 +109,7 @@ class FullCovariances:
         """
         scales = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
         lowers = np.linalg.cholesky(matrices / (scales[:, :, None] * scales[:, None, :]))
-        return cls(matrices, np.stack([inverse_factor(lower) for lower in lowers]) / scales[:, :, None])
+        return cls(matrices, np.stack([invert_factor(lower) for lower in lowers]) / scales[:, :, None])
 
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
         if len(self.matrices) > 1 or len(means) == 1:
@@ -253,13 +253,13 @@ class DistancesByWhiteners(_Distances):
         return np.ascontiguousarray(rows.transpose(1, 0, 2).reshape(rows.shape[1], -1))
 
     @cached_property
-    def _far(self) -> bool:
+    def _is_far(self) -> bool:
         """Whether some centre lies so far off, in its own units, that its offset would swallow digits."""
         offsets = np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
         return not np.square(offsets).sum(axis=1).max() <= FAR
 
     def __call__(self, rows: Floats) -> Floats:
-        if self._far:
+        if self._is_far:
             whites = ((rows - m) @ U for m, U in zip(self.centres, self.whiteners, strict=True))
             return np.column_stack([np.einsum("nj,nj->n", white, white) for white in whites])
         n, k = len(rows), len(self.centres)
@@ -304,7 +304,7 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
     scales = np.sqrt(variances)
     R = C / scales
     R /= scales[:, None]
-    if not np.abs(R - R.T).max() <= ROUNDING:
+    if not np.abs(R - R.T).max() <= ASYMMETRY:
         raise ViolationError("matrices must be symmetric, but are not")
     factor, failed = lapack.dpotrf(R.T, lower=1, overwrite_a=1, clean=0)
     if failed or not np.isfinite(factor.diagonal()).all():
@@ -313,18 +313,18 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
         raise ViolationError("whiteners must be upper triangular, without 0 on the diagonal, but are not")
 
 
-def inverse_factor(lower: Floats) -> Floats:
+def invert_factor(lower: Floats) -> Floats:
     """L⁻ᵀ, upper triangular, of a lower triangular L."""
     inverse, _ = lapack.dtrtri(lower, lower=1)
     return np.ascontiguousarray(np.tril(inverse).T)
 
 
-def least_eigenvalue(floor: float, n_features: int) -> float:
+def min_eigenvalue(floor: float, n_features: int) -> float:
     """The least eigenvalue of a correlation matrix: the floor, or what sums in double precision can resolve."""
     return max(floor, n_features * float(np.finfo(np.float64).eps))
 
 
-def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
+def factor_if_well_conditioned(R: Floats, floor: float) -> Floats | None:
     """The Cholesky factor of a correlation matrix, if its eigenvalues are all well above the floor.
 
     1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the factor costs little beside the
@@ -335,10 +335,10 @@ def well_conditioned_factor(R: Floats, floor: float) -> Floats | None:
         return None
     norm = np.abs(R).sum(axis=0).max()
     reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
-    return lower if reciprocal * norm > 10 * least_eigenvalue(floor, len(R)) else None
+    return lower if reciprocal * norm > 10 * min_eigenvalue(floor, len(R)) else None
 
 
-def conditionals(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
+def condition_on_observed(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
     """What covariances say of columns that were not observed: slopes on those that were, and what is left of them.
 
     Parameters

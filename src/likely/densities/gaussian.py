@@ -1,4 +1,4 @@
-"""Gaussian densities: one, and several side by side that are scored together."""
+"""Gaussian densities: a single one, and a stack of several that are evaluated together."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from likely.statistics import ByClass, DiagonalMoments, Moments
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """K Gaussian densities on the same columns: the evidence of a classifier, or the components of a mixture.
+    """K Gaussian densities on the same columns: the classes of a classifier, or the components of a mixture.
 
     Parameters
     ----------
     means : array of shape (K, d)
     covariances : Covariances
-        K of them, or one that all share.
+        K covariances, or one that all densities share.
 
     Notes
     -----
     log N(x; m, C) = −½ [(x − m)' C⁻¹ (x − m) + log |C| + d log 2π]. Missing values (NaN) are integrated out: the
-    density of what was observed is Gaussian, with the rows and columns of the rest left out. Of a row with nothing
-    observed the log density is 0.
+    marginal density of the observed columns is Gaussian, with their part of m and C. A row without observed values has
+    the log density 0.
     """
 
     means: Annotated[Floats, floats("k", "d")]
@@ -42,18 +42,19 @@ class Gaussians:
 
     def log_density(self, X: Rows) -> Floats:
         """Log densities, of shape (n, K)."""
-        scores = over_rows(self._finite_rows, X, len(self.means))
-        doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(doubtful):
-            scores[doubtful] = self._doubtful_rows(dense(X[doubtful]), doubtful)
+        scores = over_rows(self._score_finite, X, len(self.means))
+        # Missing values, infinities and overflow all give scores that are not finite; examine only those rows.
+        suspect = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(suspect):
+            scores[suspect] = self._score_incomplete(dense(X[suspect]), suspect)
         return scores
 
     def marginal(self, columns: Booleans) -> Gaussians:
-        """The densities of some columns alone."""
+        """Return the marginal densities of some columns."""
         return Gaussians(self.means[:, columns], self.covariances.marginal(columns))
 
     def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
-        """One row from the density of each code."""
+        """Draw one row for each code, from the density with that index."""
         white = random.standard_normal((len(codes), self.means.shape[1]))
         for k in np.unique(codes):
             rows = codes == k
@@ -61,7 +62,7 @@ class Gaussians:
         return white
 
     def broadcast_covariances(self) -> Floats:
-        """The covariances stacked for all K, as matrices, or as variances where they are diagonal."""
+        """Return one covariance for each of the K densities, as matrices, or as variances if they are diagonal."""
         stacked = self.covariances.array()
         return np.broadcast_to(stacked, (len(self.means), *stacked.shape[1:]))
 
@@ -73,12 +74,12 @@ class Gaussians:
     def _constants(self) -> Floats:
         return np.asarray(-0.5 * (self.covariances.log_determinants + self.means.shape[1] * LOG_2PI))
 
-    def _finite_rows(self, rows: Floats) -> Floats:
+    def _score_finite(self, rows: Floats) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(self._distances(rows) * -0.5 + self._constants)
 
-    def _doubtful_rows(self, rows: Floats, positions: Integers) -> Floats:
-        """Rows with missing values, by the pattern of what is observed; infinite ones are refused."""
+    def _score_incomplete(self, rows: Floats, positions: Integers) -> Floats:
+        """Score rows with missing values, one pattern of observed columns at a time; raise for infinite values."""
         infinite = np.isinf(rows).any(axis=1)
         if infinite.any():
             at = int(infinite.argmax())
@@ -87,17 +88,17 @@ class Gaussians:
         scores = np.empty((len(rows), len(self.means)))
         for k, observed in enumerate(patterns):
             chosen = which.ravel() == k
-            scores[chosen] = self._observed(rows[chosen][:, observed], observed)
+            scores[chosen] = self._score_observed(rows[chosen][:, observed], observed)
         return scores
 
-    def _observed(self, rows: Floats, observed: Booleans) -> Floats:
+    def _score_observed(self, rows: Floats, observed: Booleans) -> Floats:
         if observed.all():
-            # Finite rows whose squares overflow: impossible under that class, as far as numbers reach.
-            scores = self._finite_rows(rows)
+            # The squares of these finite rows overflow: the density is 0 in double precision.
+            scores = self._score_finite(rows)
             return np.where(np.isfinite(scores), scores, -np.inf)
         if not observed.any():
             return np.zeros((len(rows), len(self.means)))
-        return self.marginal(observed)._finite_rows(rows)
+        return self.marginal(observed)._score_finite(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"means": self.means, "covariances": self.covariances}
@@ -108,18 +109,19 @@ class Gaussians:
 
 @dataclass(frozen=True, eq=False)
 class GaussianState(AdditiveState):
-    """The moments of all rows, and the Gaussian that follows from them."""
+    """Moments of all rows, and the Gaussian estimated from them."""
 
     statistics_: Annotated[Moments | DiagonalMoments, instance_of(Moments, DiagonalMoments, d="d")]
     _parameters: Annotated[Gaussians | None, none_or(instance_of(Gaussians, d="d", k="one"))] = None
 
 
 class Gaussian(Density):
-    """A multivariate Gaussian density.
+    """Multivariate Gaussian density.
 
-    Maximum likelihood by default; ``covariance=Full(unbiased=True)`` divides by n − 1. A singular covariance is floored
-    with a warning (see :class:`likely.Full`). Missing values are allowed: a diagonal or spherical shape leaves them out
-    column by column, the full one is fitted by EM (which instalments cannot be).
+    The estimate is that of maximum likelihood by default; ``covariance=Full(unbiased=True)`` divides by n − 1. A
+    singular covariance is floored with a warning (see :class:`likely.Full`). Missing values are allowed: a diagonal or
+    spherical shape omits them column by column, the full shape is fitted by EM. ``partial_fit`` of the full shape
+    cannot use EM, so it takes no missing values.
 
     Parameters
     ----------
@@ -131,9 +133,9 @@ class Gaussian(Density):
     mean_ : array of shape (n_features,)
     covariance_ : array of shape (n_features, n_features)
     n_parameters_ : int
-        With d columns: d + d(d + 1)/2 for the full shape, 2d for the diagonal one, d + 1 for the spherical one.
+        With d columns: d + d(d + 1)/2 for the full shape, 2d for the diagonal shape, d + 1 for the spherical shape.
     statistics_ : Moments or DiagonalMoments
-        What was learned from: weight, mean and scatter.
+        Weight, mean and scatter of the rows.
 
     Examples
     --------
@@ -153,7 +155,7 @@ class Gaussian(Density):
 
     @classmethod
     def from_moments(cls, moments: Moments | DiagonalMoments, covariance: Any = "full") -> Gaussian:
-        """The Gaussian of rows whose moments are known."""
+        """Return the Gaussian estimated from given moments."""
         kind = shape_of(covariance).moments
         if kind is Moments and not isinstance(moments, Moments):
             raise IncompatiblePartsError(
@@ -173,13 +175,13 @@ class Gaussian(Density):
         try:
             super()._learn(source)
         except MissingValuesError:
-            from likely.densities.missing import expected_moments
+            from likely.densities.missing import estimate_expected_moments
 
-            self.estimate(expected_moments(source, shape_of(self.covariance)).total(), source.classes, adds_up=False)
+            self.estimate(estimate_expected_moments(source, shape_of(self.covariance)).total(), source.classes, adds_up=False)
 
     @property
     def needs(self) -> Any:
-        """The moments that the shape is estimated from."""
+        """Class of the moments from which the shape is estimated."""
         return shape_of(self.covariance).moments
 
     def _gaussians(self) -> Gaussians:
@@ -206,7 +208,7 @@ class Gaussian(Density):
 def estimate_gaussians(
     statistics: ByClass[Any], names: list[str], shape: Covariance, tied: bool = False, remedy: str = ""
 ) -> Gaussians:
-    """Gaussians from the moments of each class, with one covariance for each, or one about all the class means."""
+    """Estimate Gaussians from the moments of each class, with one covariance for each, or one pooled within classes."""
     parts = list(statistics.parts.values())
     _check_columns(parts, names)
     whole = checked_total(statistics.each(lambda part: part.diagonal()))
@@ -226,5 +228,5 @@ def _check_columns(parts: list[Any], names: list[str]) -> None:
         empty = np.flatnonzero(part.diagonal().column_weights == 0)
         if len(empty):
             raise InvalidDataError(
-                f"{name} has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
+                f"{name} has no value in column {empty[0]}: all are NaN. Drop that column, or fill in its values."
             )

@@ -25,7 +25,7 @@ from likely._constraints import (
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, block_rows, for_each
-from likely.densities.base import Density, check_alike, check_columns, refuse, scored
+from likely.densities.base import Density, check_addable, check_column_weights, raise_if_invalid, score_rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
 
 FLOOR = 1e-5
@@ -55,7 +55,7 @@ HELD = Constraint("rows, their weights, and whether they are copies", _check_hel
 class HeldRows:
     """Rows themselves, for what no sum of fixed size tells, such as a median.
 
-    Adding puts the pieces one behind the other without copying them; :meth:`owned` copies those that are views.
+    Adding puts the pieces one behind the other without copying them; :meth:`detach` copies those that are views.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class HeldRows:
     >>> import numpy as np
     >>> X = np.arange(6.0).reshape(3, 2)
     >>> both = HeldRows.of(Block(X[:1])) + HeldRows.of(Block(X[1:]))
-    >>> len(both.held), np.shares_memory(both.held[1][0], X), np.shares_memory(both.owned().held[1][0], X)
+    >>> len(both.held), np.shares_memory(both.held[1][0], X), np.shares_memory(both.detach().held[1][0], X)
     (2, True, False)
     """
 
@@ -85,10 +85,10 @@ class HeldRows:
         return cls(block.X.shape[1], ((block.X, block.weight, block.is_copy),))
 
     def __add__(self, other: HeldRows) -> HeldRows:
-        check_alike(self, other)
+        check_addable(self, other)
         return HeldRows(self.n_features, self.held + other.held)
 
-    def owned(self) -> HeldRows:
+    def detach(self) -> HeldRows:
         """The same rows, none of them in memory that belongs to somebody else."""
         copies = (
             (X if is_own else X.copy(), w if is_own or w is None else w.copy(), True) for X, w, is_own in self.held
@@ -178,20 +178,20 @@ class Laplace(Density):
         return block_rows(X) if issparse(X) else None
 
     def _statistic(self) -> Any:
-        return held_rows, ()
+        return hold_rows, ()
 
     def _estimate(self, statistics: HeldRows) -> LaplaceColumns:
         # Compressed by column, sparse rows give each column at once.
         held = [(X.tocsc() if issparse(X) else X, weight) for X, weight, _ in statistics.held]
-        columns = for_each(lambda j: _median(*_values(held, j)), list(range(statistics.n_features)))
+        columns = for_each(lambda j: _weighted_median(*_column_values(held, j)), list(range(statistics.n_features)))
         location, scale, weights = (np.array(part) for part in zip(*columns, strict=True))
-        check_columns("Laplace", weights)
+        check_column_weights("Laplace", weights)
         if not np.isfinite(scale).all():
             column = int((~np.isfinite(scale)).argmax())
             raise InvalidDataError(f"Values of column {column} are too large to be summed. Rescale that column.")
-        return LaplaceColumns(location, self._floored(location, scale))
+        return LaplaceColumns(location, self._floor_scale(location, scale))
 
-    def _floored(self, location: Floats, scale: Floats) -> Floats:
+    def _floor_scale(self, location: Floats, scale: Floats) -> Floats:
         """Scales in which those that are only the rounding of a constant are floored."""
         constant = scale <= 64 * np.finfo(np.float64).eps * np.abs(location)
         if not constant.any():
@@ -206,7 +206,7 @@ class Laplace(Density):
         return np.where(constant, self.floor * np.where(location != 0, np.abs(location), 1.0), scale)
 
     def _log_density(self, parameters: LaplaceColumns, X: Rows) -> Floats:
-        return scored(parameters.log_density, X, held_rows)
+        return score_rows(parameters.log_density, X, hold_rows)
 
     def _sample(self, parameters: LaplaceColumns, n_samples: int, random: np.random.RandomState) -> Floats:
         return random.laplace(parameters.location, parameters.scale, (n_samples, len(parameters.location)))
@@ -215,11 +215,11 @@ class Laplace(Density):
         return 2 * len(parameters.location)
 
 
-def held_rows(block: Block) -> HeldRows:
+def hold_rows(block: Block) -> HeldRows:
     """A block's rows, none of them infinite."""
     stored = block.X.data if issparse(block.X) else block.X
     if stored.dtype.kind == "f" and np.isinf(stored).any():
-        refuse(
+        raise_if_invalid(
             block,
             np.isinf(dense(block.X)),
             "Laplace takes finite values, or NaN where one is missing",
@@ -228,7 +228,7 @@ def held_rows(block: Block) -> HeldRows:
     return HeldRows.of(block)
 
 
-def _values(held: list[tuple[Any, Floats | None]], j: int) -> tuple[Floats, Floats]:
+def _column_values(held: list[tuple[Any, Floats | None]], j: int) -> tuple[Floats, Floats]:
     """The values of a column that are not missing, and their weights."""
     parts = [_sparse_column(X, weight, j) if issparse(X) else _dense_column(X, weight, j) for X, weight in held]
     values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -249,7 +249,7 @@ def _sparse_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Float
     return np.append(X.data[entries].astype(np.float64), 0.0), np.append(w[rows], zeros)
 
 
-def _median(values: Floats, weights: Floats) -> tuple[float, float, float]:
+def _weighted_median(values: Floats, weights: Floats) -> tuple[float, float, float]:
     """The weighted median, the mean absolute deviation from it, and the weight."""
     order = np.argsort(values)
     with np.errstate(over="ignore"):

@@ -9,11 +9,11 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 from likely.densities.covariance import Covariance, Full, Spherical
-from likely.densities.factors import LOG_2PI, DistancesByVariances, FullCovariances, well_conditioned_factor
+from likely.densities.factors import LOG_2PI, DistancesByVariances, FullCovariances, factor_if_well_conditioned
 from likely.densities.gaussian import Gaussians
 from likely.statistics import ByClass
 
-MOST_LEVERAGE = 0.999
+MAX_LEVERAGE = 0.999
 """Share of a direction's scatter that a row may hold: past it the rest has lost three digits, and is refitted."""
 
 
@@ -59,7 +59,7 @@ def leave_one_out(
     parts = [statistics.within()] if tied else list(statistics.parts.values())
     lost = (len(statistics.parts) if tied else 1) if shape.unbiased else 0
     estimates = gaussians.covariances.array()
-    if not all(_is_plain(shape, part, estimates[p], lost) for p, part in enumerate(parts)):
+    if not all(_can_downdate(shape, part, estimates[p], lost) for p, part in enumerate(parts)):
         return scores, np.ones(len(X), dtype=bool)
     refit = n - w <= w.min() / 2
     for p, part in enumerate(parts):
@@ -68,14 +68,14 @@ def leave_one_out(
         rest = np.maximum(n - w, w.min() / 2)[rows]
         after = part.weight - lost - w[rows]
         left = _LeftOut(X[rows], codes[rows], w[rows] * n[rows] / rest, n[rows] / rest, part.weight - lost, after)
-        downdated = _full if isinstance(shape, Full) else _diagonal
+        downdated = _downdate_full if isinstance(shape, Full) else _downdate_diagonal
         with np.errstate(all="ignore"):
             scores[np.ix_(rows, classes)], leverage = downdated(gaussians, p, shape, left, classes)
-        refit[rows] |= ~(leverage < MOST_LEVERAGE) | (after <= 0)
+        refit[rows] |= ~(leverage < MAX_LEVERAGE) | (after <= 0)
     return scores, refit
 
 
-def _full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers) -> tuple[Floats, Floats]:
+def _downdate_full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers) -> tuple[Floats, Floats]:
     """Log densities and leverages, in coordinates in which the covariance is the identity."""
     assert isinstance(gaussians.covariances, FullCovariances)
     origin, U = gaussians.means.mean(axis=0), gaussians.covariances.whiteners[p]
@@ -95,7 +95,7 @@ def _full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, class
     return -0.5 * (distances + logs[:, None]), leverage
 
 
-def _diagonal(
+def _downdate_diagonal(
     gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers
 ) -> tuple[Floats, Floats]:
     """Log densities and leverages, the scatter subtracted column by column."""
@@ -114,7 +114,7 @@ def _diagonal(
     return scores, (taken / scatter).max(axis=1)
 
 
-def _is_plain(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bool:
+def _can_downdate(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bool:
     """Whether the estimate is the scatter over its degrees of freedom, and stays far from the floor for any row."""
     if shape.shrinkage:
         return False
@@ -126,4 +126,4 @@ def _is_plain(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bo
     if not scale.all():
         return False
     R = part.covariance(lost) / np.outer(scale, scale)
-    return well_conditioned_factor(R, shape.floor / (1 - MOST_LEVERAGE)) is not None
+    return factor_if_well_conditioned(R, shape.floor / (1 - MAX_LEVERAGE)) is not None

@@ -14,16 +14,16 @@ from likely._typing import Booleans, Floats
 from likely.blocks import Block, Source
 from likely.blocks.gathering import class_moments, moments
 from likely.densities.covariance import FLOOR, Covariance, Diagonal
-from likely.densities.factors import conditionals, fill_in
+from likely.densities.factors import condition_on_observed, fill_in
 from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-TOLERANCE = 1e-8
-MOST_PASSES = 1000
+TOL = 1e-8
+MAX_ITER = 1000
 
 
-def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> ByClass[Moments]:
+def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = False) -> ByClass[Moments]:
     """The moments by class that complete rows are expected to have, at the maximum of the likelihood.
 
     Rows are completed by their conditional means given what was observed, and the conditional covariance of what was
@@ -40,21 +40,21 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
     labels = None if source.classes is None else source.classes.tolist()
     names = ["X" if labels is None else f"Class {labels[k]!r}" for k in start.parts]
 
-    def estimate(expected: ByClass[Any], shape: Covariance = shape) -> _State:
+    def estimate(expected: ByClass[Any], shape: Covariance = shape) -> _Iterate:
         with warnings.catch_warnings():
             # What is floored is said once, of the final estimate.
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            return _State(estimate_gaussians(expected, names, shape, tied), constant, expected)
+            return _Iterate(estimate_gaussians(expected, names, shape, tied), constant, expected)
 
     state = estimate(start, Diagonal(floor=shape.floor or FLOOR))
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_ITER):
         # E step: complete the rows by their expectations; M step: estimate the Gaussians.
-        before, state = state, estimate(source.reduce(_expect, state))
-        if _movement(before, state) <= TOLERANCE:
+        before, state = state, estimate(source.reduce(_sum_expected, state))
+        if _max_change(before, state) <= TOL:
             break
     else:
         warnings.warn(
-            f"EM for missing values stopped after {MOST_PASSES} passes before the parameters came to rest. "
+            f"EM for missing values stopped after {MAX_ITER} passes before the parameters came to rest. "
             "Where few values of a column were observed the likelihood may have no maximum; drop such columns.",
             ConvergenceWarning,
             stacklevel=2,
@@ -63,7 +63,7 @@ def expected_moments(source: Source, shape: Covariance, tied: bool = False) -> B
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _Iterate:
     """The densities of a pass, the columns of each class that never vary, and the moments they were estimated from."""
 
     gaussians: Gaussians
@@ -71,7 +71,7 @@ class _State:
     expected: ByClass[Any]
 
 
-def _movement(before: _State, after: _State) -> float:
+def _max_change(before: _Iterate, after: _Iterate) -> float:
     """The largest move of a mean or covariance, in standard deviations."""
     moved = 0.0
     for k in range(len(before.constant)):
@@ -82,14 +82,14 @@ def _movement(before: _State, after: _State) -> float:
     return float(moved)
 
 
-def _expect(block: Block, state: _State) -> ByClass[Moments]:
+def _sum_expected(block: Block, state: _Iterate) -> ByClass[Moments]:
     X = dense(block.X)
     codes = np.zeros(len(X), dtype=np.intp) if block.codes is None else block.codes
     weight = np.ones(len(X)) if block.weight is None else block.weight
-    return ByClass({int(k): _complete(X[codes == k], weight[codes == k], state, int(k)) for k in np.unique(codes)})
+    return ByClass({int(k): _complete_rows(X[codes == k], weight[codes == k], state, int(k)) for k in np.unique(codes)})
 
 
-def _complete(X: Floats, weight: Floats, state: _State, k: int) -> Moments:
+def _complete_rows(X: Floats, weight: Floats, state: _Iterate, k: int) -> Moments:
     """Expected moments of one class's rows, pattern by pattern."""
     mean, C = state.gaussians.means[k], state.gaussians.covariances.matrix(k)
     # A column that never varies has no variance to fill in; its floor would be taken for one.
@@ -107,7 +107,7 @@ def _complete_pattern(
 ) -> Moments:
     if observed.all():
         return Moments.of(X, weight)
-    slopes, rest = conditionals(C[None], observed)
+    slopes, rest = condition_on_observed(C[None], observed)
     part = Moments.of(fill_in(X, observed, mean, slopes[0]), weight)
     scatter = part.scatter.copy()
     scatter[np.ix_(~observed, ~observed)] += part.weight * (rest[0] - np.diag(floored[~observed]))

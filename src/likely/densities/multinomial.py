@@ -14,13 +14,13 @@ from likely._constraints import Constraints, floats, instance_of, is_count, none
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
 from likely.blocks import AdditiveState, Block, block_rows
-from likely.densities.base import Density, check_alike, refuse, row_weights, scored
+from likely.densities.base import Density, check_addable, raise_if_invalid, row_weights, score_rows
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
 
-LARGEST = np.float64(1e200)
+MAX_COUNT = np.float64(1e200)
 """A count beyond it may overflow in the sums and log-factorials. A double, to which narrower counts are widened."""
 
-MOST_DRAWS = 2**31 - 1
+MAX_DRAWS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,10 @@ class CountSums:
     def mean_total(self) -> int:
         """Mean total of a row, rounded; no more than what is just too large to be drawn."""
         mean = self.counts.sum() / self.weight if self.weight else 0.0
-        return round(float(min(mean, MOST_DRAWS + 1)))
+        return round(float(min(mean, MAX_DRAWS + 1)))
 
     def __add__(self, other: CountSums) -> CountSums:
-        check_alike(self, other)
+        check_addable(self, other)
         with np.errstate(over="ignore"):
             return CountSums(self.weight + other.weight, self.counts + other.counts)
 
@@ -130,8 +130,8 @@ class Multinomial(Density):
         parameters = self._learned()
         of_each = self.statistics_.mean_total() if total is None else total
         for name, value in (("n_samples", n_samples), ("total", of_each)):
-            if not is_count(value, 0, MOST_DRAWS):
-                raise InvalidParameterError(f"{name} must be a whole number from 0 to {MOST_DRAWS}, but is {value!r}.")
+            if not is_count(value, 0, MAX_DRAWS):
+                raise InvalidParameterError(f"{name} must be a whole number from 0 to {MAX_DRAWS}, but is {value!r}.")
         drawn = check_random_state(random_state).multinomial(of_each, parameters, n_samples)
         return np.asarray(drawn, dtype=np.float64)
 
@@ -139,7 +139,7 @@ class Multinomial(Density):
         return block_rows(X) if issparse(X) else None
 
     def _statistic(self) -> Any:
-        return count_sums, ()
+        return sum_counts, ()
 
     def _estimate(self, statistics: CountSums) -> Floats:
         with np.errstate(over="ignore"):
@@ -158,7 +158,7 @@ class Multinomial(Density):
 
     def _log_density(self, parameters: Floats, X: Rows) -> Floats:
         if not issparse(X):
-            return scored(lambda rows: _log_probability(rows, parameters), X, _check_counts)
+            return score_rows(lambda rows: _log_probability(rows, parameters), X, _check_counts)
         _check_counts(Block(X))
         return _log_probability(X, parameters)
 
@@ -171,7 +171,7 @@ class Multinomial(Density):
         return tags
 
 
-def count_sums(block: Block) -> CountSums:
+def sum_counts(block: Block) -> CountSums:
     """The sums of a block's counts."""
     _check_counts(block)
     w = row_weights(block)
@@ -206,10 +206,10 @@ def _check_counts(block: Block) -> None:
         return
     X = dense(block.X)
     rule, remedy = "counts must be finite and >= 0", "Drop such rows, or correct them."
-    refuse(block, np.isnan(X), f"Multinomial takes no NaN: {rule}", remedy, MissingValuesError)
-    refuse(block, X < 0, f"Negative values in data passed to Multinomial: {rule}", remedy)
-    refuse(block, X > LARGEST, f"Multinomial takes counts up to {LARGEST:g}, which can be summed", remedy)
+    raise_if_invalid(block, np.isnan(X), f"Multinomial takes no NaN: {rule}", remedy, MissingValuesError)
+    raise_if_invalid(block, X < 0, f"Negative values in data passed to Multinomial: {rule}", remedy)
+    raise_if_invalid(block, X > MAX_COUNT, f"Multinomial takes counts up to {MAX_COUNT:g}, which can be summed", remedy)
 
 
 def _is_count(values: Any) -> Any:
-    return (values >= 0) & (values <= LARGEST)
+    return (values >= 0) & (values <= MAX_COUNT)

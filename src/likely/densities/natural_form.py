@@ -25,10 +25,10 @@ from likely.densities.factors import (
     Covariances,
     DiagonalCovariances,
     FullCovariances,
-    conditionals,
+    condition_on_observed,
     fill_in,
-    inverse_factor,
-    well_conditioned_factor,
+    invert_factor,
+    factor_if_well_conditioned,
 )
 from likely.exceptions import InvalidDataError
 from likely.statistics import Moments
@@ -182,11 +182,11 @@ class NaturalForm(ABC):
         """Means and covariances of largest likelihood; of a component without rows those before."""
 
     @abstractmethod
-    def floored(self, covariances: Floats) -> Covariances:
+    def apply_floor(self, covariances: Floats) -> Covariances:
         """Covariances, given as matrices (n, d, d) or variances (n, d), raised to the floor."""
 
     @abstractmethod
-    def at_floor(self, covariances: Covariances) -> Integers:
+    def find_at_floor(self, covariances: Covariances) -> Integers:
         """Covariances that are at the floor in some direction."""
 
     @abstractmethod
@@ -194,7 +194,7 @@ class NaturalForm(ABC):
         """The leading eigenvector of a component's covariance, as long as the standard deviation along it."""
 
     @abstractmethod
-    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+    def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
         """The same sums about the origin."""
 
 
@@ -233,8 +233,8 @@ class FullForm(NaturalForm):
         if isinstance(whole, Moments):
             R = whole.covariance() / np.outer(scale, scale)
             np.fill_diagonal(R, 1.0)
-            lower = well_conditioned_factor(R, 1e-9)
-        L = np.eye(len(scale)) if lower is None else inverse_factor(lower)
+            lower = factor_if_well_conditioned(R, 1e-9)
+        L = np.eye(len(scale)) if lower is None else invert_factor(lower)
         return cls(whole.mean, least, L / scale[:, None])
 
     @staticmethod
@@ -318,7 +318,7 @@ class FullForm(NaturalForm):
         patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
         for p, observed in enumerate(patterns):
             rows = np.flatnonzero(which.ravel() == p)
-            slopes, rest = conditionals(gaussians.broadcast_covariances(), observed)
+            slopes, rest = condition_on_observed(gaussians.broadcast_covariances(), observed)
             hidden = self.L[~observed]
             for k, share in enumerate(gamma[:, rows]):
                 filled = fill_in(X[rows], observed, gaussians.means[k], slopes[k])
@@ -345,16 +345,16 @@ class FullForm(NaturalForm):
                 covariances[empty] = before.broadcast_covariances()[empty]
         return means, covariances
 
-    def floored(self, covariances: Floats) -> FullCovariances:
+    def apply_floor(self, covariances: Floats) -> FullCovariances:
         if covariances.ndim == 2:
             covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
         C = (covariances + covariances.transpose(0, 2, 1)) / 2
-        whiteners = self._whiteners(C)
+        whiteners = self._factor_above_floor(C)
         if whiteners is None:
-            C, whiteners = self._raised(C)
+            C, whiteners = self._raise_to_floor(C)
         return FullCovariances(C, whiteners)
 
-    def _whiteners(self, C: Floats) -> Floats | None:
+    def _factor_above_floor(self, C: Floats) -> Floats | None:
         """Upper triangular whiteners of covariances that are all above the floor, or None."""
         try:
             np.linalg.cholesky(C / self._floor - np.eye(C.shape[1]))
@@ -363,7 +363,7 @@ class FullForm(NaturalForm):
             return None
         return np.asarray(self.L @ np.stack([lapack.dtrtri(lower, lower=1)[0].T for lower in lowers]))
 
-    def _raised(self, C: Floats) -> tuple[Floats, Floats]:
+    def _raise_to_floor(self, C: Floats) -> tuple[Floats, Floats]:
         """The best covariances that are nowhere below the floor, and their whiteners.
 
         In coordinates in which the floor is the identity, those have the same eigenvectors and eigenvalues raised to
@@ -385,7 +385,7 @@ class FullForm(NaturalForm):
         scale = np.sqrt(self.least)
         return np.outer(scale, scale)
 
-    def at_floor(self, covariances: Covariances) -> Integers:
+    def find_at_floor(self, covariances: Covariances) -> Integers:
         values = np.linalg.eigvalsh(covariances.array() / self._floor)
         rounding = values.shape[1] * np.finfo(np.float64).eps * values[:, -1]
         return np.flatnonzero(values[:, 0] <= 1 + 1e-6 + 8 * rounding)
@@ -395,7 +395,7 @@ class FullForm(NaturalForm):
         values, vectors = eigh(C, subset_by_index=[len(C) - 1, len(C) - 1])
         return np.asarray(vectors[:, 0] * np.sqrt(values[0]))
 
-    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+    def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
         d = len(self.origin)
         i, j = _triangle(d)
         c, first, n = sums.references, sums.array[:, :d], weights[:, None]
@@ -519,11 +519,11 @@ class DiagonalForm(NaturalForm):
         """Sums that columns share."""
         return values
 
-    def floored(self, covariances: Floats) -> DiagonalCovariances:
+    def apply_floor(self, covariances: Floats) -> DiagonalCovariances:
         variances = np.diagonal(covariances, axis1=1, axis2=2) if covariances.ndim == 3 else covariances
         return DiagonalCovariances(np.maximum(variances, self.least))
 
-    def at_floor(self, covariances: Covariances) -> Integers:
+    def find_at_floor(self, covariances: Covariances) -> Integers:
         return np.flatnonzero((covariances.array() <= self.least * (1 + 1e-6)).any(axis=1))
 
     def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
@@ -533,7 +533,7 @@ class DiagonalForm(NaturalForm):
     def _along(self, variances: Floats, column: int) -> Floats:
         return np.asarray(np.sqrt(variances) * (np.arange(len(variances)) == column))
 
-    def about_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+    def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
         present, first, second = np.split(sums.array, 3, axis=1)
         c = sums.references
         array = np.concatenate([present, first + present * c, second + (2 * first + present * c) * c], axis=1)
@@ -564,9 +564,9 @@ class SphericalForm(DiagonalForm):
     def _pool(self, values: Floats) -> Floats:
         return np.broadcast_to(values.sum(axis=1, keepdims=True), values.shape)
 
-    def floored(self, covariances: Floats) -> DiagonalCovariances:
+    def apply_floor(self, covariances: Floats) -> DiagonalCovariances:
         variances = np.diagonal(covariances, axis1=1, axis2=2) if covariances.ndim == 3 else covariances
-        return super().floored(np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1))
+        return super().apply_floor(np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1))
 
     def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
         # All directions of a sphere are alike; split along the column in which all rows together vary most.

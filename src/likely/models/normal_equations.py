@@ -13,7 +13,7 @@ from likely._constraints import Scope, ViolationError, floats, instance_of
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import over_rows
-from likely.densities.factors import inverse_factor, well_conditioned_factor
+from likely.densities.factors import invert_factor, factor_if_well_conditioned
 from likely.exceptions import warn_of_degenerate_data
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.statistics import LinearMap, Moments
@@ -120,9 +120,9 @@ def _whitener(A: Floats) -> Floats:
         return A
     scale = np.sqrt(A.diagonal())
     R = A / np.outer(scale, scale)
-    lower = well_conditioned_factor(R, CUT)
+    lower = factor_if_well_conditioned(R, CUT)
     if lower is not None:
-        return inverse_factor(lower) / scale[:, None]
+        return invert_factor(lower) / scale[:, None]
     values, vectors = eigh(R)
     kept = values > max(CUT, len(R) * np.finfo(np.float64).eps)
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])

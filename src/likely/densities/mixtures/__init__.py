@@ -1,4 +1,4 @@
-"""Mixtures of densities, learned by expectation-maximisation, and k-means."""
+"""Mixtures of densities, fitted by expectation-maximisation (EM), and k-means."""
 
 from likely.densities.mixtures.choice import MixtureChoice, choose_mixture
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture

@@ -1,4 +1,4 @@
-"""How many components, and of what shape."""
+"""Choice of the number of components and the covariance shape of a Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ CRITERIA = ("bic", "aic", "log_likelihood")
 
 @dataclass(frozen=True, eq=False)
 class MixtureChoice:
-    """The mixture that was chosen, and what it was chosen from.
+    """Result of :func:`choose_mixture`: the chosen mixture and the table of all mixtures compared.
 
     Attributes
     ----------
     best : GaussianMixture
-        Fitted to all rows.
+        The chosen mixture, fitted to all rows.
     table : list of dict
-        A line for each mixture, best first: ``covariance``, ``tied``, ``n_components``, ``parameters``, the criterion
-        under its name, and ``at_floor``, whether some variance is at a floor that was not raised. Such mixtures come
-        last: they owe their likelihood to where the floor is.
+        One entry for each mixture, best first: ``covariance``, ``tied``, ``n_components``, ``parameters``, the
+        criterion under its name, and ``at_floor``, whether some variance is at a floor that is not above the default.
+        Such mixtures come last, because their likelihood depends on the value of the floor.
     """
 
     best: GaussianMixture
@@ -47,24 +47,24 @@ def choose_mixture(
     cv: Any = 5,
     sample_weight: Any = None,
 ) -> MixtureChoice:
-    """Compare Gaussian mixtures by size and shape, and take the best.
+    """Compare Gaussian mixtures of several sizes and shapes, and choose the best.
 
-    Sizes of one shape are grown from each other by splitting. To choose by cost, give mixtures to
-    :func:`likely.compare`: what describes rows best does not always tell classes apart best.
+    Mixtures of one shape are grown from each other by splitting. To choose by cost, pass mixture classifiers to
+    :func:`likely.compare`: the mixture that describes the rows best is not always the one that separates classes best.
 
     Parameters
     ----------
     X : array of shape (n, n_features)
-    n_components : int, or several
-        Sizes to try; those with more components than there are rows to learn from are left out.
-    covariances : shape, or several
-    tied : bool, or both
+    n_components : int or sequence of int
+        Sizes to compare; sizes larger than the number of training rows are left out.
+    covariances : shape or sequence of shapes
+    tied : bool or sequence of bool
     criterion : {"bic", "aic", "log_likelihood"}
-        The least BIC or AIC, or the highest mean log-likelihood of rows held out in turn.
+        Minimum BIC or AIC, or maximum mean log-likelihood of held-out rows (cross-validation).
     mixture : GaussianMixture, optional
-        Where all other options are taken from but ``init``, of which only the displacement of :class:`likely.LBG` is.
+        Template for all other options. Of its ``init`` only the displacement of :class:`likely.LBG` is used.
     cv : int or splitter, default 5
-        Folds for the log-likelihood; a number stands for as many folds of rows in the order of a fixed lot.
+        Folds for the log-likelihood; an int is the number of folds of rows shuffled with a fixed seed.
     sample_weight : array of shape (n,), optional
 
     Returns
@@ -84,18 +84,20 @@ def choose_mixture(
     template = GaussianMixture() if mixture is None else mixture
     checked = clone(template)
     rows, _, weight, kept = check_training(checked, "choose_mixture", X, None, sample_weight, True, False)
-    # Rows are dropped only where weights came one a row.
+    # Rows are dropped only if there is one weight for each row.
     n = rows.shape[0] if kept is None else np.size(sample_weight)
     splits = _make_splits(rows, cv, kept, n) if criterion == "log_likelihood" else []
-    least = min([rows.shape[0], *(len(train) for train, _ in splits)])
-    sizes, shapes = _check_sizes(n_components, least), _list_shapes(covariances, tied)
+    n_train = min([rows.shape[0], *(len(train) for train, _ in splits)])
+    sizes, shapes = _check_sizes(n_components, n_train), _list_shapes(covariances, tied)
     if not sizes or not shapes:
         raise InvalidParameterError(
-            f"choose_mixture needs at least one size of at most {least}, the rows to learn from, and one shape."
+            f"choose_mixture needs at least one shape and one size of at most {n_train}, the number of training rows, "
+            f"but got n_components={n_components!r}, covariances={covariances!r}, tied={tied!r}."
         )
-    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # of those that are not chosen
+    with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # only the chosen mixture warns
         models, found = _fit_and_score(template, shapes, sizes, criterion, rows, weight, splits)
     floored = np.array([len(model._find_degenerate()) > 0 for model in models])
+    # Best first by the criterion, with mixtures at the floor after all others.
     order = np.lexsort((-found if criterion == "log_likelihood" else found, floored))
     table = [{**_describe(models[i]), criterion: float(found[i]), "at_floor": bool(floored[i])} for i in order]
     best = models[order[0]]
@@ -105,19 +107,19 @@ def choose_mixture(
     return MixtureChoice(best, table)
 
 
-def _check_sizes(n_components: Any, most: int) -> list[int]:
-    """The sizes that there are rows for."""
-    asked = list(n_components) if np.iterable(n_components) else [n_components]
-    for size in asked:
+def _check_sizes(n_components: Any, max_size: int) -> list[int]:
+    """Return the sizes of at most ``max_size``, sorted; raise if one is not a whole number."""
+    given = list(n_components) if np.iterable(n_components) else [n_components]
+    for size in given:
         if not is_count(size, 1, 2**20):
             raise InvalidParameterError(
-                f"n_components of choose_mixture must be whole numbers >= 1, but {size!r} is among them."
+                f"n_components of choose_mixture must be whole numbers >= 1, but contains {size!r}."
             )
-    return sorted({int(size) for size in asked if size <= most})
+    return sorted({int(size) for size in given if size <= max_size})
 
 
 def _list_shapes(covariances: Any, tied: Any) -> list[tuple[Any, bool]]:
-    """Every shape, by component or shared."""
+    """Return all pairs of shape and ``tied``."""
     several = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
     return [(shape, bool(shared)) for shape in several for shared in (tied if np.iterable(tied) else [tied])]
 
@@ -131,7 +133,7 @@ def _fit_and_score(
     weight: Floats | None,
     splits: list[tuple[Integers, Integers]],
 ) -> tuple[list[GaussianMixture], Floats]:
-    """Mixtures of all shapes and sizes, and the criterion of each."""
+    """Fit mixtures of all shapes and sizes, and return them with the criterion of each."""
     models: list[GaussianMixture] = []
     found: list[float] = []
     for shape, shared in shapes:
@@ -145,12 +147,12 @@ def _fit_and_score(
 
 
 def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Integers, Integers]]:
-    """Rows to learn from and rows held out, as positions among those that weigh something."""
+    """Return training and held-out rows of each fold, as positions among the rows of positive weight."""
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
             raise InvalidParameterError(
-                f"cv of choose_mixture must be a number from 2 to that of the rows, {rows.shape[0]}, or a splitter, "
-                f"but is {cv}."
+                f"cv of choose_mixture must be a whole number from 2 to {rows.shape[0]}, the number of rows, or a "
+                f"splitter, but is {cv}."
             )
         codes = np.random.RandomState(0).permutation(rows.shape[0]) % int(cv)
         return [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(int(cv))]
@@ -163,7 +165,7 @@ def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tupl
 def _score_held_out(
     model: GaussianMixture, rows: Any, weight: Floats | None, splits: list[tuple[Integers, Integers]], sizes: list[int]
 ) -> Floats:
-    """Mean log density of rows held out in turn, for each size."""
+    """Return the mean log density of held-out rows over all folds, for each size."""
     total, weights = np.zeros(len(sizes)), 0.0
     for train, test in splits:
         learned = model.path(rows[train], sizes, None if weight is None else weight[train])

@@ -1,8 +1,13 @@
-"""Expectation-maximisation (EM), written once for mixtures of any densities.
+"""Expectation-maximisation (EM) for mixtures of any densities.
 
-Every iteration is one pass over the rows. The E step divides each row among the components by its responsibilities and
-adds up what the components are estimated from; the M step estimates them (Dempster, Laird and Rubin, "Maximum
-likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977).
+Every iteration is one pass over the rows. The E step computes the responsibilities of the components for each row and
+sums the statistics, weighted by them. The M step estimates the components from these sums.
+
+References
+----------
+A. Dempster, N. Laird and D. Rubin, "Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977.
+G. Celeux and G. Govaert, "A classification EM algorithm for clustering and two stochastic versions", Computational
+Statistics & Data Analysis 14, 1992 (hard assignments).
 """
 
 from __future__ import annotations
@@ -25,18 +30,18 @@ if TYPE_CHECKING:
     from likely.densities.mixtures.mixture import Mixed
 
 MAX_ITER = 1000
-"""Passes over the rows after which learning stops without convergence."""
+"""Maximum number of iterations; EM stops there without convergence."""
 
 PATIENCE = 200
-"""Iterations that may pass with next to nothing gained."""
+"""Number of iterations after which EM stops if all of them together raised the likelihood by almost nothing."""
 
-FALL, ROUNDING = 1e-9, 1e-13
-"""Relative fall of the likelihood that is not rounding, and relative rise that may be."""
+MIN_FALL, MAX_ROUNDING = 1e-9, 1e-13
+"""Smallest relative fall of the likelihood that is more than rounding, and largest relative rise that may be rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class EMResult:
-    """Where EM stopped.
+    """Result of EM.
 
     Parameters
     ----------
@@ -47,7 +52,7 @@ class EMResult:
         Iterations after which a collapsed component was moved; between them the history never falls.
     converged : bool
     sums : Sums
-        Of the last E step.
+        Sums of the last E step.
     """
 
     mixture: Mixed
@@ -58,18 +63,18 @@ class EMResult:
 
 
 def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float, max_iter: int = MAX_ITER) -> EMResult:
-    """Alternate E and M steps until the mean log-likelihood changes by no more than the tolerance.
+    """Alternate E and M steps until the mean log-likelihood is not expected to rise by more than the tolerance.
 
     Parameters
     ----------
     source : Source
     family : Family
-        What the components are.
+        The kind of the components.
     start : Mixed
     hard : bool
-        Whether a row belongs to its likeliest component alone (classification EM).
+        Whether each row belongs only to its most likely component (classification EM).
     tol : float
-        Expected further rise of the mean log-likelihood at which to stop.
+        Stop when the expected further rise of the mean log-likelihood is at most this value.
     max_iter : int
     """
     mixture, previous = start, None
@@ -78,23 +83,27 @@ def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float,
     revived: set[int] = set()
     with one_blas_thread():  # M steps factor many small matrices
         while True:
-            # E step: responsibilities under the current parameters, summed over all rows.
+            # E step: responsibilities under the current parameters, and the statistics summed over all rows.
             prepared = family.prepare(mixture)
             sums = e_step(source, prepared, hard)
             history.append(sums.mean_log_likelihood)
+
+            # Stopping rule, applied to the iterations since the last restart. A fall ends the loop with the previous
+            # parameters; it occurs only for densities that do not maximise the likelihood, such as those with a floor
+            # that follows their scale.
             since = history[restarts[-1] if restarts else 0 :]
             if previous is not None and _has_fallen(since):
-                # Only densities whose own floor moved can fall: keep the iteration before.
                 return EMResult(previous[0], history[:-1], restarts, True, previous[1])
             converged = _has_converged(since, tol)
             if converged or len(history) >= max_iter:
                 return EMResult(mixture, history, restarts, converged, sums)
 
-            # M step: the parameters that maximise the expected log-likelihood.
+            # M step: the parameters that maximise the expected complete-data log-likelihood.
             previous = mixture, sums
             mixture = m_step(source, family, prepared, sums, hard)
 
-            # Move the lightest collapsed component. Each is moved once: a second time it would only oscillate.
+            # Restart: move the lightest collapsed component. Each component is moved only once; a second move would
+            # make it oscillate.
             collapsed = _find_collapsed(sums, family.min_weight) - revived
             if collapsed:
                 lightest = min(collapsed, key=lambda k: float(sums.weights[k]))
@@ -104,15 +113,16 @@ def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float,
 
 
 def e_step(source: Source, prepared: EStep, hard: bool) -> Sums:
-    """Sum over all rows what the components are estimated from."""
+    """Compute the responsibilities and sum the weighted statistics over all rows."""
     return source.reduce(_sum_block, prepared, hard)
 
 
 def m_step(source: Source, family: Family, prepared: EStep, sums: Sums, hard: bool) -> Mixed:
     """Estimate the components from the sums.
 
-    A component can move or shrink so far that its sums, taken about a point that is now distant, have lost digits. Then
-    the E step is repeated with sums about the new means.
+    Sums are taken about a reference point. If a component moves or shrinks so much that this point is now far from its
+    mean, relative to its variance, the sums have lost digits. The E step is then repeated, under the same parameters,
+    with sums about the new means.
     """
     mixture = family.estimate(sums, prepared.mixture)
     recentred = family.recentre(prepared, mixture)
@@ -122,7 +132,7 @@ def m_step(source: Source, family: Family, prepared: EStep, sums: Sums, hard: bo
 
 
 class Family(ABC):
-    """The kind of densities that are mixed: how they enter the E step, and how the M step estimates them."""
+    """Kind of the component densities: prepares the E step and does the M step."""
 
     @property
     @abstractmethod
@@ -131,61 +141,64 @@ class Family(ABC):
 
     @abstractmethod
     def prepare(self, mixture: Mixed) -> Any:
-        """The parameters as an E step needs them: an :class:`EStep`."""
+        """Return the :class:`EStep` for the parameters of a mixture."""
 
     @abstractmethod
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
-        """The parameters of largest likelihood given the sums."""
+        """Return the maximum-likelihood mixture given the sums; ``before`` is the mixture of the E step."""
 
     def recentre(self, prepared: Any, after: Mixed) -> Any | None:
-        """The same E step with sums about better points, where those about the old ones lost digits; else None."""
+        """Return the same E step with better reference points if sums about the old ones lost digits, else None."""
         return None
 
     def revive(self, mixture: Mixed, which: int) -> Mixed:
-        """Move a collapsed component."""
+        """Return the mixture with a collapsed component moved; by default it is not changed."""
         return mixture
 
 
 class EStep(ABC):
-    """The parameters of one E step, prepared once and sent to where the rows are."""
+    """Parameters of one E step, prepared once and then applied to every block of rows."""
 
     mixture: Mixed
 
     @abstractmethod
     def pieces(self, block: Block) -> Iterator[Block]:
-        """The block in pieces small enough for the cache."""
+        """Split a block into pieces that fit the cache."""
 
     @abstractmethod
     def expand(self, piece: Block) -> Any:
-        """The statistics of a piece's rows that the log densities and the sums need."""
+        """Return the statistics of a piece's rows, from which log densities and sums are computed."""
 
     @abstractmethod
     def log_joint(self, rows: Any) -> Floats:
-        """Log of weight times density, of shape (n_components, n)."""
+        """Return log(weight · density), of shape (n_components, n)."""
 
     @abstractmethod
     def gather(self, rows: Any, shares: Floats, factors: Floats) -> tuple[Floats, Any]:
-        """Total responsibility of each component, and the sums from which the family estimates.
+        """Return the total responsibility of each component, and the sums for the M step.
 
-        ``shares``, of shape (n_components, n), times ``factors``, of shape (n,), are the weighted responsibilities.
-        Both may be overwritten.
+        The weighted responsibilities are ``shares``, of shape (n_components, n), times ``factors``, of shape (n,). Both
+        arrays may be overwritten.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What an E step adds up.
+    """Sums of an E step over rows.
 
     Parameters
     ----------
     weights : array of shape (n_components,)
         Total responsibility of each component.
-    parts : anything with +
-        What a family estimates its densities from; model files hold those of Gaussians.
+    parts : object with ``+``
+        Sums from which the family estimates its densities; model files hold those of Gaussians.
     log_likelihood : float
-        Of all rows, under the parameters of the E step; with hard assignments that of rows and assignments together.
+        Log-likelihood of all rows under the parameters of the E step; with hard assignments, the classification
+        log-likelihood, that of rows and assignments together.
     weight : float
+        Total weight of the rows.
     rows : int
+        Number of rows.
     """
 
     weights: Annotated[Floats, floats("k", low=0)]
@@ -213,9 +226,11 @@ def _sum_block(block: Block, prepared: EStep, hard: bool) -> Sums:
 
 
 def _sum_piece(piece: Block, prepared: EStep, hard: bool) -> Sums:
+    # Log joint densities, then responsibilities in place, as unnormalised shares and a factor for each row.
     rows = prepared.expand(piece)
     shares = prepared.log_joint(rows)
     logs, factors = assign_hard(shares) if hard else assign_soft(shares)
+    # A sample weight multiplies both the responsibilities and the log density of its row.
     n, weight = len(logs), piece.weight
     if weight is not None:
         factors *= weight
@@ -226,12 +241,13 @@ def _sum_piece(piece: Block, prepared: EStep, hard: bool) -> Sums:
 
 
 def assign_soft(log_joint: Floats) -> tuple[Floats, Floats]:
-    """Replace the logs of weight times density by shares; return the rows' log densities and the shares' factors.
+    """Replace log joint densities by unnormalised responsibilities, in place.
 
-    Shares times factors are the responsibilities. The factors, one over the sums of the shares, take fewer steps to
-    multiply with later than the shares take to divide now. A row that is impossible under all components is divided
-    equally.
+    Returns the log density of each row, and the factors that normalise the shares: responsibilities are shares times
+    factors, with factors one over the sums of the shares. Multiplying by the factors later takes fewer operations than
+    dividing the shares now. A row of density 0 under all components is divided equally.
     """
+    # Subtract the maximum of each row before exponentiating (log-sum-exp).
     top = log_joint.max(axis=0)
     impossible = np.isneginf(top)
     if impossible.any():
@@ -246,9 +262,13 @@ def assign_soft(log_joint: Floats) -> tuple[Floats, Floats]:
 
 
 def assign_hard(log_joint: Floats) -> tuple[Floats, Floats]:
-    """The same with share 1 for the likeliest component, the first of equals, and 0 for the others."""
+    """Replace log joint densities by 1 for the most likely component and 0 for the others, in place.
+
+    Ties go to the first component. Returns the same pair as :func:`assign_soft`, with factors 1.
+    """
     top = log_joint.max(axis=0)
     np.equal(log_joint, top, out=log_joint, casting="unsafe")
+    # Resolve ties: more than one component has the maximum.
     tied = np.flatnonzero(log_joint.sum(axis=0) != 1)
     if len(tied):
         first = log_joint[:, tied].argmax(axis=0)
@@ -258,36 +278,40 @@ def assign_hard(log_joint: Floats) -> tuple[Floats, Floats]:
 
 
 def _has_fallen(history: list[float]) -> bool:
-    return len(history) > 1 and history[-2] - history[-1] > FALL * (1 + abs(history[-2]))
+    return len(history) > 1 and history[-2] - history[-1] > MIN_FALL * (1 + abs(history[-2]))
 
 
 def _has_converged(history: list[float], tol: float) -> bool:
-    """Whether the last rise of the likelihood, and all rises still expected, are within the tolerance.
+    """Return whether the last rise of the likelihood and the projected further rise are within the tolerance.
 
-    Rises that shrink by a steady factor r add up to r / (1 − r) times the last (Aitken's extrapolation). Right after a
-    split the halves are almost equal: the likelihood rises by little, for long, and by more once they move apart. The
-    factor is then not steady, or not below 1. Where it is close to 1 at the maximum too, a rise of a tenth of the
-    tolerance ends the iterations, and so does a rise of no more than that in all of 200.
+    Rises that shrink by a constant factor r sum up to r / (1 − r) times the last rise (Aitken's extrapolation). Right
+    after a split the two halves of a component are almost equal: the likelihood rises slowly for many iterations, and
+    faster once the halves move apart. The ratio of successive rises is then not constant, or not below 1, so the
+    iterations continue. If the ratio is close to 1 at the maximum too, EM stops when one iteration raises the
+    likelihood by at most a tenth of the tolerance, or when the last 200 together do.
     """
     rises = np.diff(history[-5:])
     if not len(rises) or rises[-1] > tol:
         return False
+    # No rise beyond rounding, or almost none in the last PATIENCE iterations.
     last = float(rises[-1])
-    if last <= ROUNDING * (1 + abs(history[-1])):
+    if last <= MAX_ROUNDING * (1 + abs(history[-1])):
         return True
     if len(history) > PATIENCE and history[-1] - history[-1 - PATIENCE] <= 0.1 * tol:
         return True
     if len(rises) < 4:
         return False
+    # Ratios of the last four rises: project only if they are below 1 and nearly constant.
     factors = rises[1:] / rises[:-1]
     slowest = float(factors.max())
     if slowest >= 1 or np.ptp(factors) > 0.1:
         return False
+    # Projected further rise, last · r / (1 − r), within the tolerance.
     return last <= 0.1 * tol or last * slowest <= tol * (1 - slowest)
 
 
 def _find_collapsed(sums: Sums, min_weight: float) -> set[int]:
-    """Components with too little responsibility to estimate from; none if the rows are too few for all."""
+    """Return the components with too little total responsibility; none if there are too few rows for all components."""
     n_components = len(sums.weights)
     if n_components == 1 or sums.weight < 2 * n_components * min_weight:
         return set()

@@ -1,4 +1,8 @@
-"""Gaussian components of a mixture: one family, which asks the covariance shape for its arithmetic."""
+"""Gaussian components of a mixture.
+
+The E and M steps are written once for all covariance shapes. The arithmetic of a shape is in
+:mod:`likely.densities.natural_form`.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,20 @@ from likely.densities.natural_form import Expanded, GaussianSums, NaturalForm
 
 _WORKSPACE = Workspace()
 
-RESTART = 0.5
-"""Displacement, in leading standard deviations, of a collapsed component and of the one whose half it takes."""
+RESTART_DISPLACEMENT = 0.5
+"""Displacement of a moved component and of the component that was split for it, in leading standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianFamily(Family):
-    """Gaussian components of one covariance shape, each with its covariance or all with one.
+    """Gaussian components of one covariance shape, with separate or tied covariances.
 
     Parameters
     ----------
     form : NaturalForm
-        The arithmetic of the shape, with the coordinates and the floor that the rows determine.
+        The arithmetic of the shape, with the coordinates and the floor determined from the rows.
     tied : bool
+        Whether all components share one covariance.
     """
 
     form: Annotated[NaturalForm, instance_of(NaturalForm, d="d")]
@@ -50,8 +55,9 @@ class GaussianFamily(Family):
 
     def prepare(self, mixture: Mixed) -> GaussianEStep:
         means, precisions, constants = self.form.standardize(mixture.components)
+        # Components near the origin are scored by natural parameters and summed about the origin. The other components
+        # are scored from differences and summed about their means.
         near = self.form.is_near(mixture.components, means, precisions)
-        # Sums of components near the origin are taken about it, the others' about their means.
         references = np.where(near[:, None], 0.0, means)
         theta = self.form.natural_parameters(
             mixture.log_weights[near], means[near], precisions[near], constants[near], missing=False
@@ -60,40 +66,42 @@ class GaussianFamily(Family):
 
     def recentre(self, prepared: GaussianEStep, after: Mixed) -> GaussianEStep | None:
         means, precisions, _ = self.form.standardize(after.components)
+        # Σγ(z − c)² less n(m − c)² cancels if the mean m is far from the reference c in the new variances.
         lost = self.form.squared_distances(means - prepared.references, precisions) > NEAR
         if not lost.any():
             return None
         return replace(prepared, references=np.where(lost[:, None], means, prepared.references))
 
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        # M step: w_k = n_k / n, with means and covariances from the sums, then floored.
         means, covariances = self.form.estimate(sums.weights, sums.parts, before.components, self.tied)
         return self.make(sums.weights / sums.weights.sum(), means, covariances)
 
     def make(self, weights: Floats, means: Floats, covariances: Floats) -> Mixed:
-        """The mixture of these parameters in the data's units, with floored covariances.
+        """Return the mixture with these parameters, in the units of the data, with floored covariances.
 
-        Covariances are matrices or variances, of shape (n, d, d) or (n, d): one, or one for each component.
+        Covariances are matrices or variances, of shape (n, d, d) or (n, d), with n = 1 or one for each component.
         """
-        return Mixed(weights, Gaussians(means, self.form.floored(covariances)))
+        return Mixed(weights, Gaussians(means, self.form.apply_floor(covariances)))
 
-    def make_alike(self, means: Floats, covariance: Floats) -> Mixed:
-        """Components of equal weight at these means, all with one covariance."""
+    def make_equal(self, means: Floats, covariance: Floats) -> Mixed:
+        """Return components of equal weight and equal covariance at these means."""
         copies = 1 if self.tied else len(means)
         weights = np.full(len(means), 1 / len(means))
         return self.make(weights, means, np.repeat(covariance[None], copies, axis=0))
 
     def revive(self, mixture: Mixed, which: int) -> Mixed:
-        """Halve the heaviest component and move its halves apart; one takes the place of the collapsed one."""
+        """Split the heaviest component in two halves; one of them replaces the collapsed component."""
         heaviest = int(np.argmax(mixture.weights))
         order = np.arange(mixture.n_components)
         order[which] = heaviest
         weights = mixture.weights.copy()
         weights[which] = 0.0
         weights[[heaviest, which]] = weights[heaviest] / 2
-        return self._split(mixture, order, weights / weights.sum(), {heaviest: which}, RESTART)
+        return self._split(mixture, order, weights / weights.sum(), {heaviest: which}, RESTART_DISPLACEMENT)
 
     def grow(self, mixture: Mixed, n_components: int, displacement: float) -> Mixed:
-        """Split the heaviest components, so that there are ``n_components``, at most twice as many as before."""
+        """Split the heaviest components to get ``n_components``, at most twice as many as before (LBG)."""
         K = mixture.n_components
         chosen = np.argsort(-mixture.weights, kind="stable")[: n_components - K]
         order = np.concatenate([np.arange(K), chosen])
@@ -105,6 +113,7 @@ class GaussianFamily(Family):
     def _split(
         self, mixture: Mixed, order: Integers, weights: Floats, pairs: dict[int, int], displacement: float
     ) -> Mixed:
+        # LBG split: move the two halves from their mean, m ± ε √λ v, along the leading eigenvector v of the covariance.
         gaussians: Gaussians = mixture.components
         means = gaussians.means[order]
         for which, other in pairs.items():
@@ -116,23 +125,23 @@ class GaussianFamily(Family):
 
 @dataclass(frozen=True, eq=False)
 class GaussianEStep(EStep):
-    """The E step of Gaussian components, all of which one matrix product scores and another sums.
+    """E step of Gaussian components: one matrix product for the log densities and one for the sums.
 
-    A component may be so small or so far from the origin that expanded squares would cancel digits. The differences of
-    rows and mean are then taken first, for that component alone.
+    If a component is so narrow or so far from the origin that expanded squares would cancel digits, its log densities
+    and sums are computed separately, from the differences between rows and mean.
 
     Parameters
     ----------
     form : NaturalForm
     mixture : Mixed
     means, precisions, constants
-        Of the components, as :meth:`NaturalForm.standardize` gives them.
+        Parameters of the components as returned by :meth:`NaturalForm.standardize`.
     near : array of bool of shape (n_components,)
         Components whose squares are expanded.
     references : array of shape (n_components, d)
-        The points about which the sums are taken.
+        Points about which the sums are taken.
     theta : array of shape (n_near, n_statistics)
-        Natural parameters of the components that are near.
+        Natural parameters of the near components.
     """
 
     form: NaturalForm
@@ -149,7 +158,7 @@ class GaussianEStep(EStep):
         return _split_block(block, rows, collect_missing=not self.form.expands_missing)
 
     def expand(self, piece: Block) -> Expanded | Floats:
-        """Sufficient statistics of rows, or the rows themselves where their missing values prevent that."""
+        """Return the sufficient statistics of rows, or the rows if missing values prevent the expansion."""
         X = dense(piece.X)
         if not self.form.expands_missing and np.isnan(X[0]).any():
             return X
@@ -157,14 +166,17 @@ class GaussianEStep(EStep):
 
     def log_joint(self, rows: Expanded | Floats) -> Floats:
         if not isinstance(rows, Expanded):
+            # Rows with missing values: marginal densities of the observed columns.
             logs = self.mixture.components.log_density(rows).T + log(self.mixture.weights)[:, None]
             return np.ascontiguousarray(logs)
         missing, log_weights = rows.observed is not None, self.mixture.log_weights
         logs = _WORKSPACE.array("log_joint", (len(self.means), rows.phi.shape[1]))
         if self.near.all():
+            # Log joint densities of all components by one product, Θφ.
             np.matmul(self._theta(missing), rows.phi, out=logs)
         else:
             logs[self.near] = self._theta(missing) @ rows.phi if self.near.any() else 0.0
+            # Components that are not near: from differences, one component at a time.
             for k in np.flatnonzero(~self.near):
                 logs[k] = self.form.log_density(rows, self.means[k], self.precisions[k], self.constants[k])
                 logs[k] += 0.0 if missing else log_weights[k]
@@ -174,22 +186,23 @@ class GaussianEStep(EStep):
 
     def gather(self, rows: Expanded | Floats, shares: Floats, factors: Floats) -> tuple[Floats, GaussianSums]:
         if not isinstance(rows, Expanded):
+            # Expected sums given the observed values.
             gamma = shares * factors
             sums = self.form.sum_incomplete(rows, gamma, self.mixture.components, self.references)
             return gamma.sum(axis=1), GaussianSums(sums, self.references)
-        # First the components apart: the products may overwrite shares and statistics.
-        apart = {
+        # Components summed from differences come first, because the products may overwrite shares and statistics.
+        separate = {
             k: self.form.sum_differences(rows, self.references[k], shares[k] * factors)
-            for k in np.flatnonzero(self._is_apart)
+            for k in np.flatnonzero(self._needs_differences)
         }
         weights, sums = self.form.sum_products(rows, shares, factors)
-        for k, differences in apart.items():
+        for k, differences in separate.items():
             sums[k] = differences
         return weights, GaussianSums(sums, self.references)
 
     @cached_property
-    def _is_apart(self) -> Booleans:
-        """Components whose sums are not taken from products about the origin."""
+    def _needs_differences(self) -> Booleans:
+        """Components whose sums cannot be taken from products about the origin."""
         return ~self.near | self.references.any(axis=1)
 
     def _theta(self, missing: bool) -> Floats:
@@ -203,13 +216,13 @@ class GaussianEStep(EStep):
 
 
 def _split_block(block: Block, rows: int, collect_missing: bool) -> Iterator[Block]:
-    """Pieces of a block with at most ``rows`` rows, those with missing values apart from those without.
+    """Split a block into pieces of at most ``rows`` rows, and separate rows with missing values from complete rows.
 
-    With ``collect_missing`` all rows with missing values are one piece, so that each pattern is looked at once.
+    With ``collect_missing`` all rows with missing values form one piece, so that each pattern is processed once.
     """
-    lacking = []
+    incomplete = []
     for low in range(0, len(block), rows):
-        piece = block if len(block) <= rows else _cut(block, low, low + rows)
+        piece = block if len(block) <= rows else _slice_block(block, low, low + rows)
         if _has_finite_sum(piece):
             yield piece
             continue
@@ -220,21 +233,21 @@ def _split_block(block: Block, rows: int, collect_missing: bool) -> Iterator[Blo
         if not missing.all():
             yield piece.take(np.flatnonzero(~missing))
         if collect_missing:
-            lacking.append(low + np.flatnonzero(missing))
+            incomplete.append(low + np.flatnonzero(missing))
         elif missing.any():
             yield piece.take(np.flatnonzero(missing))
-    if any(map(len, lacking)):
-        yield block.take(np.concatenate(lacking))
+    if any(map(len, incomplete)):
+        yield block.take(np.concatenate(incomplete))
 
 
 def _has_finite_sum(piece: Block) -> bool:
-    """Whether the sum of all values is finite; then all values are."""
+    """Return whether the sum of all values is finite, which implies that all values are finite."""
     values: Any = piece.X.data if issparse(piece.X) else piece.X
     with np.errstate(all="ignore"):
         return bool(np.isfinite(values.sum()))
 
 
-def _cut(block: Block, low: int, high: int) -> Block:
+def _slice_block(block: Block, low: int, high: int) -> Block:
     rows = slice(low, high)
     weight = None if block.weight is None else block.weight[rows]
     positions = None if block.positions is None else block.positions[rows]

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians, learned by EM."""
+"""Gaussian mixtures, fitted by EM."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ from likely.exceptions import (
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixtureState(MixtureState):
-    """The mixture, how EM found it, and the sums to which instalments add; None after ``adapt``."""
+    """Mixture, record of the EM iterations, and the sums that ``partial_fit`` updates (None after ``adapt``)."""
 
     _instalments: Annotated[Stepwise | None, none_or(instance_of(Stepwise, k="k", d="d"))]
 
 
 class GaussianMixture(MixtureBase):
-    """Gaussian mixture: a density that is a weighted sum of Gaussians, learned by EM.
+    """Gaussian mixture: a density that is a weighted sum of Gaussians, fitted by EM.
 
-    With enough components it approximates any density; with too many it follows the sample. It returns true log
-    densities. EM finds a local maximum of the likelihood, which without a floor has no bound: a component on a single
-    row makes it infinite. So no covariance falls below ``floor``, a component with responsibility for too few rows is
-    moved, and a warning names components that are at the default floor at the end. Missing values are integrated out,
-    in fitting and in scoring.
+    With enough components it approximates any density; with too many it overfits the sample. ``log_density`` returns
+    normalised log densities. EM finds a local maximum of the likelihood. Without a floor the likelihood is unbounded: a
+    component on a single row makes it infinite. Therefore no covariance falls below ``floor``, and a component with
+    responsibility for too few rows is moved. A warning names the components that end at the default floor. Missing
+    values are integrated out, in fitting and in scoring.
 
     Parameters
     ----------
@@ -75,45 +75,46 @@ class GaussianMixture(MixtureBase):
     tied : bool, default False
         Whether all components share one covariance.
     init : {"lbg", "kmeans", "random"}, start, array or tuple, default "lbg"
-        Where EM starts: :class:`likely.LBG` grows from one component by splitting, and nothing is random;
-        :class:`likely.KMeansStart` and :class:`likely.RandomStart` can start several times. Or means of shape
-        (n_components, n_features), each with the covariance of all rows; or (weights, means, covariances); or a fitted
-        mixture to continue from.
+        The start of EM. :class:`likely.LBG` grows the mixture from one component by splitting, without a random state.
+        :class:`likely.KMeansStart` and :class:`likely.RandomStart` can start several times. Other values are means of
+        shape (n_components, n_features), each with the covariance of all rows; a tuple (weights, means, covariances);
+        or a fitted mixture to continue from.
     assignments : {"soft", "hard"}, default "soft"
-        Whether a row is divided by its responsibilities, or belongs to the likeliest component alone.
+        Whether a row is divided among the components by its responsibilities, or belongs only to the most likely
+        component.
     floor : float or AbsoluteFloor, default 1e-6
-        Least variance in any direction, relative to the variances of the columns over all rows, or in the units of the
-        data; fixed before the first pass. 0 raises where a covariance is singular.
+        Minimum variance in any direction, relative to the variances of the columns over all rows, or in the units of
+        the data. It is fixed before the first iteration. With 0 a singular covariance raises an error.
     tol : float, default 1e-5
-        Iterations end when the mean log-likelihood is not expected to rise by more in all; or, where it creeps, when
-        an iteration raises it by no more than a tenth of that.
+        EM stops when the mean log-likelihood is not expected to rise by more than this in all further iterations. If it
+        rises very slowly, EM stops when an iteration raises it by at most a tenth of this.
     random_state : int, RandomState or None
-        For random starts.
+        Used by random starts.
 
     Attributes
     ----------
     weights_ : array of shape (n_components,)
     means_ : array of shape (n_components, n_features)
     covariances_ : array of shape (n_components, n_features, n_features), or (n_components, n_features) variances
-        The same for every component where tied.
+        Equal for all components if tied.
     gaussians_ : Gaussians
         The components themselves.
     history_ : array of shape (n_iter_,)
-        Mean log-likelihood in each iteration at ``n_components``, with hard assignments of rows and assignments
-        together. The last is that of the fitted mixture; it never falls except after ``restarts_``. Empty after
-        ``partial_fit`` and ``adapt``.
+        Mean log-likelihood of each iteration with ``n_components``; with hard assignments, the mean log-likelihood of
+        rows and assignments together. The last value is that of the fitted mixture. The history never falls, except
+        after ``restarts_``. Empty after ``partial_fit`` and ``adapt``.
     restarts_ : list of int
         Iterations after which a collapsed component was moved.
     converged_ : bool
     n_iter_ : int
     n_parameters_ : int
-        Free parameters, as BIC counts them.
+        Number of free parameters, as counted by BIC.
 
     Notes
     -----
-    p(x) = Σ_k w_k N(x; m_k, C_k). The E step takes the responsibilities γ_k(x) = w_k N(x; m_k, C_k) / p(x), and the M
-    step w_k = n_k / n, m_k = Σ γ_k x / n_k and C_k = Σ γ_k (x − m_k)(x − m_k)' / n_k with n_k = Σ γ_k. For full shapes
-    with missing values the sums are those expected given the observed values.
+    p(x) = Σ_k w_k N(x; m_k, C_k). The E step computes the responsibilities γ_k(x) = w_k N(x; m_k, C_k) / p(x). The M
+    step sets w_k = n_k / n, m_k = Σ γ_k x / n_k and C_k = Σ γ_k (x − m_k)(x − m_k)' / n_k with n_k = Σ γ_k. For full
+    shapes with missing values the sums are their expectations given the observed values.
 
     References
     ----------
@@ -178,11 +179,11 @@ class GaussianMixture(MixtureBase):
         return self._mixed().components.broadcast_covariances()  # type: ignore[no-any-return]
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more instalment of rows by a step of EM; an error leaves the mixture as it was.
+        """Update the mixture with a batch of rows by one step of stepwise EM; an error leaves it unchanged.
 
-        The first instalment is fitted like all rows would be, and fixes the floor; each later one moves the parameters
-        by less. Unlike sums of other models, the result depends on the order of the instalments, which should each be
-        a fair sample.
+        The first batch is fitted as by ``fit``, and fixes the floor. Each later batch changes the parameters by less.
+        Unlike with models estimated from sums, the result depends on the order of the batches, so each batch should be
+        a random sample of all rows.
 
         Parameters
         ----------
@@ -198,8 +199,8 @@ class GaussianMixture(MixtureBase):
             return self.fit(X, sample_weight=sample_weight)
         if self._instalments is None:
             raise IncompatiblePartsError(
-                f"{self._name()} was adapted to rows, and has no sums to add to. Fit it anew, with init set to its "
-                "(weights_, means_, covariances_) to go on from there."
+                f"partial_fit cannot update a {self._name()} returned by adapt, which has no sums. Fit a new one, with "
+                "init set to (weights_, means_, covariances_) to continue from this one."
             )
         self._check_unchanged(self._instalments.family)
         with all_or_nothing(self):
@@ -210,20 +211,20 @@ class GaussianMixture(MixtureBase):
         return self
 
     def _check_unchanged(self, family: GaussianFamily) -> None:
-        """Raise if the sums learned so far are not those that the options now need."""
+        """Raise if the present options need other sums than those computed so far."""
         shape = mixture_shape(self.covariance)
         options = type(family.form), family.tied, self.mixed_.n_components
         if options != (shape.natural_form, self.tied, self.n_components):
             raise IncompatiblePartsError(
-                f"Options of {self._name()} were changed after it learned; it must be fitted anew."
+                f"Options of {self._name()} were changed after it was fitted. Call fit again before partial_fit."
             )
 
     def _forget_history(self) -> None:
-        """Remove the record of the iterations, which describes an earlier state."""
+        """Clear the record of the iterations, which describes an earlier state."""
         self.history_, self.restarts_, self.converged_ = np.empty(0), [], False
 
     def path(self, X: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
-        """Mixtures of several sizes, each grown from the last by splitting (:class:`likely.LBG`).
+        """Fit mixtures of several sizes, each grown from a smaller one by splitting (:class:`likely.LBG`).
 
         Parameters
         ----------
@@ -235,7 +236,7 @@ class GaussianMixture(MixtureBase):
         Returns
         -------
         list of GaussianMixture
-            One for each size, the same as a fit of that size with ``init="lbg"``.
+            One for each size, equal to a fit of that size with ``init="lbg"``.
         """
         base: Self = clone(self)
         models = base.path_source(base._source(X, None, sample_weight), sizes)
@@ -245,7 +246,7 @@ class GaussianMixture(MixtureBase):
         return models
 
     def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
-        """The same from the rows of a source."""
+        """Fit mixtures of several sizes to the rows of a source; see :meth:`path`."""
         start = start_of(self.init)
         init, displacement = (self.init, start.displacement) if isinstance(start, LBG) else ("lbg", LBG().displacement)
         models = [clone(self).set_params(n_components=size, init=init) for size in sizes]
@@ -262,17 +263,18 @@ class GaussianMixture(MixtureBase):
         return models
 
     def adapt(self, X: Any, relevance: float = 16.0, sample_weight: Any = None) -> Self:
-        """Return a new mixture with means moved towards rows, by more where a component has more responsibility.
+        """Return a new mixture whose means are adapted to rows (maximum a posteriori adaptation).
 
-        For a class of few rows, start with the mixture of all rows. Weights and covariances do not change, nor do means
-        that no row is near.
+        A mean moves the more, the more responsibility its component has for the rows. Use it for a class of few rows,
+        starting from the mixture of all rows. Weights and covariances do not change. Means far from all rows do not
+        change either.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
             Without missing values.
         relevance : float, default 16
-            Number of rows that weigh as much as the mixture before.
+            Relevance factor: the number of rows that has the same weight as the mean before adaptation.
         sample_weight : array of shape (n,), optional
 
         Returns
@@ -281,8 +283,12 @@ class GaussianMixture(MixtureBase):
 
         Notes
         -----
-        m_k + (n_k / (n_k + relevance)) (x̄_k − m_k), with n_k = Σ γ_k and x̄_k = Σ γ_k x / n_k (Reynolds, Quatieri and
-        Dunn, "Speaker verification using adapted Gaussian mixture models", Digital Signal Processing 10, 2000).
+        The new means are m_k + (n_k / (n_k + relevance)) (x̄_k − m_k), with n_k = Σ γ_k and x̄_k = Σ γ_k x / n_k.
+
+        References
+        ----------
+        D. Reynolds, T. Quatieri and R. Dunn, "Speaker verification using adapted Gaussian mixture models", Digital
+        Signal Processing 10, 2000.
         """
         self._mixed()
         with all_or_nothing(self):
@@ -290,7 +296,7 @@ class GaussianMixture(MixtureBase):
         return self.adapt_source(source, relevance)
 
     def adapt_source(self, source: Source, relevance: float = 16.0) -> Self:
-        """The same with the rows of a source."""
+        """Return a new mixture whose means are adapted to the rows of a source; see :meth:`adapt`."""
         check_argument("relevance", relevance, number(0), self._name())
         moved = adapt_means(source, self._mixed(), relevance)
         model: Self = clone(self)
@@ -314,39 +320,40 @@ class GaussianMixture(MixtureBase):
         covariances = (1 if self.tied else K) * mixture_shape(self.covariance).n_parameters(d)
         history, n_parameters = np.array(found.history), K - 1 + K * d + covariances
         self._state = GaussianMixtureState(
-            found.mixture, history, found.restarts, found.converged, n_parameters, Stepwise.after(found, family)
+            found.mixture, history, found.restarts, found.converged, n_parameters, Stepwise.from_fit(found, family)
         )
         self._warn()
 
     def _warn(self) -> None:
         super()._warn()
-        floored = self._degenerate()
+        floored = self._find_degenerate()
         if not len(floored) or self._instalments is None:
             return
         K, d, rows = self.mixed_.n_components, self._instalments.family.n_features, self._instalments.average.rows
-        whose = "The covariance that all share" if self.tied and K > 1 else "The only component"
+        subject = "The shared covariance has" if self.tied and K > 1 else "The only component has"
         if not self.tied and K > 1:
-            whose = f"{len(floored)} of {K} components, number {floored[0]} among them"
-        of = f"{format_count(rows, 'row')} for {format_count(d, 'column')}"
-        message = f"{self._name()}: {whose}, found no variance in some direction ({of})"
+            verb = "has" if len(floored) == 1 else "have"
+            subject = f"{len(floored)} of {K} components (the first is number {floored[0]}) {verb}"
+        size = f"{format_count(rows, 'row')} for {format_count(d, 'column')}"
+        message = f"{self._name()}: {subject} no variance in some direction ({size})."
         remedy = (
             "Use fewer components, a simpler shape or tied=True, drop constant columns or outliers, or raise floor."
         )
         if self.floor == 0:
-            raise DegenerateDataError(f"{message}. {remedy}")
-        warn_of_degenerate_data(f"{message}; what was missing is at the floor, {self.floor}. {remedy}")
+            raise DegenerateDataError(f"{message} {remedy}")
+        warn_of_degenerate_data(f"{message} The variance there is at the floor, {self.floor}. {remedy}")
 
-    def _degenerate(self) -> Integers:
-        """Covariances that owe their likelihood to the default floor; a floor that the caller raised is intended."""
-        raised = isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR
-        if raised or self._instalments is None:
+    def _find_degenerate(self) -> Integers:
+        """Return the covariances at the floor; none if the caller set a higher floor than the default."""
+        is_raised = isinstance(self.floor, AbsoluteFloor) or self.floor > FLOOR
+        if is_raised or self._instalments is None:
             return np.empty(0, dtype=np.intp)
-        return self._instalments.family.form.at_floor(self.mixed_.components.covariances)
+        return self._instalments.family.form.find_at_floor(self.mixed_.components.covariances)
 
     def _check_state(self, scope: Scope) -> None:
         self._check_components(scope, Gaussians)
         if scope.fitted and not isinstance(self.mixed_.components.covariances, shape_of(self.covariance).fitted):
-            raise ViolationError("must have covariances of the shape that covariance names, but has others")
+            raise ViolationError("must have covariances of the shape given by covariance, but has others")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,10 @@
-"""K-means clustering by Lloyd's algorithm."""
+"""K-means clustering by Lloyd's algorithm with k-means++ seeding.
+
+References
+----------
+S. Lloyd, "Least squares quantization in PCM", IEEE Trans. IT 28, 1982.
+D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +48,24 @@ from likely.statistics import DiagonalMoments
 _WORKSPACE = Workspace()
 
 CANCELLED = 1e-10
-"""Share of the squared distance of a row from the mean centre below which a squared distance has lost its digits."""
+"""A squared distance below this fraction of the row's squared distance from the mean centre has lost its digits."""
 
 MAX_ITER = 1000
-"""Passes over the rows after which k-means stops without convergence."""
+"""Maximum number of iterations; k-means stops there without convergence."""
 
 MAX_SAMPLE_ITER = 99
-"""Passes over a sample: rows without clusters would take hundreds, and no result depends on them."""
+"""Maximum number of iterations on a sample: rows without clusters would take hundreds, and no result depends on them."""
 
-MANY = 2**16
-"""Rows in memory from which on scikit-learn's passes, which take half as long, are worth their copy of the rows."""
+MIN_ROWS_SKLEARN = 2**16
+"""Minimum number of rows in memory for scikit-learn's k-means: it takes half the time, but copies the rows."""
 
 VALUES, MAX_PIECE = 2**19, 2**13
-"""Values and rows of the affinities that are held at once."""
+"""Maximum number of values, and of rows, of the affinities computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansState:
-    """The centres, and how good they are."""
+    """Centres, inertia, number of iterations and labels."""
 
     cluster_centers_: Annotated[Floats, floats("clusters", "d")]
     inertia_: Annotated[float, number(0)]
@@ -68,23 +74,24 @@ class KMeansState:
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, SourceLearner):  # type: ignore[misc]
-    """K-means clustering: centres with small squared distances to their rows.
+    """K-means clustering.
 
-    It equals a mixture of Gaussians with unit covariance and equal weights, learned with hard assignments. Distances
-    are Euclidean, so columns should be on one scale: put :class:`likely.Standardize` before it. It finds a local
-    minimum that depends on the start. Missing values are refused.
+    It minimises the sum of squared distances between the rows and their nearest centres. It equals a mixture of
+    Gaussians with unit covariance and equal weights, fitted with hard assignments. Distances are Euclidean, so columns
+    should be on one scale: put :class:`likely.Standardize` before it. It finds a local minimum that depends on the
+    start. Missing values raise an error.
 
     Parameters
     ----------
     n_clusters : int, default 8
         At most 16 384.
     init : {"k-means++"} or array of shape (n_clusters, n_features), default "k-means++"
-        Where centres begin: at rows of a sample of at most 16 384, drawn far from each other, or at given places.
+        Initial centres: rows drawn by k-means++ from a sample of at most 16 384 rows, or given centres.
     n_init : int, default 1
-        How often to begin; the clusters of least inertia are kept.
+        Number of starts; the clustering of lowest inertia is kept.
     tol : float, default 1e-4
-        Passes end when the squares of all centres' moves sum up to no more than this share of the columns' mean
-        variance.
+        Iterations stop when the sum of the squared moves of all centres is at most this fraction of the mean variance
+        of the columns.
     random_state : int, RandomState or None
 
     Attributes
@@ -93,10 +100,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
     inertia_ : float
         Sum of squared distances of rows to the nearest centre.
     labels_ : array of int of shape (n,)
-        Cluster of each row that was fitted, −1 for one that is not finite, as may be where it has no weight; rows of a
-        source have none.
+        Cluster of each row given to ``fit``; −1 for a row that is not finite, which is allowed only with weight 0. Not
+        available after ``fit_source``.
     n_iter_ : int
     n_features_in_ : int
+
+    References
+    ----------
+    S. Lloyd, "Least squares quantization in PCM", IEEE Trans. IT 28, 1982.
+    D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
 
     Examples
     --------
@@ -135,7 +147,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory, and label them; an error leaves the estimator as it was.
+        """Fit to rows in memory, and label them; an error leaves the estimator unchanged.
 
         Parameters
         ----------
@@ -152,28 +164,28 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
             super().fit(X, None, sample_weight)
             rows = check_rows(self, X)
             weight = check_weight(sample_weight, rows.shape[0])
-            usable = slice(None) if weight is None else np.flatnonzero((weight > 0) | _are_finite(rows))
+            usable = slice(None) if weight is None else np.flatnonzero((weight > 0) | _is_finite(rows))
             labels = np.full(rows.shape[0], -1, dtype=np.intp)
-            labels[usable], nearest = self._nearest(rows[usable])
-            # From distances themselves: of tight clusters the difference of sums has lost digits.
+            labels[usable], nearest = self._find_nearest(rows[usable])
+            # Inertia from the distances: for tight clusters the difference of sums has lost digits.
             inertia = float(nearest.sum() if weight is None else nearest @ weight[usable])
             self._state = replace(self._state, labels_=labels, inertia_=inertia)
         return self
 
     def predict(self, X: Any) -> Integers:
-        """The cluster of each row, the nearest; the first of equals."""
+        """Return the nearest cluster of each row; ties go to the first."""
         self._centres()
-        return self._nearest(check_rows(self, X))[0]
+        return self._find_nearest(check_rows(self, X))[0]
 
     def transform(self, X: Any) -> Floats:
-        """Distances of rows to all centres, of shape (n, n_clusters)."""
+        """Return the distances of rows to all centres, of shape (n, n_clusters)."""
         centres = self._centres()
-        return np.sqrt(self._by_rows(check_rows(self, X), lambda squares: squares, len(centres)))
+        return np.sqrt(self._map_rows(check_rows(self, X), lambda squares: squares, len(centres)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the sum of squared distances to the nearest centres."""
+        """Return minus the sum of squared distances to the nearest centres."""
         self._centres()
-        nearest = self._nearest(check_rows(self, X))[1]
+        nearest = self._find_nearest(check_rows(self, X))[1]
         weight = check_weight(sample_weight, len(nearest))
         return -float(nearest.sum() if weight is None else nearest @ weight)
 
@@ -185,22 +197,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         check_is_fitted(self)
         return self.cluster_centers_
 
-    def _nearest(self, X: Rows) -> tuple[Integers, Floats]:
-        """The nearest centre of each row, the first of equals, and its squared distance."""
+    def _find_nearest(self, X: Rows) -> tuple[Integers, Floats]:
+        """Return the nearest centre of each row, with ties to the first, and its squared distance."""
 
         def nearest(squares: Floats) -> Floats:
             at = squares.argmin(axis=1)
             return np.column_stack([at, squares[np.arange(len(at)), at]])
 
-        found = self._by_rows(X, nearest, 2)
+        found = self._map_rows(X, nearest, 2)
         return found[:, 0].astype(np.intp), found[:, 1]
 
-    def _by_rows(self, X: Rows, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
-        """A function of squared distances to all centres, some rows at a time."""
+    def _map_rows(self, X: Rows, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
+        """Apply a function to the squared distances to all centres, some rows at a time."""
         centres = self._centres()
         distances = DistancesByVariances(centres, np.ones_like(centres))
         with np.errstate(all="ignore"):
-            found = over_rows(lambda rows: of(_exact_squares(rows, centres, distances(rows))), X, n_outputs)
+            found = over_rows(lambda rows: of(_recompute_cancelled(rows, centres, distances(rows))), X, n_outputs)
         if not np.isfinite(found).all():
             raise Block(X).non_finite()
         return found
@@ -211,34 +223,34 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         rows, weight = sample.distinct()
         if len(sample.rows) < self.n_clusters:
             raise DegenerateDataError(
-                f"KMeans looks for n_clusters={self.n_clusters} clusters, but X has only {len(sample.rows)} rows "
-                f"(n_samples={len(sample.rows)}). Set n_clusters to that many or fewer."
+                f"KMeans needs at least as many rows as clusters, but got n_clusters={self.n_clusters} and only "
+                f"{len(sample.rows)} rows (n_samples={len(sample.rows)}). Use fewer clusters."
             )
         if isinstance(self.init, str):
             random = check_random_state(self.random_state)
             starts = [_choose_centres(rows, weight, self.n_clusters, random) for _ in range(self.n_init)]
         else:
-            starts = [self._given_centres(source)]
-        # The mean may lie far from all rows but one; the median does not.
+            starts = [self._check_centres(source)]
+        # Origin of the coordinates: an outlier moves the mean far from the other rows, but not the median.
         origin = np.median(rows, axis=0)
         in_memory = source.arrays
-        if in_memory is not None and in_memory.X.shape[0] >= MANY and len(rows) >= self.n_clusters:
+        if in_memory is not None and in_memory.X.shape[0] >= MIN_ROWS_SKLEARN and len(rows) >= self.n_clusters:
             clusterings = [_cluster_in_memory(in_memory, start, self.tol) for start in starts]
         else:
             limit = self.tol * float(whole.variances().mean())
             clusterings = [_cluster_source(source, start, origin, limit, whole) for start in starts]
         best = min(clusterings, key=lambda found: found.inertia)
         if best.n_iter == MAX_ITER:
-            warn_of_no_convergence(f"KMeans stopped after {MAX_ITER} passes. Use a larger tolerance.")
+            warn_of_no_convergence(f"KMeans stopped after {MAX_ITER} iterations before it converged. Use a larger tol.")
         self._state = KMeansState(*best)
 
-    def _given_centres(self, source: Source) -> Floats:
+    def _check_centres(self, source: Source) -> Floats:
         centres = as_floats(self.init)
         if centres is None or centres.shape != (self.n_clusters, source.n_features) or not np.isfinite(centres).all():
-            came = "is no array of numbers" if centres is None else f"has shape {centres.shape}"
+            fault = "is not an array of numbers" if centres is None else f"has the shape {centres.shape}"
             raise InvalidParameterError(
-                f"init of KMeans must be 'k-means++' or finite centres of shape ({self.n_clusters}, "
-                f"{source.n_features}), but {came}."
+                "init of KMeans must be 'k-means++' or finite centres of shape (n_clusters, n_features) = "
+                f"({self.n_clusters}, {source.n_features}), but {fault}."
             )
         return centres
 
@@ -250,7 +262,7 @@ class _Clustering(NamedTuple):
 
 
 def _cluster_in_memory(source: ArraySource, start: Floats, tol: float) -> _Clustering:
-    """Clusters by scikit-learn."""
+    """Cluster rows in memory with scikit-learn."""
     peer = cluster.KMeans(len(start), init=start, n_init=1, max_iter=MAX_ITER, tol=tol, algorithm="lloyd")
     X = source.X if issparse(source.X) else dense(source.X)
     peer.fit(X, sample_weight=source.weight)
@@ -258,7 +270,7 @@ def _cluster_in_memory(source: ArraySource, start: Floats, tol: float) -> _Clust
 
 
 def _cluster_source(source: Source, start: Floats, origin: Floats, limit: float, whole: DiagonalMoments) -> _Clustering:
-    """Clusters by passes over any source."""
+    """Cluster the rows of any source, with one pass for each iteration."""
     centres, n_iter = run_lloyd(source, start, origin, limit, MAX_ITER)
     # ‖z − c‖² = ‖z‖² − 2 (z'c − ½‖c‖²): the affinities of the nearest centres give the inertia.
     affinity = source.reduce(_sum_by_cluster, centres, origin).affinity
@@ -267,15 +279,16 @@ def _cluster_source(source: Source, start: Floats, origin: Floats, limit: float,
 
 
 def cluster_sample(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:
-    """Centres of clusters of rows in memory, which lie about zero."""
+    """Return the cluster centres of rows in memory that are centred near zero."""
     start, origin = _choose_centres(rows, weight, n_clusters, random), np.zeros(rows.shape[1])
     return run_lloyd(ArraySource(rows, weight=weight), start, origin, 0.0, MAX_SAMPLE_ITER)[0]
 
 
 def _choose_centres(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:
-    """Rows drawn with probability proportional to squared distance from those drawn before; all, where too few.
+    """Draw initial centres by k-means++ (Arthur and Vassilvitskii 2007).
 
-    This is k-means++ (Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007).
+    Each row is drawn with probability proportional to its squared distance from the nearest row drawn before. If there
+    are fewer rows than clusters, rows are repeated.
     """
     if len(rows) < n_clusters:
         return np.asarray(rows[np.arange(n_clusters) % len(rows)])
@@ -284,21 +297,22 @@ def _choose_centres(rows: Floats, weight: Floats, n_clusters: int, random: np.ra
 
 
 def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_iter: int) -> tuple[Floats, int]:
-    """Centres, and the number of iterations (Lloyd, "Least squares quantization in PCM", IEEE Trans. IT 28, 1982).
+    """Run Lloyd's algorithm, and return the centres and the number of iterations (Lloyd 1982).
 
     Parameters
     ----------
     source : Source
     start : array of shape (n_clusters, d)
     origin : array of shape (d,)
-        A point amid the rows, from which rows and centres are measured.
+        A point among the rows; rows and centres are expressed relative to it.
     limit : float
         Sum of the squared moves of all centres at which to stop.
     max_iter : int
     """
     centres = start
     for n_iter in range(1, max_iter + 1):
-        # Assign every row to the nearest centre, and move each centre to the mean of its rows.
+        # Assign every row to the nearest centre, and move each centre to the mean of its rows. An empty cluster keeps
+        # its centre.
         totals = source.reduce(_sum_by_cluster, centres, origin).totals
         sums, weights = totals[:, :-1], totals[:, -1:]
         empty = weights == 0
@@ -313,7 +327,7 @@ def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_i
 
 @dataclass(frozen=True, eq=False)
 class _ClusterSums:
-    """Sum of the rows of each cluster, from the origin, beside their weight; and the rows' affinities to its centre."""
+    """Sums of each cluster's rows about the origin with their weight in the last column, and the sum of affinities."""
 
     totals: Floats
     affinity: float
@@ -323,10 +337,12 @@ class _ClusterSums:
 
 
 def _sum_by_cluster(block: Block, centres: Floats, origin: Floats) -> _ClusterSums:
-    """Sums of a block's rows, each with its nearest centre.
+    """Assign each row of a block to its nearest centre, and sum the rows of each cluster.
 
-    −½‖z − c‖² is the affinity z'c − ½‖c‖² less ½‖z‖², which is the same for all centres and left out.
+    The nearest centre has the largest affinity z'c − ½‖c‖², because −½‖z − c‖² is the affinity less ½‖z‖², which is the
+    same for all centres.
     """
+    # Centres as the columns of Θ = (c; −½‖c‖²), so that the affinities are (z, 1) Θ.
     steps = centres - origin
     theta = np.vstack([steps.T, -0.5 * np.square(steps).sum(axis=1)])
     piece_rows = max(64, min(MAX_PIECE, VALUES // max(steps.shape)))
@@ -345,14 +361,14 @@ def _sum_piece(X: Floats, weight: Floats | None, theta: Floats, origin: Floats) 
     affinities = np.matmul(z, theta, out=_WORKSPACE.array("affinities", (n, K)))
     labels = affinities.argmax(axis=1)
     weight = np.ones(n) if weight is None else weight
-    # Sum rows by label through a sparse matrix: a third of the time of a product with zeros and ones.
+    # Sum rows by label with a sparse matrix, in a third of the time of a product with zeros and ones.
     members = csr_array((weight, labels, np.arange(n + 1)), shape=(n, K))
     return _ClusterSums(np.asarray(members.T @ z), float(weight @ affinities[np.arange(n), labels]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Farthest:
-    """The row that is farthest from its nearest centre."""
+    """Row with the largest distance from its nearest centre."""
 
     distance: float
     row: Floats
@@ -368,8 +384,8 @@ def _find_farthest(block: Block, centres: Floats) -> _Farthest:
     return _Farthest(float(nearest[at]), X[at].copy())
 
 
-def _are_finite(X: Rows) -> Any:
-    """Which rows are."""
+def _is_finite(X: Rows) -> Any:
+    """Return a mask of the rows whose values are all finite."""
     if issparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
         return ~np.isin(np.arange(X.shape[0]), np.searchsorted(X.indptr, bad, side="right") - 1)
@@ -377,15 +393,15 @@ def _are_finite(X: Rows) -> Any:
 
 
 def _finite_moments(block: Block) -> DiagonalMoments:
-    """The moments of a block's rows, none of which may be missing."""
+    """Return the moments of a block's rows; raise if a value is missing."""
     found: DiagonalMoments = moments(block, DiagonalMoments)
     if (found.column_weights < found.weight).any():
         raise block.non_finite()
     return found
 
 
-def _exact_squares(rows: Floats, centres: Floats, squares: Floats) -> Floats:
-    """Squared distances, of which those that the expanded square leaves without digits are taken from differences."""
+def _recompute_cancelled(rows: Floats, centres: Floats, squares: Floats) -> Floats:
+    """Recompute squared distances from differences where the expanded square has lost its digits."""
     scale = np.square(rows - centres.mean(axis=0)).sum(axis=1)
     row, centre = np.nonzero(squares < CANCELLED * scale[:, None])
     squares[row, centre] = np.square(rows[row] - centres[centre]).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Mixtures of densities: the value that EM learns, what every fitted mixture offers, and mixtures of any densities."""
+"""Mixtures of densities: their parameters, the methods of fitted mixtures, and mixtures of any density."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ from likely.exceptions import (
 from likely.statistics import ByClass
 
 LOG_ZERO = -1e300
+"""Finite substitute for log 0."""
+
 MAX_ROWS = 2**16
-"""Rows whose densities under all components are held at once."""
+"""Maximum number of rows whose densities under all components are held in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """Fitted densities side by side."""
+    """Several fitted densities on the same columns."""
 
     densities: Annotated[list[Any], list_of(instance_of(DensityMethods, d="d"), 1, types=(list,))]
 
@@ -63,7 +65,7 @@ class Several:
         return np.column_stack([density.log_density(X) for density in self.densities])
 
     def sample(self, codes: Integers, random: np.random.RandomState) -> Floats:
-        """One row from the density of each code."""
+        """Draw one row for each code, from the density with that index."""
         rows: Floats | None = None
         for k in np.unique(codes):
             drawn = dense(self.densities[k].sample(int((codes == k).sum()), random))
@@ -74,14 +76,14 @@ class Several:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """A density that is a weighted sum of others.
+    """Mixture density: a weighted sum of densities.
 
     Parameters
     ----------
     weights : array of shape (n_components,)
         Not negative, with sum 1.
-    components : densities side by side
-        With ``log_density`` of rows, of shape (n, n_components), and ``sample`` of codes.
+    components : Gaussians or Several
+        The densities, with a method ``log_density`` that returns shape (n, n_components), and ``sample``.
 
     Notes
     -----
@@ -97,43 +99,49 @@ class Mixed:
 
     @property
     def log_weights(self) -> Floats:
-        """Logs of the weights; that of 0 is a very low number, so that matrix products stay finite."""
+        """Logs of the weights; log 0 is replaced by a very low number, so that matrix products stay finite."""
         return np.maximum(log(self.weights), LOG_ZERO)
 
     def log_density(self, X: Rows) -> Floats:
-        """Log density of each row, of shape (n,)."""
+        """Return the log density of each row, of shape (n,)."""
         return self._map_rows(X, _log_sums)[:, 0]
 
     def responsibilities(self, X: Rows) -> Floats:
-        """Posterior probability of each component, of shape (n, n_components); the weights where all are impossible."""
+        """Return the posterior probability of each component, of shape (n, n_components).
 
-        def shares(log_joint: Floats) -> Floats:
+        For a row of density 0 under all components these are the weights.
+        """
+
+        def normalize(log_joint: Floats) -> Floats:
             sums = _log_sums(log_joint)
             impossible = np.isneginf(sums)
             return np.where(impossible, self.weights, np.exp(log_joint - np.where(impossible, 0.0, sums)))
 
-        return self._map_rows(X, shares)
+        return self._map_rows(X, normalize)
 
     def predict(self, X: Rows) -> Integers:
-        """The likeliest component of each row, the first of equals."""
+        """Return the most likely component of each row; ties go to the first."""
         return np.asarray(self._map_rows(X, lambda logs: logs.argmax(axis=1)[:, None])[:, 0], dtype=np.intp)
 
     def sample(self, n: int, random: np.random.RandomState) -> tuple[Floats, Integers]:
-        """Rows, and the components that they come from."""
+        """Draw rows, and return them with the components they come from."""
         codes = random.choice(self.n_components, size=n, p=self.weights)
         return np.asarray(self.components.sample(codes, random)), codes
 
     def _map_rows(self, X: Rows, of: Callable[[Floats], Floats]) -> Floats:
-        """A function of the logs of weight times density, some rows at a time."""
-        log_weights, runs = log(self.weights), range(0, max(X.shape[0], 1), MAX_ROWS)
+        """Apply a function to log(weight · density), at most ``MAX_ROWS`` rows at a time."""
+        log_weights, starts = log(self.weights), range(0, max(X.shape[0], 1), MAX_ROWS)
         try:
-            return np.concatenate([of(self.components.log_density(X[low : low + MAX_ROWS]) + log_weights) for low in runs])
+            return np.concatenate(
+                [of(self.components.log_density(X[low : low + MAX_ROWS]) + log_weights) for low in starts]
+            )
         except InvalidDataError as error:
             raise with_positions(error, Block(X)) from None
 
 
 def _log_sums(log_joint: Floats) -> Floats:
-    """Log of the sum of exponentials of each row, of shape (n, 1)."""
+    """Return the log of the sum of exponentials of each row, of shape (n, 1)."""
+    # Subtract the maximum of each row before exponentiating; a maximum of −inf stays as log 0.
     top = log_joint.max(axis=1, keepdims=True)
     finite = np.where(np.isneginf(top), 0.0, top)
     return np.asarray(finite + log(np.exp(log_joint - finite).sum(axis=1, keepdims=True)))
@@ -141,7 +149,7 @@ def _log_sums(log_joint: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class MixtureState:
-    """The mixture, and how EM found it."""
+    """Mixture, and the record of the EM iterations."""
 
     mixed_: Annotated[Mixed, instance_of(Mixed, k="k", d="d")]
     history_: Annotated[Floats, floats("iterations*")]
@@ -151,7 +159,7 @@ class MixtureState:
 
 
 class MixtureBase(DensityMethods, SourceLearner):
-    """Densities, responsibilities and information criteria of a fitted mixture of any components."""
+    """Base class of mixtures: densities, responsibilities and information criteria of a fitted mixture."""
 
     _State: ClassVar[Any] = MixtureState
     _state: Any
@@ -172,27 +180,27 @@ class MixtureBase(DensityMethods, SourceLearner):
         return len(self.history_)
 
     def log_density(self, X: Any) -> Floats:
-        """Natural log of the density at each row, of shape (n,)."""
+        """Return the natural log of the density of each row, of shape (n,)."""
         mixed = self._mixed()
         return mixed.log_density(check_rows(self, X))
 
     def responsibilities(self, X: Any) -> Floats:
-        """Posterior probability of each component for each row, of shape (n, n_components)."""
+        """Return the posterior probability of each component for each row, of shape (n, n_components)."""
         mixed = self._mixed()
         return mixed.responsibilities(check_rows(self, X))
 
     def predict(self, X: Any) -> Integers:
-        """The likeliest component of each row, the first of equals."""
+        """Return the most likely component of each row; ties go to the first."""
         mixed = self._mixed()
         return mixed.predict(check_rows(self, X))
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion, −2 log-likelihood + parameters · log rows: the lower, the better."""
+        """Return the Bayesian information criterion, −2 log-likelihood + n_parameters · log n_rows; lower is better."""
         log_likelihood, n = self._log_likelihood(X, sample_weight)
         return -2 * log_likelihood + self.n_parameters_ * float(np.log(n))
 
     def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Akaike's information criterion, −2 log-likelihood + 2 parameters: the lower, the better."""
+        """Return Akaike's information criterion, −2 log-likelihood + 2 n_parameters; lower is better."""
         return -2 * self._log_likelihood(X, sample_weight)[0] + 2 * self.n_parameters_
 
     def _log_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
@@ -211,7 +219,7 @@ class MixtureBase(DensityMethods, SourceLearner):
         return self.mixed_
 
     def _check_components(self, scope: Scope, *kinds: type) -> None:
-        """Check on loading that a fitted mixture has the components that its parameters name."""
+        """Check on loading that a fitted mixture has the components that its parameters require."""
         if not scope.fitted:
             return
         if self.mixed_.n_components != self.n_components:
@@ -220,21 +228,22 @@ class MixtureBase(DensityMethods, SourceLearner):
             raise ViolationError(f"must have {kinds[0].__name__} for components, but has others")
 
     def _warn(self) -> None:
-        """Warn where the result is not to be trusted."""
+        """Warn if EM did not converge."""
         if not self.converged_:
             warn_of_no_convergence(
-                f"{self._name()} stopped after {MAX_ITER} passes, before the likelihood came to rest. Use a larger "
-                "tolerance, or go on from here by giving what was found as init."
+                f"{self._name()} stopped after {MAX_ITER} iterations before the likelihood converged. Use a larger "
+                "tol, or continue from the result by passing it as init."
             )
 
 
 class Mixture(MixtureBase):
-    """Mixture of densities of one kind, any of the library, learned by EM.
+    """Mixture of densities of one kind, fitted by EM.
 
-    :class:`likely.Categorical` gives latent class analysis, :class:`likely.Multinomial` a mixture of unigrams,
-    :class:`likely.Independent` a mixture of mixed columns. For Gaussians use :class:`likely.GaussianMixture`, which is
-    many times as fast, has floors, and starts better. EM finds a local maximum; it starts several times, with rows
-    assigned to components at random.
+    Any density of the library can be mixed: :class:`likely.Categorical` gives latent class analysis,
+    :class:`likely.Multinomial` a mixture of unigrams, :class:`likely.Independent` a mixture for columns of several
+    kinds. For Gaussians use :class:`likely.GaussianMixture`, which is many times faster, has floors, and has better
+    starts. EM finds a local maximum of the likelihood. It starts several times, each time with rows assigned to
+    components at random.
 
     Parameters
     ----------
@@ -244,7 +253,8 @@ class Mixture(MixtureBase):
     n_init : int, default 3
         Number of starts; the mixture of highest likelihood is kept.
     assignments : {"soft", "hard"}, default "soft"
-        Whether a row is divided by its responsibilities, or belongs to the likeliest component alone.
+        Whether a row is divided among the components by its responsibilities, or belongs only to the most likely
+        component.
     tol : float, default 1e-5
         As for :class:`likely.GaussianMixture`.
     random_state : int, RandomState or None
@@ -258,10 +268,14 @@ class Mixture(MixtureBase):
 
     Notes
     -----
-    The E step gives every row to every component with its responsibility as the weight and adds up the densities'
-    statistics; in the M step each density estimates itself from its sum. If that is by maximum likelihood, the
-    likelihood of the mixture never falls. With pseudo-counts, or a floor that follows the component's scale, it may:
-    then the iteration before is kept.
+    The E step sums the statistic of the density for each component, with the responsibilities as weights. The M step
+    estimates each density from its sum. If that estimate is of maximum likelihood, the likelihood of the mixture never
+    falls. With pseudo-counts, or a floor that follows the component's scale, it can fall; EM then stops and keeps the
+    previous iteration.
+
+    References
+    ----------
+    A. Dempster, N. Laird and D. Rubin, "Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977.
 
     Examples
     --------
@@ -275,7 +289,7 @@ class Mixture(MixtureBase):
     """
 
     _constraints: ClassVar[Constraints] = {
-        "density": anything,  # IncompatiblePartsError names what is no density
+        "density": anything,  # _check_density raises IncompatiblePartsError instead
         "n_components": count(1),
         "n_init": count(1),
         "assignments": one_of("soft", "hard"),
@@ -310,7 +324,7 @@ class Mixture(MixtureBase):
         rows = source.reduce(len)
         if rows < self.n_components:
             raise InvalidDataError(
-                f"A mixture needs as many rows as components at least, but Mixture was given n_samples={rows} for "
+                f"Mixture needs at least as many rows as components, but got n_samples={rows} for "
                 f"n_components={self.n_components}. Use fewer components."
             )
         family, random, hard = (
@@ -318,13 +332,13 @@ class Mixture(MixtureBase):
             check_random_state(self.random_state),
             self.assignments == "hard",
         )
-        with suppress_warnings(DegenerateDataWarning):  # of densities in earlier iterations
+        with suppress_warnings(DegenerateDataWarning):  # warnings about densities of earlier iterations
             seeds = [int(random.randint(2**31)) for _ in range(self.n_init)]
             starts = (family.draw_start(source, self.n_components, seed) for seed in seeds)
             results = [run_em(source, family, start, hard, self.tol) for start in starts]
         best = max(results, key=lambda found: found.history[-1])
         with prefix_messages("A component"):
-            family.estimate(best.sums, best.mixture)  # warns of what is degenerate in the result
+            family.estimate(best.sums, best.mixture)  # warns about degenerate components of the result
         densities = best.mixture.components.densities
         n_parameters = self.n_components - 1 + sum(each.n_parameters_ for each in densities)
         self._state = MixtureState(best.mixture, np.array(best.history), best.restarts, best.converged, n_parameters)
@@ -334,7 +348,7 @@ class Mixture(MixtureBase):
         known = all(hasattr(self.density, name) for name in ("_statistic", "estimate", "log_density"))
         if not known or isinstance(self.density, type):
             raise IncompatiblePartsError(
-                f"density of Mixture must be a density that learns by adding up, such as Categorical(), but is "
+                "density of Mixture must be a density that is estimated from sums, such as Categorical(), but is "
                 f"{self.density!r}."
             )
 
@@ -352,7 +366,7 @@ class Mixture(MixtureBase):
 
 @dataclass(frozen=True, eq=False)
 class AnyFamily(Family):
-    """Copies of one density, each estimated from its sum."""
+    """Components that are copies of one density, each estimated from its own sum."""
 
     density: Any
 
@@ -365,33 +379,34 @@ class AnyFamily(Family):
         return AnyEStep(mixture, self.density)
 
     def estimate(self, sums: Sums, before: Mixed) -> Mixed:
+        # M step: each density from its own sum. A component without rows keeps its parameters.
         parts, whole = sums.parts.parts, sums.parts.total()
         densities = [
             self._estimate_one(parts.get(k), whole, density) for k, density in enumerate(before.components.densities)
         ]
         return Mixed(sums.weights / sums.weights.sum(), Several(densities))
 
-    def _estimate_one(self, part: Any, whole: Any, otherwise: Any) -> Any:
-        """The density of a sum; or another one, where the sum lacks something, such as any value of a column."""
+    def _estimate_one(self, part: Any, whole: Any, fallback: Any) -> Any:
+        """Return the density of a sum, or the fallback if the sum is insufficient, as without values of a column."""
         if part is None:
-            return otherwise
+            return fallback
         try:
             return clone(self.density).estimate(align_categories(part, whole))
         except (DegenerateDataError, InvalidDataError):
-            return otherwise
+            return fallback
 
     def draw_start(self, source: Source, n_components: int, seed: int) -> Mixed:
-        """Densities of rows that are assigned to components at random."""
+        """Return a start: densities of rows assigned to components at random."""
         assigned: ByClass[Any] = source.reduce(_sum_at_random, self.density, n_components, seed)
         whole = assigned.total()
-        same: Any = clone(self.density).estimate(whole)
-        densities = [self._estimate_one(assigned.parts.get(k), whole, same) for k in range(n_components)]
+        fallback: Any = clone(self.density).estimate(whole)
+        densities = [self._estimate_one(assigned.parts.get(k), whole, fallback) for k in range(n_components)]
         return Mixed(np.full(n_components, 1 / n_components), Several(densities))
 
 
 @dataclass(frozen=True, eq=False)
 class AnyEStep(EStep):
-    """The E step of densities of any kind: rows are their own statistics."""
+    """E step of densities of any kind, without an expansion of the rows."""
 
     mixture: Mixed
     density: Any
@@ -411,9 +426,10 @@ class AnyEStep(EStep):
 
 
 def _sum_weighted(block: Block, gamma: Floats, density: Any) -> ByClass[Any]:
-    """The density's statistic for each component that has responsibility for some row."""
+    """Return the density's statistic for each component that has responsibility for some row."""
     of, args = density._statistic()
     parts = {}
+    # The responsibilities of a component are the weights of its rows; rows of responsibility 0 are dropped.
     for k, weight in enumerate(gamma):
         if (weight > 0).all():
             parts[k] = of(Block(block.X, weight=weight.copy(), positions=block.positions), *args)

@@ -1,4 +1,10 @@
-"""Everything before the first iteration of EM: coordinates, floors and starts."""
+"""Initialisation of EM for Gaussian mixtures: coordinates, floors and starts.
+
+References
+----------
+Y. Linde, A. Buzo and R. Gray, "An algorithm for vector quantizer design", IEEE Trans. Comm. 28, 1980.
+D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,7 @@ from likely._constraints import (
     number,
     numbers,
     one_of,
+    show,
     tuple_of,
 )
 from likely._formatting import format_count
@@ -42,17 +49,18 @@ FLOOR = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """All that EM needs besides a start.
+    """Arguments of EM other than the start.
 
     Parameters
     ----------
     source : Source
-        The rows, in blocks that suit the shape.
+        The rows, in blocks of a size that suits the shape.
     family : GaussianFamily
-        The components, with coordinates and floors that follow from the moments of all rows.
+        The kind of the components, with coordinates and floors computed from the moments of all rows.
     single : Mixed
-        All rows as one component.
+        One component fitted to all rows.
     hard : bool
+        Whether assignments are hard.
     tol : float
     """
 
@@ -66,21 +74,23 @@ class Setup:
     def of(
         cls, source: Source, shape: Covariance, tied: bool, floor: Any, n_components: int, hard: bool, tol: float
     ) -> Setup:
-        """Survey the rows, in one pass, for mixtures of up to ``n_components`` components."""
+        """Compute the moments of all rows in one pass, and the family for up to ``n_components`` components."""
         width = shape.natural_form.block_width(source.n_features)
         if width > source.n_features:
-            # An E step widens rows by products; shorter blocks give work to several threads.
+            # An E step expands rows into products; shorter blocks give work to several threads.
             source = source.reblock(width)
         survey = _survey_rows(source, shape)
         if survey.rows < n_components:
             raise InvalidDataError(
-                f"A mixture needs as many rows as components at least, but GaussianMixture was given "
+                "GaussianMixture needs at least as many rows as components, but got "
                 f"{format_count(survey.rows, 'row')} (n_samples={survey.rows}) for n_components={n_components}. "
                 "Use fewer components."
             )
+        # Floor and coordinates from the moments of all rows; both stay fixed in all iterations.
         whole = survey.moments
-        least = least_variances(floor, whole.diagonal(), shape.natural_form.resolution)
+        least = compute_min_variances(floor, whole.diagonal(), shape.natural_form.resolution)
         family = GaussianFamily(shape.natural_form.from_moments(whole, least), tied)
+        # The mixture of one component is known in closed form.
         covariance = whole.covariance() if isinstance(whole, Moments) else whole.variances()
         single = family.make(np.ones(1), whole.mean[None].copy(), covariance[None])
         return cls(source, family, single, hard, tol)
@@ -90,10 +100,10 @@ class Setup:
         return run_em(self.source, self.family, start, self.hard, self.tol)
 
     def grow(self, sizes: Iterable[int], displacement: float) -> dict[int, EMResult]:
-        """Mixtures of several sizes, grown by splitting components (LBG).
+        """Fit mixtures of several sizes by splitting components (LBG).
 
-        Powers of two grow from each other, any other size from the power of two below it. So a size gives the same
-        mixture, whatever other sizes are asked for.
+        A power of two grows from the power of two before it. Any other size grows from the largest power of two below
+        it. So the mixture of a size does not depend on the other sizes requested.
         """
         reached = {1: self.run(self.single)}
 
@@ -108,7 +118,7 @@ class Setup:
 
 @dataclass(frozen=True, eq=False)
 class _Survey:
-    """The moments of all rows, and how many there are."""
+    """Moments and number of all rows."""
 
     moments: Any
     rows: int
@@ -125,7 +135,7 @@ def _survey_rows(source: Source, shape: Covariance) -> _Survey:
     empty = np.flatnonzero(survey.moments.diagonal().column_weights == 0)
     if len(empty):
         raise InvalidDataError(
-            f"X has no value in column {empty[0]}: all are NaN. Drop that column, or fill its values in."
+            f"X has no value in column {empty[0]}: all are NaN. Drop that column, or fill in its values."
         )
     return survey
 
@@ -135,24 +145,26 @@ def _survey_block(block: Block, kind: Any) -> _Survey:
 
 
 def mixture_shape(covariance: Any) -> Covariance:
-    """The shape that ``covariance`` means; refuse options with which an estimate is not that of largest likelihood."""
+    """Return the shape given by ``covariance``; raise if its options exclude the maximum-likelihood estimate."""
     shape = shape_of(covariance)
     if shape.get_params() != type(shape)().get_params():
         raise InvalidParameterError(
-            f"A mixture takes shapes without options of their own, since EM would not climb with {shape!r}. Give its "
-            f"name, {shape.name!r}, and the floor as the mixture's floor."
+            "covariance of a mixture must be a shape with default options, because with others EM may lower the "
+            f"likelihood, but is {shape!r}. Give the name of the shape, {shape.name!r}, and set the floor by the "
+            "mixture's floor."
         )
     return shape
 
 
 class AbsoluteFloor(BaseEstimator):  # type: ignore[misc]
-    """A least eigenvalue of every covariance, in the units of the data, as courses teach it.
+    """Lower bound for the eigenvalues of every covariance, in the units of the data.
 
-    It means the same for all columns, so it is for columns on one scale that is known.
+    The bound is the same for all columns, so use it for columns on one known scale.
 
     Parameters
     ----------
     value : float, default 0.01
+        The smallest eigenvalue allowed.
 
     Examples
     --------
@@ -169,18 +181,22 @@ class AbsoluteFloor(BaseEstimator):  # type: ignore[misc]
 
 
 FLOORS = either(number(0, below=1), instance_of(AbsoluteFloor))
-"""A share of the variances of all rows, or a variance in the units of the data."""
+"""A fraction of the variances of all rows, or a variance in the units of the data."""
 
 
-def least_variances(floor: Any, whole: DiagonalMoments, resolution: float) -> Floats:
-    """The least variance of each column: a share of its variance over all rows, or the same for all columns.
+def compute_min_variances(floor: Any, whole: DiagonalMoments, resolution: float) -> Floats:
+    """Return the floor of each column: a fraction of its variance over all rows, or one value for all columns.
 
-    A column that is constant has no variance; its mean square takes the place, or 1, as everywhere in the library.
+    The variance of a constant column is replaced by its mean square, or by 1 if that is zero too, as everywhere in the
+    library.
 
     Parameters
     ----------
+    floor : float or AbsoluteFloor
+    whole : DiagonalMoments
+        Moments of all rows.
     resolution : float
-        The smallest share that is distinguishable from 0.
+        The smallest fraction of a variance that is distinguishable from 0.
     """
     if isinstance(floor, AbsoluteFloor):
         check_parameters(floor)
@@ -192,16 +208,20 @@ def least_variances(floor: Any, whole: DiagonalMoments, resolution: float) -> Fl
 
 
 class LBG(BaseEstimator):  # type: ignore[misc]
-    """Grow a mixture: split every component in two, run EM, and repeat (Linde, Buzo and Gray 1980).
+    """Grow a mixture from one Gaussian: split every component in two, run EM, and repeat (LBG).
 
-    Starts with one Gaussian; nothing is random. Where twice as many components would be too many, the heaviest are
-    split.
+    The result does not depend on a random state. If twice as many components would be too many, only the heaviest
+    components are split.
 
     Parameters
     ----------
     displacement : float, default 0.1
-        How far the halves are moved from their mean, in opposite directions along the leading eigenvector of the
-        component's covariance, in standard deviations along it.
+        Distance of each half from the mean of the component, in standard deviations along the leading eigenvector of
+        its covariance. The halves move in opposite directions along that eigenvector.
+
+    References
+    ----------
+    Y. Linde, A. Buzo and R. Gray, "An algorithm for vector quantizer design", IEEE Trans. Comm. 28, 1980.
     """
 
     _constraints: ClassVar[Constraints] = {"displacement": number(0)}
@@ -214,7 +234,7 @@ class LBG(BaseEstimator):  # type: ignore[misc]
 
 
 class _DrawnStart(BaseEstimator):  # type: ignore[misc]
-    """A start that depends on the random state; the best of ``n_init`` is kept."""
+    """Base class of starts that depend on the random state; the best of ``n_init`` runs is kept."""
 
     _constraints: ClassVar[Constraints] = {"n_init": count(1)}
 
@@ -230,9 +250,10 @@ class _DrawnStart(BaseEstimator):  # type: ignore[misc]
 
 
 class KMeansStart(_DrawnStart):
-    """Start with the clusters of k-means on standardised columns; a row belongs to the nearest centre.
+    """Start EM with the clusters of k-means on standardised columns.
 
-    The centres come from at most 16 384 rows.
+    The centres are computed from a sample of at most 16 384 rows, with k-means++ seeding. Then every row is assigned to
+    the nearest centre.
 
     Parameters
     ----------
@@ -241,19 +262,20 @@ class KMeansStart(_DrawnStart):
     """
 
     def _draw(self, setup: Setup, n_components: int, random: np.random.RandomState) -> Mixed:
+        # K-means on a standardised sample; the mean replaces missing values.
         rows, weight = setup.source.reduce(sampled).distinct()
         whole: Gaussians = setup.single.components
         mean, scale = whole.means[0], np.sqrt(whole.covariances.matrix(0).diagonal())
         rows = (np.where(np.isnan(rows), mean, rows) - mean) / scale
         centres = mean + cluster_sample(rows, weight, n_components, random) * scale
-        # One hard iteration from equal components at the centres: the moments of each cluster.
-        prepared = setup.family.prepare(setup.family.make_alike(centres, np.square(scale)))
+        # One hard EM iteration from equal components at the centres gives the moments of each cluster.
+        prepared = setup.family.prepare(setup.family.make_equal(centres, np.square(scale)))
         sums = e_step(setup.source, prepared, hard=True)
         return m_step(setup.source, setup.family, prepared, sums, hard=True)
 
 
 class RandomStart(_DrawnStart):
-    """Start with components as wide as all rows together, at rows drawn at random.
+    """Start EM with means at randomly drawn rows, each with the covariance of all rows.
 
     Parameters
     ----------
@@ -266,17 +288,17 @@ class RandomStart(_DrawnStart):
         drawn = random.choice(len(rows), n_components, replace=len(rows) < n_components, p=weight / weight.sum())
         whole: Gaussians = setup.single.components
         means = np.where(np.isnan(rows[drawn]), whole.means[0], rows[drawn])
-        return setup.family.make_alike(means, whole.covariances.array()[0])
+        return setup.family.make_equal(means, whole.covariances.array()[0])
 
 
 @dataclass(frozen=True, eq=False)
 class _GivenStart:
-    """Means, or (weights, means, covariances), or a fitted mixture."""
+    """Start from given parameters: means, or (weights, means, covariances), or a fitted mixture."""
 
     init: Any
 
     def _fit(self, setup: Setup, n_components: int, random: np.random.RandomState) -> EMResult:
-        return setup.run(given_start(self.init, n_components, setup))
+        return setup.run(start_from_parameters(self.init, n_components, setup))
 
 
 _BY_NAME = {"lbg": LBG, "kmeans": KMeansStart, "random": RandomStart}
@@ -295,7 +317,7 @@ STARTS = replace(
 
 
 def start_of(init: Any) -> Any:
-    """The start that a constructor's ``init`` stands for: a start, the name of one, or given parameters."""
+    """Return the start given by ``init``: a start, the name of one, or parameters."""
     check_argument("init", init, STARTS, "a mixture")
     if isinstance(init, str):
         return _BY_NAME[init]()
@@ -305,16 +327,16 @@ def start_of(init: Any) -> Any:
     return init
 
 
-def given_start(init: Any, n_components: int, setup: Setup) -> Mixed:
-    """The mixture that parameters describe, once they are checked."""
+def start_from_parameters(init: Any, n_components: int, setup: Setup) -> Mixed:
+    """Check given parameters and return their mixture."""
     family = setup.family
     if isinstance(init, MixtureBase):
-        given = _parameters_of(init)
+        given = _check_fitted_start(init)
     else:
         given = tuple(as_floats(part) for part in (init if isinstance(init, tuple) and len(init) == 3 else (init,)))
         if len(given) == 1:
             _check_means(given[0], n_components, family.n_features)
-            return family.make_alike(given[0], setup.single.components.covariances.array()[0])
+            return family.make_equal(given[0], setup.single.components.covariances.array()[0])
     weights, means, covariances = given
     _check_means(means, n_components, family.n_features)
     _check_weights(weights, len(means))
@@ -324,11 +346,11 @@ def given_start(init: Any, n_components: int, setup: Setup) -> Mixed:
     return family.make(weights, means, covariances)
 
 
-def _parameters_of(init: MixtureBase) -> Any:
+def _check_fitted_start(init: MixtureBase) -> Any:
     if not isinstance(getattr(getattr(init, "mixed_", None), "components", None), Gaussians):
         raise InvalidParameterError(
-            "init of GaussianMixture is a mixture that is not fitted, as copies made by clone are not, or not of "
-            "Gaussians. Give (weights_, means_, covariances_) instead."
+            "init of GaussianMixture must be a fitted mixture of Gaussians, but is not fitted or has other components. "
+            "Copies made by clone are not fitted. Give (weights_, means_, covariances_) instead."
         )
     gaussians: Gaussians = init.mixed_.components
     return init.mixed_.weights, gaussians.means, gaussians.broadcast_covariances()
@@ -337,29 +359,32 @@ def _parameters_of(init: MixtureBase) -> Any:
 def _check_means(means: Floats, n_components: int, n_features: int) -> None:
     if means.shape != (n_components, n_features) or not np.isfinite(means).all():
         raise InvalidParameterError(
-            f"Means given to a mixture must be finite and of shape ({n_components}, {n_features}), for n_components "
-            f"and the columns of X, but have shape {means.shape}."
+            f"Means given to a mixture must be finite and have the shape (n_components, n_features) = ({n_components}, "
+            f"{n_features}), but have the shape {means.shape}."
         )
 
 
 def _check_weights(weights: Floats, K: int) -> None:
     if weights.shape != (K,) or not ((weights >= 0).all() and np.isclose(weights.sum(), 1)):
-        raise InvalidParameterError(f"Weights given to a mixture of {K} components must be {K} shares of 1.")
+        raise InvalidParameterError(
+            f"Weights given to a mixture of {K} components must be {K} numbers >= 0 with sum 1, but are "
+            f"{show(weights.tolist())}."
+        )
 
 
 def _check_covariances(covariances: Floats, K: int, d: int) -> None:
     if covariances.shape not in ((K, d, d), (K, d)) or not np.isfinite(covariances).all():
         raise InvalidParameterError(
-            f"Covariances given to a mixture must be finite and of shape ({K}, {d}, {d}) or, diagonal, ({K}, {d}), but "
-            f"have {covariances.shape}."
+            f"Covariances given to a mixture must be finite and have the shape ({K}, {d}, {d}) or, if diagonal, "
+            f"({K}, {d}), but have the shape {covariances.shape}."
         )
     if covariances.ndim == 2:
-        sound = bool((covariances >= 0).all())
+        is_valid = bool((covariances >= 0).all())
     else:
         slack = 1e-6 * np.abs(covariances).max(axis=(1, 2))
-        lopsided = np.abs(covariances - covariances.transpose(0, 2, 1)).max(axis=(1, 2))
-        sound = bool((lopsided <= slack).all() and (np.linalg.eigvalsh(covariances)[:, 0] >= -slack).all())
-    if not sound:
+        asymmetry = np.abs(covariances - covariances.transpose(0, 2, 1)).max(axis=(1, 2))
+        is_valid = bool((asymmetry <= slack).all() and (np.linalg.eigvalsh(covariances)[:, 0] >= -slack).all())
+    if not is_valid:
         raise InvalidParameterError(
-            "Covariances given to a mixture must be symmetric, with no variance below 0 in any direction, but are not."
+            "Covariances given to a mixture must be symmetric and positive semi-definite, but are not."
         )

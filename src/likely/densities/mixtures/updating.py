@@ -1,4 +1,11 @@
-"""Mixtures updated with new rows: stepwise EM in instalments, and adaptation of the means."""
+"""Updates of a Gaussian mixture with new rows: stepwise EM, and adaptation of the means.
+
+References
+----------
+O. Cappé and E. Moulines, "On-line expectation-maximization algorithm for latent data models", JRSS B 71, 2009.
+D. Reynolds, T. Quatieri and R. Dunn, "Speaker verification using adapted Gaussian mixture models", Digital Signal
+Processing 10, 2000.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +25,28 @@ from likely.densities.mixtures.mixture import Mixed
 from likely.exceptions import InvalidDataError
 
 FORGETTING = 0.7
-"""Exponent between ½, which forgets fastest, and 1, with which all instalments weigh alike."""
+"""Exponent of the step size, in (½, 1]. Lower values forget earlier batches faster; with 1 all batches weigh alike."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stepwise:
-    """Stepwise EM: a running average of the sums of E steps, from which each instalment re-estimates the mixture.
+    """Stepwise EM: a running average of the sums of E steps, from which each batch re-estimates the mixture.
 
     Parameters
     ----------
     family : GaussianFamily
-        Fixed by the first instalment, and so are the floors.
+        Fixed by the first batch, with its floors.
     average : Sums
-        Of one unit of weight.
+        Running average of the sums, for one unit of weight.
     steps : int
-        Instalments after the first.
+        Number of batches after the first.
     typical : float
-        The mean weight of instalments; a lighter one moves the average by less.
+        Mean weight of the batches; a lighter batch changes the average by less.
 
     Notes
     -----
-    s ← (1 − η) s + η s', with s' the sums of the instalment over its weight and η = (steps + 2)^−0.7 (Cappé and
-    Moulines, "On-line EM algorithm for latent data models", JRSS B 71, 2009), times the instalment's weight over the
-    typical one.
+    s ← (1 − η) s + η s', with s' the sums of the batch divided by its weight, and the step size
+    η = (steps + 2)^−0.7 (Cappé and Moulines 2009), times the weight of the batch over the typical weight.
     """
 
     family: Annotated[GaussianFamily, instance_of(GaussianFamily, d="d")]
@@ -51,35 +57,38 @@ class Stepwise:
     def _check_state(self, scope: Scope) -> None:
         d, width = self.family.n_features, self.average.parts.array.shape[1]
         if width != self.family.form.width(d):
-            raise ViolationError(f"average must hold the sums of {d} columns in the family's form, but has {width}")
+            raise ViolationError(
+                f"average must hold {self.family.form.width(d)} sums for each component of {d} columns, but has {width}"
+            )
 
     @classmethod
-    def after(cls, found: EMResult, family: GaussianFamily) -> Stepwise:
-        """The average after a fit."""
+    def from_fit(cls, found: EMResult, family: GaussianFamily) -> Stepwise:
+        """Return the average after a fit."""
         return cls(family, _normalize(found.sums, family), 0, found.sums.weight)
 
     def step(self, source: Source, mixture: Mixed, hard: bool) -> tuple[Stepwise, Mixed]:
-        """Learn from one more instalment."""
-        # E step of the instalment, with sums about the origin so that they can be averaged.
+        """Update the average with one batch of rows, and re-estimate the mixture."""
+        # E step of the batch, with all sums about the origin so that they can be averaged.
         prepared = self.family.prepare(mixture)
         prepared = replace(prepared, references=np.zeros_like(prepared.references))
         with np.errstate(all="ignore"):
             sums = e_step(source, prepared, hard)
         if not (np.isfinite(sums.parts.array).all() and np.isfinite(sums.log_likelihood)):
             raise InvalidDataError(
-                "Values of this instalment are too large to be squared and summed beside those of the first. Rescale "
-                "them, or leave such rows out."
+                "Values of this batch are too large to be squared and summed relative to those of the first batch. "
+                "Rescale them, or drop such rows."
             )
+        # Step size η, at most 1, and the new average (1 − η) s + η s'.
         share = min(1.0, float(self.steps + 2) ** -FORGETTING * sums.weight / self.typical)
         average = _scale(self.average, 1 - share) + _scale(_normalize(sums, self.family), share)
         typical = self.typical + (sums.weight - self.typical) / (self.steps + 2)
-        # M step from the average.
+        # M step: estimate the mixture from the average.
         return Stepwise(self.family, average, self.steps + 1, typical), self.family.estimate(average, mixture)
 
 
 def _normalize(sums: Sums, family: GaussianFamily) -> Sums:
-    """Sums of one unit of weight, all about the origin."""
-    return _scale(replace(sums, parts=family.form.about_origin(sums.weights, sums.parts)), 1 / sums.weight)
+    """Return the sums about the origin, divided by the weight."""
+    return _scale(replace(sums, parts=family.form.shift_to_origin(sums.weights, sums.parts)), 1 / sums.weight)
 
 
 def _scale(sums: Sums, factor: float) -> Sums:
@@ -88,19 +97,20 @@ def _scale(sums: Sums, factor: float) -> Sums:
 
 
 def adapt_means(source: Source, mixture: Mixed, relevance: float) -> Mixed:
-    """Move the means towards rows; ``relevance`` is the number of rows that weigh as much as the means before.
+    """Adapt the means to rows by maximum a posteriori estimation (Reynolds, Quatieri and Dunn 2000).
 
-    This is maximum a posteriori adaptation of the means alone (Reynolds, Quatieri and Dunn 2000).
+    ``relevance`` is the number of rows that has the same weight as the means before.
     """
     sums: _Shifts = source.reduce(_sum_shifts, mixture)
     gaussians: Gaussians = mixture.components
+    # m_k + Σγ_k (x − m_k) / (n_k + relevance); the floor of the denominator is for n_k = relevance = 0.
     steps = sums.steps / np.maximum(sums.weights + relevance, np.finfo(np.float64).tiny)[:, None]
     return Mixed(mixture.weights, Gaussians(gaussians.means + steps, gaussians.covariances))
 
 
 @dataclass(frozen=True, eq=False)
 class _Shifts:
-    """Total responsibility of each component, and the weighted sum of the rows' differences from its mean."""
+    """Total responsibility of each component, and the weighted sum of differences between rows and its mean."""
 
     weights: Floats
     steps: Floats
@@ -116,6 +126,7 @@ def _sum_shifts(block: Block, mixture: Mixed) -> _Shifts:
     gamma = mixture.responsibilities(X)
     if block.weight is not None:
         gamma *= block.weight[:, None]
+    # Σγ_k (x − m_k) about the mean of the means, so that data far from zero lose no digits.
     weights, origin = gamma.sum(axis=0), mixture.components.means.mean(axis=0)
     steps = gamma.T @ (X - origin) - weights[:, None] * (mixture.components.means - origin)
     return _Shifts(weights, steps)
