@@ -1,4 +1,4 @@
-"""The command line: what it prints is what the library says, and what goes wrong is said in a sentence."""
+"""The command line: it prints the numbers of the library, and errors as one sentence."""
 
 import json
 import os
@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def two(tmp_path, rng):
-    """Two systems' scores of two classes, of which one is too sure of itself."""
+    """Scores of two systems about two classes; the second system is overconfident."""
     y = np.where(rng.random(400) < 0.3, "yes", "no")
     llr = 2 * rng.normal(size=(400, 2)) + np.where(y == "yes", 2, -2)[:, None]
     write_scores(tmp_path / "two.csv", y, llr * [1, 3], names=["plain", "sure"])
@@ -53,7 +53,7 @@ def two(tmp_path, rng):
 
 @pytest.fixture
 def three(tmp_path, rng):
-    """Log-likelihoods of three classes, the columns in an order of their own."""
+    """Log-likelihoods of three classes, with columns that are not in class order."""
     y = np.array(["a", "b", "c"])[rng.integers(3, size=300)]
     scores = rng.normal(size=(300, 3)) + 2 * (y[:, None] == np.array(["b", "c", "a"]))
     write_scores(tmp_path / "three.csv", y, scores, names=["b", "c", "a"])
@@ -63,7 +63,7 @@ def three(tmp_path, rng):
 
 @pytest.fixture
 def tumours(tmp_path):
-    """Rows to learn from and rows to score, with a model."""
+    """Training rows, rows to score, and a model."""
     X, y, names = load_tumours()
     columns = {str(name): X[:, at] for at, name in enumerate(names[:4])}
     for name, rows in (("train", slice(0, 400)), ("rest", slice(400, None))):
@@ -76,7 +76,7 @@ def tumours(tmp_path):
     return model, read_data(tmp_path / "rest.csv", "diagnosis", exclude=["id"])
 
 
-# Judging.
+# Evaluation
 
 
 def test_numbers_of_two_classes_are_those_of_the_library(told, two):
@@ -147,9 +147,9 @@ def test_infinite_numbers_are_texts_in_json(told, tmp_path, run):
         (lambda y, noise: noise, "No threshold does clearly better than deciding without looking."),
         (lambda y, noise: noise / 4 + 0.5, "No threshold does clearly better"),
         (lambda y, noise: 2 * noise + np.where(y, 2, -2), "Well calibrated"),
-        (lambda y, noise: 6 * noise + np.where(y, 6, -6), "but not at other priors, as Cllr shows: calibrate them."),
+        (lambda y, noise: 6 * noise + np.where(y, 6, -6), "but Cllr shows that they cost more at other priors: calibrate them."),
         (lambda y, noise: 2 * noise + np.where(y, 5, 1), "% more than they could: calibrate them."),
-        (lambda y, noise: -2 * noise + np.where(y, -2, 2), "Targets score lower than the rest"),
+        (lambda y, noise: -2 * noise + np.where(y, -2, 2), "Targets score lower than the other class"),
     ],
 )
 def test_verdicts_are_what_the_scores_deserve(told, tmp_path, rng, scores, verdict):
@@ -168,7 +168,7 @@ def test_too_few_rows_for_intervals_are_noted(run, tmp_path):
     assert json.loads(result.stdout)["systems"][0]["cllr"]["high"] is None
 
 
-# Maps on scores.
+# Maps on scores
 
 
 def test_calibrated_scores_are_those_of_folds(told, two, tmp_path):
@@ -182,7 +182,7 @@ def test_calibrated_scores_are_those_of_folds(told, two, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["affine", "isotonic"])
-def test_a_kept_calibrator_is_applied_to_scores_without_labels(run, two, tmp_path, method):
+def test_a_saved_calibrator_is_applied_to_scores_without_labels(run, two, tmp_path, method):
     run(f"calibrate two.csv -o out.csv --column sure --method {method} --save kept.likely")
     run("calibrate new.csv -o mapped.csv --using kept.likely --column sure")
 
@@ -209,7 +209,7 @@ def test_more_classes_are_calibrated_together(told, three, tmp_path):
     assert facts["cross_entropy"]["after"] == cross_entropy(y, expected)
 
 
-def test_fused_scores_are_those_of_folds_and_a_kept_fuser_finds_its_columns(told, two, tmp_path):
+def test_fused_scores_are_those_of_folds_and_a_saved_fuser_finds_its_columns(told, two, tmp_path):
     facts = told("fuse two.csv -o fused.csv --save fuser.likely -c sure -c plain")
     told("fuse new.csv -o applied.csv --using fuser.likely")
 
@@ -220,10 +220,10 @@ def test_fused_scores_are_those_of_folds_and_a_kept_fuser_finds_its_columns(told
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "applied.csv", skiprows=1), applied)
 
 
-# Models.
+# Models
 
 
-def test_scores_of_a_model_are_its_evidence_with_the_labels_beside(run, tumours, tmp_path):
+def test_scores_of_a_model_are_its_llrs_next_to_the_labels(run, tumours, tmp_path):
     model, rest = tumours
 
     said = run("score model.likely rest.csv -o scores.csv").stdout
@@ -272,7 +272,7 @@ def test_decisions_are_those_of_the_application(run, told, tumours, tmp_path):
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "decided.csv").read_text()
 
 
-def test_unlabelled_scores_are_decided_and_stand_in_json_where_no_file_is_written(told, two, tmp_path):
+def test_without_labels_or_an_output_file_decisions_are_in_the_json(told, two, tmp_path):
     facts = told("decide new.csv --column plain --prior 0.5 --positive yes")
 
     assert set(facts["columns"]["decision"]) == {"yes", "not yes"}
@@ -317,7 +317,7 @@ def test_a_model_file_is_described_with_its_parts(run, told, tumours):
 
 @pytest.fixture
 def first(tumours, tmp_path):
-    """The model of a clinic whose target is the first class in sorted order."""
+    """A model whose target is the first class in sorted order."""
     save(tumours[0], tmp_path / "first.likely", about={"target": "diagnosis", "positive": "benign"})
     return tumours
 
@@ -326,8 +326,8 @@ def test_scores_are_of_the_second_class_whatever_the_model_was_trained_for(run, 
     said = run("score first.likely rest.csv -o scores.csv").stdout
     turned = run("score first.likely rest.csv --positive benign -o turned.csv").stdout
 
-    assert "llr: malignant against benign. Written" in said
-    assert "llr: benign against malignant; give --positive benign to the commands that read it" in turned
+    assert "llr of malignant against benign. Written" in said
+    assert "llr of benign against malignant; commands that read it need --positive benign" in " ".join(turned.split())
     plain = told("evaluate scores.csv --no-intervals")["systems"][0]
     assert plain["auc"]["estimate"] > 0.9
     assert told("evaluate turned.csv --no-intervals --positive benign")["systems"][0]["auc"] == plain["auc"]
@@ -341,27 +341,27 @@ def test_decisions_by_a_model_are_for_the_target_it_was_trained_for(run, told, f
     expected = model.decide(rest.X, Application.binary(0.9, positive="benign"))
     assert decided["columns"]["decision"] == expected.tolist()
     shown = " ".join(run("decide rest.csv --model first.likely --prior 0.9 -o d.csv").stdout.split())
-    assert "benign from llr -2.197 on." in shown
-    assert "Its column llr: benign against malignant; give --positive benign to the commands that read it" in shown
+    assert "the llr threshold for benign is -2.197." in shown
+    assert "llr is the llr of benign against malignant; commands that read it need --positive benign" in shown
     said = run("decide rest.csv --model first.likely --prior 0.1 --positive malignant -o d.csv").stdout
-    assert "malignant from llr 2.197 on." in said
+    assert "the llr threshold for malignant is 2.197." in said
 
 
 def test_decisions_by_a_file_name_the_target(run, two):
-    assert "At prior 0.1: yes from llr 2.197 on." in run("decide one.csv --prior 0.1 -o d.csv").stdout
-    assert "llrs are of no" in run("decide one.csv --positive no --reject-cost 0.1 -o d.csv").stdout
+    assert "At prior 0.1: the llr threshold for yes is 2.197." in run("decide one.csv --prior 0.1 -o d.csv").stdout
+    assert "a high llr favours no" in run("decide one.csv --positive no --reject-cost 0.1 -o d.csv").stdout
 
 
-def test_scores_that_rank_the_other_way_round_are_noted_when_they_are_mapped(run, two):
+def test_scores_that_are_lower_for_the_target_are_noted_when_they_are_mapped(run, two):
     single = run("calibrate two.csv -o out.csv -c plain --positive no").stderr
     fused = run("fuse two.csv -o out.csv --positive no").stderr
 
-    assert "Note: The scores of 'plain' rank the other way round" in single
-    assert "Note: The scores of 'plain', 'sure' rank the other way round" in fused
+    assert "Note: The scores of 'plain' are lower for the target" in single
+    assert "Note: The scores of 'plain', 'sure' are lower for the target" in fused
     assert run("calibrate two.csv -o out.csv").stderr == run("fuse two.csv -o out.csv").stderr == ""
 
 
-def test_categories_that_training_did_not_have_are_noted(run, tmp_path):
+def test_categories_that_did_not_occur_in_training_are_noted(run, tmp_path):
     for name, texts in (("train", ["a", "b"] * 10), ("new", ["a", "c", "c", "d"])):
         numbers = np.arange(len(texts)) * 7.0 % 5
         write_columns(tmp_path / f"{name}.csv", {"size": numbers, "shop": np.array(texts)})
@@ -370,11 +370,11 @@ def test_categories_that_training_did_not_have_are_noted(run, tmp_path):
 
     said = run("score m.likely new.csv").stderr
 
-    assert "Note: Column 'shop' holds categories in 3 rows that training did not have, 'c', 'd'" in said
+    assert "Note: Column 'shop' has categories in 3 rows that did not occur in training, 'c', 'd'." in said
     assert "Note" not in run("score m.likely train.csv").stderr
 
 
-def test_labels_of_any_length_and_kind_are_shown_in_a_line(run, tmp_path):
+def test_long_labels_and_control_characters_are_shown_on_one_line(run, tmp_path):
     long = "long " * 1000
     labels = np.array([long, "two\nlines"] * 10)
     write_scores(tmp_path / "odd.csv", labels, np.arange(20.0))
@@ -392,7 +392,7 @@ def test_labels_of_any_length_and_kind_are_shown_in_a_line(run, tmp_path):
     assert len(refused) < 500
 
 
-# Applications from options.
+# Applications from options
 
 
 def test_labels_are_matched_by_text():
@@ -417,11 +417,11 @@ def test_without_options_classes_are_equally_frequent():
     [
         ({"positive": "d"}, "ab", "--positive names the class 'd', but the classes are 'a', 'b'."),
         ({"prior": 0.1}, "abc", "--prior is for two classes, but there are 3: 'a', 'b', 'c'."),
-        ({"application": ["prior=0.1"], "prior": 0.5}, "ab", "--prior and --application both say"),
-        ({"application": ["prior=0.1,cost=3"]}, "ab", "sets 'cost', but what can be set is prior, cost_fn"),
+        ({"application": ["prior=0.1"], "prior": 0.5}, "ab", "--prior and --application both set the application"),
+        ({"application": ["prior=0.1,cost=3"]}, "ab", "sets 'cost', but can set only prior, cost_fn"),
         ({"application": ["cost_fn=3"]}, "ab", "must set the prior"),
-        ({"application": ["prior"]}, "ab", "must be name=number"),
-        ({"application": ["prior=much"]}, "ab", "must hold numbers, but 'much' is not a number"),
+        ({"application": ["prior"]}, "ab", "must be name=number pairs"),
+        ({"application": ["prior=much"]}, "ab", "must set prior to a number, but 'much' is not a number"),
         ({"application": ["prior=1.5"]}, "ab", "prior must be in the open interval (0, 1), but is 1.5"),
         ({"priors": "a=0.2,b=0.3,d=0.5"}, "abc", "--priors names the class 'd'"),
         ({"priors": "a=0.2,b=0.8"}, "abc", "--priors must name every class, but 'c' is not in"),
@@ -429,7 +429,7 @@ def test_without_options_classes_are_equally_frequent():
         ({"reject_cost": -1.0}, "ab", "reject_cost must be a number >= 0"),
     ],
 )
-def test_applications_that_cannot_be_are_refused_in_a_sentence(options, classes, sentence):
+def test_invalid_applications_are_rejected_with_a_message(options, classes, sentence):
     with pytest.raises((CommandError, InvalidParameterError), match=re.escape(sentence)):
         applications_from(ApplicationOptions(**options), list(classes))
 
@@ -448,7 +448,7 @@ def test_applications_that_cannot_be_are_refused_in_a_sentence(options, classes,
         ("", "The header of"),
     ],
 )
-def test_tables_of_costs_that_do_not_fit_are_refused_in_a_sentence(tmp_path, text, sentence):
+def test_invalid_tables_of_costs_are_rejected_with_a_message(tmp_path, text, sentence):
     path = tmp_path / "costs.csv"
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
@@ -456,10 +456,10 @@ def test_tables_of_costs_that_do_not_fit_are_refused_in_a_sentence(tmp_path, tex
         applications_from(ApplicationOptions(costs=path), ["a", "b"])
 
 
-# What goes wrong.
+# Errors
 
 
-def test_messages_of_the_library_speak_of_options(tmp_path):
+def test_messages_of_the_library_name_options(tmp_path):
     (tmp_path / "data.csv").write_text("a,b,when,label\n1,1,2020-01-01,x\n2,z,2020-01-02,y\n3,4,2021-01-01,y\n")
     path = tmp_path / "data.csv"
     y = [0, 0, 1, 1, 1]
@@ -480,15 +480,15 @@ def test_messages_of_the_library_speak_of_options(tmp_path):
     assert said(read_data, path, "label").endswith("say that the column holds categories with --category 'b'.")
     assert said(read_scores, path, "truth").endswith("Name it with --label.")
     assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
-    assert "To go on, set --folds 2, gather" in said(compare, X, y, ["fisher"])
-    assert said(compare, X, y, folds=1).startswith("--folds must be a whole number from 2 on")
+    assert "Set --folds 2, collect more" in said(compare, X, y, ["fisher"])
+    assert said(compare, X, y, folds=1).startswith("--folds must be an integer >= 2")
     assert said(compare, X, y, by="luck").startswith("--by must be")
     assert said(compare, X, y, fuse=-1).startswith("--fuse must be an integer from 0 to 100, but is -1.")
     assert said(compare, X, y, folds=2, evaluation=(X, [0] * 5)).startswith("--evaluation must have rows of")
     assert as_options("column 'label=' of 'exclude=.csv'", "label") == "column 'label=' of 'exclude=.csv'"
     compare(X, y, ["fisher"], folds=2, fuse=0, run=tmp_path / "run")
     other = said(compare, X, y[::-1], ["fisher"], folds=2, fuse=0, run=tmp_path / "run")
-    assert "or start afresh with --restart, which removes" in other
+    assert "or start again with --restart, which deletes" in other
 
 
 @pytest.mark.parametrize(
@@ -498,23 +498,23 @@ def test_messages_of_the_library_speak_of_options(tmp_path):
         ("evaluate two.csv --label truth", "Name it with --label."),
         ("evaluate two.csv -c plan", "Did you mean 'plain'?"),
         ("evaluate two.csv --positive maybe", "--positive names the class 'maybe'"),
-        ("evaluate three.csv -c a -c b", "so each must have a column of log-likelihoods named like it"),
+        ("evaluate three.csv -c a -c b", "so each needs a column of log-likelihoods with its name"),
         ("evaluate alike.csv", "but all labels are 'yes'."),
         ("evaluate costs.csv", "must have a column of labels 'label'"),
         ("calibrate two.csv -o nowhere/out.csv", "there is no folder"),
         ("calibrate two.csv -o out.xyz", "must end with one of"),
         ("calibrate two.csv -o out.csv --column plain --save nowhere/kept.likely", "there is no folder"),
         ("calibrate two.csv -o out.csv --column plain --save kept.pkl", "must end with .likely, but is 'kept.pkl'"),
-        ("calibrate two.csv -o out.csv --save kept.likely", "--save keeps the map of one system"),
+        ("calibrate two.csv -o out.csv --save kept.likely", "--save takes the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
-        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for the affine method"),
+        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method affine only"),
         ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is no map for --save"),
-        ("calibrate two.csv -o out.csv --using features.likely", "no map to calibrate with"),
+        ("calibrate two.csv -o out.csv --using features.likely", "is of kind PCA, which cannot calibrate scores"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),
         ("calibrate two.csv -o out.csv --folds 300", "--folds 300 cannot be"),
-        ("fuse one.csv -o out.csv", "Fusing takes the scores of two systems or more"),
-        ("fuse three.csv -o out.csv", "Fusing takes the scores of two systems or more"),
-        ("decide two.csv", "Choose by --column."),
+        ("fuse one.csv -o out.csv", "Fusion needs the scores of at least two systems"),
+        ("fuse three.csv -o out.csv", "Fusion needs the scores of at least two systems"),
+        ("decide two.csv", "Choose one with --column."),
         ("decide one.csv --application prior=0.1 --application prior=0.5", "Decisions are for one application"),
         ("decide three.csv --prior 0.1", "--prior is for two classes"),
         ("decide gap.csv", "line 3 of gap.csv has an empty cell in column 'llr'"),
@@ -527,7 +527,7 @@ def test_messages_of_the_library_speak_of_options(tmp_path):
         ("inspect two.likely", "There is no file 'two.likely'."),
     ],
 )
-def test_what_a_user_can_mend_is_said_in_a_sentence(run, two, three, tumours, tmp_path, command, sentence):
+def test_errors_that_a_user_can_fix_are_one_sentence(run, two, three, tumours, tmp_path, command, sentence):
     write_scores(tmp_path / "alike.csv", ["yes", "yes"], [1.0, 2.0])
     (tmp_path / "gap.csv").write_text("llr,id\n1.5,a\n,b\n")
     save(PCA(1).fit([[0.0, 1.0], [2.0, 3.5], [1.0, 1.0]]), tmp_path / "features.likely")
@@ -542,12 +542,12 @@ def test_what_a_user_can_mend_is_said_in_a_sentence(run, two, three, tumours, tm
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_usage_errors_end_with_two_and_suggest_the_verb(run):
+def test_usage_errors_exit_with_two_and_suggest_the_command(run):
     assert "Did you mean 'evaluate'?" in run("evaluat", code=2).stderr
     run("evaluate", code=2)
 
 
-def test_a_full_disk_is_said_with_the_path(run, two, monkeypatch):
+def test_the_error_of_a_full_disk_names_the_file(run, two, monkeypatch):
     def full(path, columns):
         raise OSError(28, "No space left on device")
 
@@ -558,7 +558,7 @@ def test_a_full_disk_is_said_with_the_path(run, two, monkeypatch):
     assert result.stderr == "Error: 'out.csv' cannot be used: No space left on device.\n"
 
 
-def test_an_interruption_is_said_in_a_word(run, two, monkeypatch):
+def test_an_interruption_prints_one_word(run, two, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
@@ -578,7 +578,7 @@ def test_debugging_shows_the_traceback_of_any_error(run, command):
     assert isinstance(run(command, code=1).exception, TableError)
 
 
-def test_warnings_are_notes_each_said_once(run, tmp_path):
+def test_each_warning_is_printed_once_as_a_note(run, tmp_path):
     write_scores(tmp_path / "apart.csv", [0, 0, 0, 1, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
     result = run("calibrate apart.csv -o out.csv --folds 3 --json")
@@ -588,21 +588,21 @@ def test_warnings_are_notes_each_said_once(run, tmp_path):
     assert json.loads(result.stdout)["folds"] == 3
 
 
-# The frame.
+# The command group
 
 
 def _process(*arguments):
     return subprocess.run([sys.executable, "-m", "likely.cli", *arguments], capture_output=True, text=True)
 
 
-def test_a_process_ends_with_two_and_no_traceback(tmp_path):
+def test_an_error_exits_with_two_and_no_traceback(tmp_path):
     result = _process("evaluate", str(tmp_path / "absent.csv"))
 
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"Error: There is no file '{tmp_path / 'absent.csv'}'. Check the path.\n"
 
 
-def test_a_reader_who_stops_reading_is_no_error(tmp_path, two):
+def test_a_closed_pipe_is_not_an_error(tmp_path, two):
     decide = shlex.join([sys.executable, "-m", "likely.cli", "decide", str(tmp_path / "one.csv")])
 
     result = subprocess.run(["bash", "-c", f"{decide} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
@@ -613,7 +613,7 @@ def test_a_reader_who_stops_reading_is_no_error(tmp_path, two):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([verb, "--help"] for verb in COMMANDS)], ids=" ".join)
-def test_help_loads_nothing_slow(arguments):
+def test_help_imports_no_slow_modules(arguments):
     code = (
         "import sys; from likely.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
         "slow = {'sklearn', 'numpy', 'scipy', 'pyarrow', 'likely.exceptions'} & set(sys.modules); print('slow:', slow)"
@@ -625,7 +625,7 @@ def test_help_loads_nothing_slow(arguments):
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_the_help_of_every_verb_teaches_by_commands_whose_options_there_are(run, verb):
+def test_the_help_of_every_command_has_valid_examples(run, verb):
     shown = run(f"{verb} --help").stdout
 
     commands = re.findall(rf"^ +(likely {verb}\b.*)$", shown, flags=re.MULTILINE)
@@ -637,17 +637,17 @@ def test_the_help_of_every_verb_teaches_by_commands_whose_options_there_are(run,
         assert re.search(rf"{option}\b", shown.partition("Arguments")[2])
 
 
-def test_every_verb_that_is_listed_is_there():
+def test_every_listed_command_exists():
     for name in COMMANDS:
         assert frame.load_command(name).name == name
 
 
-def test_the_version_is_said(run):
+def test_the_version_is_printed(run):
     assert run("--version").stdout.startswith("likely")
 
 
-def test_the_session_of_the_page_runs_as_it_stands(run, tmp_path):
-    """Python blocks are run, and so are the commands of sh blocks; nothing may go wrong."""
+def test_the_session_in_the_documentation_runs(run, tmp_path):
+    """Run the Python blocks and the commands of the sh blocks; all must succeed."""
     page = (ROOT / "docs" / "command-line.md").read_text()
 
     for kind, block in re.findall(r"```(python|sh)\n(.*?)```", page, flags=re.DOTALL):

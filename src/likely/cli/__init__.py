@@ -1,7 +1,7 @@
 """The command line: one file for each command.
 
-``app`` is the frame, ``options`` the options that commands share, ``scores`` files of scores and maps on them, and
-``rendering`` and ``leaderboards`` the output. ``import likely`` imports none of them.
+``app`` holds the command group and error handling, ``options`` the options that commands share, ``scores`` files of
+scores and maps on them, and ``rendering`` and ``leaderboards`` the output. ``import likely`` imports none of them.
 """
 
 __all__ = ["main"]

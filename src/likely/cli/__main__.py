@@ -1,4 +1,4 @@
-"""The command ``likely`` as ``python -m likely.cli``."""
+"""Entry point of ``python -m likely.cli``."""
 
 from likely.cli import main
 

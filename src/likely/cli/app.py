@@ -106,7 +106,9 @@ def likely(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", envvar="LIKELY_DEBUG", help="Show the traceback of every error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="LIKELY_DEBUG", help="Show the traceback of every error.")
+    ] = False,
 ) -> None:
     """Accept the options that all commands share."""
 

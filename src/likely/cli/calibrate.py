@@ -1,4 +1,4 @@
-"""The command ``calibrate``: make scores log-likelihood ratios."""
+"""The command ``calibrate``: turn scores into calibrated log-likelihood ratios."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.cli.options import CommandError, MapOptions, ScoresFile
 from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
-    Made,
+    MapOutput,
     Scores,
     apply_to_target,
     as_systems,
@@ -33,7 +33,7 @@ from likely.cli.scores import (
 
 
 class Method(StrEnum):
-    """How scores are mapped."""
+    """Calibration methods."""
 
     affine = "affine"
     isotonic = "isotonic"
@@ -42,12 +42,14 @@ class Method(StrEnum):
 def calibrate(
     scores: ScoresFile,
     how: MapOptions,
-    method: Annotated[Method, typer.Option(help="A scale and an offset, or any rising map.")] = Method.affine,
+    method: Annotated[
+        Method, typer.Option(help="affine: a scale and an offset; isotonic: any increasing map.")
+    ] = Method.affine,
 ) -> None:
-    """Make scores log-likelihood ratios that can be acted on at any priors and costs.
+    """Turn scores into log-likelihood ratios, which can be used for decisions at any priors and costs.
 
-    The scores written are calibrated fold by fold: no row by a map that has seen it, so they can be judged. The map to
-    keep for new scores, with --save, is learned from all rows; --using applies it.
+    The output is calibrated fold by fold: each row by a map learned from other rows, so it can be evaluated. Option
+    --save keeps the map learned from all rows. Option --using applies a saved map to new scores.
 
     For example:
         likely calibrate scores.csv -o calibrated.csv --save calibrator.likely
@@ -56,25 +58,27 @@ def calibrate(
     run_map(scores, how, partial(_learn, method), _apply, _show)
 
 
-def _learn(method: Method, path: Path, how: MapOptions) -> Made:
-    """Calibrate scores by maps that have not seen them; save the map of all rows if asked for."""
+def _learn(method: Method, path: Path, how: MapOptions) -> MapOutput:
+    """Calibrate each row by a map learned from other rows; with ``--save``, save the map of all rows."""
     table = read_to_learn(path, how)
-    calibrator = _calibrator(method, how.prior, table)
+    calibrator = _make_calibrator(method, how.prior, table)
     mapped, maps, facts = _calibrate_each(calibrator, table, how.folds)
     if how.save is not None:
         if len(maps) > 1:
-            raise CommandError(f"--save keeps the map of one system, but there are {len(maps)}. Use --column.")
+            raise CommandError(
+                f"--save takes the map of one system, but there are {len(maps)} systems. Choose one with --column."
+            )
         save_map(maps[0], how.save, "calibrate", table, how.label)
     return mapped.columns(how.label), facts | {"method": method.value, "folds": how.folds}
 
 
-def _calibrator(method: Method, prior: float | None, table: Scores) -> Any:
-    """Make the calibrator; isotonic maps are bounded, since one row may contradict an infinite llr."""
+def _make_calibrator(method: Method, prior: float | None, table: Scores) -> Any:
+    """Make the calibrator; isotonic maps are bounded, since one row can contradict an infinite llr."""
     from likely.calibration import AffineCalibrator, IsotonicCalibrator
 
     if method is Method.isotonic:
         if prior is not None:
-            raise CommandError("--prior is for the affine method: an isotonic map is best at every prior.")
+            raise CommandError("--prior is for --method affine only: an isotonic map is optimal at every prior.")
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
         raise CommandError(f"--prior is for two classes, but there are {len(table.classes)}.")
@@ -82,7 +86,10 @@ def _calibrator(method: Method, prior: float | None, table: Scores) -> Any:
 
 
 def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores, list[Any], dict[str, Any]]:
-    """Calibrate each system, or the one of more classes, by folds; return the scores, the maps and the facts."""
+    """Calibrate each system of two classes, or the one system of more classes, by folds.
+
+    Return the calibrated scores, the maps learned from all rows, and the facts.
+    """
     import numpy as np
     from sklearn.base import clone
 
@@ -101,8 +108,8 @@ def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores,
     return mapped, maps, {"systems": systems}
 
 
-def _apply(path: Path, how: MapOptions, using: Path) -> Made:
-    """Map scores by a saved calibrator; judge them too, if there are labels."""
+def _apply(path: Path, how: MapOptions, using: Path) -> MapOutput:
+    """Map scores by a saved calibrator, and evaluate them if there are labels."""
     import numpy as np
 
     calibrator, about = load_map(using, "calibrate")
@@ -146,12 +153,12 @@ def _show(facts: dict[str, Any]) -> None:
             [s["name"], *map(format_number, (s["cllr_before"], s["cllr_after"], s["min_cllr"]))]
             for s in facts["systems"]
         ]
-        out.print(text_table(["Cllr, bits", "before", "after", "possible before"], rows))
+        out.print(text_table(["Cllr, bits", "before", "after", "minimum"], rows))
     if "cross_entropy" in facts:
         found = facts["cross_entropy"]
         out.print(
             f"Cross-entropy: {format_number(found['before'])} nats before, {format_number(found['after'])} after."
         )
     if "folds" in facts:
-        out.print(f"No row was calibrated by a map that has seen it ({facts['folds']} folds).")
+        out.print(f"Each row was calibrated by a map learned from other rows ({facts['folds']} folds).")
     out.print(f"Written to {facts['output']}.")

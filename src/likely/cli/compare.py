@@ -1,6 +1,6 @@
-"""The command ``compare``: the main job, which ``fit`` and ``demo`` run too.
+"""The command ``compare``, which ``fit`` and ``demo`` run too.
 
-Rows come from files, progress is shown on stderr, and everything that is computed is kept in a folder.
+It reads rows from files, shows progress on stderr, and keeps all results in a folder.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from likely.cli.options import (
     strip_suffixes,
     target_of,
 )
-from likely.cli.rendering import console, print_json
+from likely.cli.rendering import console, format_class_counts, print_json
 
 if TYPE_CHECKING:
     from likely.selection import CompareOptions, Comparison, Progress
     from likely.tables import DataTable
 
-_FAMILY = "A family to compare: gaussian, logistic, …; repeatable. All if not given."
-_BY = "What systems are put in order by: minimum, actual or cllr."
-_RUN = "Folder for all that is computed; the same command resumes it. FILE-run if not given."
-_EVALUATION_TARGET = "The column of labels there, if it is called otherwise."
+_FAMILY = "Family to compare: gaussian, logistic, … Repeatable. Default: all families."
+_BY = "Measure that ranks the systems: minimum, actual or cllr."
+_RUN = "Folder for all results; the same command resumes an interrupted run. Default: FILE-run."
+_EVALUATION_TARGET = "Column of labels in the evaluation file, if it is not --target."
+_HELD_OUT = "Rows to compare systems on, instead of folds."
+_EVALUATION = "Rows to evaluate the systems on after one was chosen."
+_RESTART = "Delete the results of an earlier run in the folder first."
+_SAVE = "File for the best system. Default: FOLDER/models/best.likely."
 
 
 @dataclass(frozen=True)
 class OtherFiles:
-    """Files of rows that are judged by what was learned from the training rows."""
+    """Files of rows that systems are tested on."""
 
-    held_out: Annotated[
-        Path | None, typer.Option("--held-out", metavar="FILE", help="Rows to compare on, in place of folds.")
-    ] = None
-    evaluation: Annotated[
-        Path | None, typer.Option("--evaluation", metavar="FILE", help="Rows to judge what was chosen on, at the end.")
-    ] = None
+    held_out: Annotated[Path | None, typer.Option("--held-out", metavar="FILE", help=_HELD_OUT)] = None
+    evaluation: Annotated[Path | None, typer.Option("--evaluation", metavar="FILE", help=_EVALUATION)] = None
     evaluation_target: Annotated[
         str | None, typer.Option("--evaluation-target", metavar="COLUMN", help=_EVALUATION_TARGET)
     ] = None
@@ -60,23 +60,22 @@ def compare(
     where: ApplicationOptions,
     *,
     family: Annotated[list[str] | None, typer.Option("--family", metavar="NAME", help=_FAMILY)] = None,
-    folds: Annotated[str, typer.Option("--folds", metavar="K", help="How many folds, or leave-one-out.")] = "5",
+    folds: Annotated[str, typer.Option("--folds", metavar="K", help="Number of folds, or leave-one-out.")] = "5",
     others: OtherFiles,
     by: Annotated[str, typer.Option("--by", metavar="MEASURE", help=_BY)] = "minimum",
     fuse: Annotated[int, typer.Option("--fuse", metavar="N", min=0, help="Fuse the best of up to N families.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the folds.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed of the folds.")] = 0,
     run: Annotated[Path | None, typer.Option("--run", metavar="FOLDER", help=_RUN)] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Remove what an earlier run left in the folder.")] = False,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="MODEL", help="The best system's file. FOLDER/models/best.likely.")
-    ] = None,
+    restart: Annotated[bool, typer.Option("--restart", help=_RESTART)] = False,
+    save: Annotated[Path | None, typer.Option("--save", metavar="MODEL", help=_SAVE)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare all model families on a file, calibrated, at your priors and costs, and keep the best.
+    """Compare all model families on a data file at your priors and costs, and save the best.
 
-    Every model scores rows that it has not seen. Its scores are judged at best (minimum cost) and after calibration
-    (actual cost); costs are divided by that of deciding without looking, so 1 is worthless. The best are fused. What is
-    computed is kept in a folder: stopped or killed, the same command resumes it.
+    Each system scores rows that it was not trained on. The minimum cost is the cost at the best threshold. The actual
+    cost is the cost of decisions after calibration on other rows. Costs are divided by the cost of deciding without
+    looking, that is of always giving the same answer: 0 is perfect, 1 is worthless. The best systems are also fused.
+    All results are kept in a folder. If the command is interrupted or killed, the same command resumes the run.
 
     For example:
         likely compare train.csv --target label --prior 0.1 --cost-fn 10
@@ -100,7 +99,7 @@ def compare_files(
     model: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Compare systems on the rows of files, show the results, and save the best system in ``model`` if it is named."""
+    """Compare systems on the rows of files, show the results, and save the best system if ``model`` names a file."""
     import numpy as np
 
     from likely.cli.leaderboards import show_comparison
@@ -112,13 +111,13 @@ def compare_files(
     classes = np.unique(np.asarray(table.labels)).tolist()
     if len(classes) < 2:
         raise CommandError(
-            f"Column {data.target!r} of {file} must hold two classes at least, but all rows hold "
+            f"Column {data.target!r} of {file} must hold at least two classes, but all rows hold "
             f"{format_label(classes[0], 40)!r}."
         )
     applications = dict(applications_from(where, classes))
     if any(application.reject_cost is not None for application in applications.values()):
         raise CommandError(
-            "A reject cost is for likely decide: systems are compared by their decisions about every row. Leave it out."
+            "A reject cost is for likely decide: this command evaluates a decision about every row. Leave it out."
         )
     target = target_of(where.positive, classes) if len(classes) == 2 else None
     options = replace(
@@ -127,7 +126,7 @@ def compare_files(
         groups=table.groups,
         sample_weight=table.weight,
         about={"target": data.target, "positive": target, "file": file.name},
-        **_other_rows(others, data, table, turned=target is not None and target != classes[1]),
+        **_other_rows(others, data, table, is_reversed=target is not None and target != classes[1]),
     )
     if not as_json:
         console(err=True).print(_describe(table, classes))
@@ -136,17 +135,19 @@ def compare_files(
             comparison = run_comparison(table.X, table.labels, replace(options, progress=progress))
     except KeyboardInterrupt:
         if options.run is not None:
-            console(err=True).print(f"Stopped. {options.run} keeps what is done: the same command resumes it.")
+            console(err=True).print(
+                f"Stopped. The results so far are in {options.run}. The same command resumes the run."
+            )
         raise
     failure = None if model is None else _save_best(comparison, options, model)
-    facts = comparison.to_dict() | _places(comparison, options, file, None if failure is not None else model)
+    facts = comparison.to_dict() | _find_outputs(comparison, options, file, None if failure is not None else model)
     print_json(facts) if as_json else show_comparison(facts)
     if failure is not None:
         raise failure
 
 
 def _read_training(file: Path, options: DataOptions) -> DataTable:
-    """Read the training rows, with columns as the options say."""
+    """Read the training rows; the options say what the columns are."""
     from likely.tables import read_data
 
     return read_data(
@@ -164,27 +165,27 @@ def _describe(table: DataTable, classes: list[Any]) -> str:
     """Describe the training rows in a few lines."""
     kinds = {kind: [column.name for column in table.columns if column.kind == kind] for kind in ("number", "category")}
     missing = [f"{column.name} ({column.n_missing})" for column in table.columns if column.n_missing]
-    counts = [f"{format_label(label, 40)} {int((table.labels == label).sum())}" for label in classes]
+    counts = {label: int((table.labels == label).sum()) for label in classes}
     lines = [
-        f"{table.path}: {format_count(table.n, 'row')}, {format_count(len(classes), 'class', 'classes')} "
-        f"({_first_of(counts)})."
+        f"{table.path}: {format_count(table.n, 'row')}, {format_count(len(classes), 'class', 'classes')}. "
+        f"{format_class_counts(counts)}."
     ]
     plurals = {"number": "numbers", "category": "categories"}
     lines += [
-        f"  {format_count(len(names), 'column')} of {plurals[kind]}: {_first_of(names)}"
+        f"  {format_count(len(names), 'column')} of {plurals[kind]}: {_join_first(names)}"
         for kind, names in kinds.items()
         if names
     ]
-    lines += [f"  missing values in {_first_of(missing)}"] if missing else []
+    lines += [f"  missing values in {_join_first(missing)}"] if missing else []
     return "\n".join(lines)
 
 
-def _first_of(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _join_first(names: list[str], n_shown: int = 8) -> str:
+    return ", ".join(names[:n_shown]) + (f" and {len(names) - n_shown} more" if len(names) > n_shown else "")
 
 
 def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> Exception | None:
-    """Save the best system's model in a file; return an error, to be raised after the results are shown."""
+    """Save the best system in a file. Return an error, if any, so that it is raised after the results are shown."""
     from likely._files import atomic_write
     from likely.exceptions import LikelyError
     from likely.persistence import save
@@ -203,8 +204,8 @@ def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> E
     return None
 
 
-def _places(comparison: Comparison, options: CompareOptions, file: Path, model: Path | None) -> dict[str, Any]:
-    """Say where the data, the run, its page and the best system's model are."""
+def _find_outputs(comparison: Comparison, options: CompareOptions, file: Path, model: Path | None) -> dict[str, Any]:
+    """Return the paths of the data, the run, its report and the best system."""
     places = {"file": str(file), "run": None, "page": None, "model": None if model is None else str(model)}
     if options.run is not None:
         folder, inside = Path(options.run), comparison.record.get("model")
@@ -216,7 +217,7 @@ def _places(comparison: Comparison, options: CompareOptions, file: Path, model: 
 
 @contextmanager
 def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show progress with the time left on stderr, if it is a terminal."""
+    """Show a progress bar with the elapsed and the remaining time on stderr, if that is a terminal."""
     out = console(err=True)
     if not shown or not out.is_terminal:
         yield None
@@ -228,7 +229,9 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("elapsed"),
         TimeElapsedColumn(),
+        TextColumn("remaining"),
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=out, transient=True) as bar:
@@ -236,34 +239,34 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
         yield lambda now: bar.update(task, description=now.name[:30], completed=now.done, total=now.total)
 
 
-# Rows of other files.
+# Held-out and evaluation rows
 
 
-def _other_rows(others: OtherFiles, data: DataOptions, training: DataTable, turned: bool) -> dict[str, Any]:
-    """Read the other rows and the outside scores, whose sign changes if the target is the first class."""
+def _other_rows(others: OtherFiles, data: DataOptions, training: DataTable, is_reversed: bool) -> dict[str, Any]:
+    """Read other rows and outside scores. The scores change sign if the target is the first class."""
 
-    def oriented(of: DataTable) -> dict[str, Any]:
-        return {name: -column if turned else column for name, column in of.scores.items()}
+    def orient_scores(table: DataTable) -> dict[str, Any]:
+        return {name: -column if is_reversed else column for name, column in table.scores.items()}
 
-    found: dict[str, Any] = {"scores": oriented(training) or None}
+    found: dict[str, Any] = {"scores": orient_scores(training) or None}
     if others.held_out is not None:
         judged = _read_other(others.held_out, data.target, data, training)
-        found |= {"held_out": (judged.X, judged.labels), "scores": oriented(judged) or None}
+        found |= {"held_out": (judged.X, judged.labels), "scores": orient_scores(judged) or None}
     if others.evaluation is not None:
         later = _read_other(others.evaluation, others.evaluation_target or data.target, data, training)
-        found["evaluation"] = (later.X, later.labels, oriented(later))
+        found["evaluation"] = (later.X, later.labels, orient_scores(later))
     return found
 
 
 def _read_other(file: Path, target: str, options: DataOptions, training: DataTable) -> DataTable:
-    """Read the columns that the training rows have from another file, whatever else it holds."""
+    """Read the columns of the training rows from another file, and ignore its other columns."""
     from likely.cli.score import header_of
     from likely.tables import read_data
 
     header = header_of(file)
     for column, what in ((options.weight, "weights"), (options.group, "groups")):
         if column is not None and column in header:
-            note(f"The {what} of column {column!r} are those of {training.path}: they are not used in {file}.")
+            note(f"The {what} in column {column!r} are used in {training.path} only, not in {file}.")
     names = [column.name for column in training.columns]
     categories = [column.name for column in training.columns if column.kind == "category"]
     choice: dict[str, Any] = {"categories": categories, "features": names}
@@ -281,7 +284,7 @@ def _read_other(file: Path, target: str, options: DataOptions, training: DataTab
 
 
 def _check_kinds(table: DataTable, training: DataTable) -> None:
-    """Raise if a column that holds numbers in the training rows holds text."""
+    """Raise if a column holds text that holds numbers in the training rows."""
     for column, known in zip(table.columns, training.columns, strict=True):
         if known.kind == "number" and column.kind == "category" and column.n_distinct:
             raise CommandError(
@@ -291,7 +294,7 @@ def _check_kinds(table: DataTable, training: DataTable) -> None:
 
 
 def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
-    """Raise unless the labels are of the training rows' classes, and every class has rows."""
+    """Raise unless the labels are those of the training rows and every class has rows."""
     import numpy as np
 
     classes, found = (np.unique(np.asarray(each.labels)).tolist() for each in (training, table))
@@ -300,7 +303,7 @@ def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
     if strange:
         raise CommandError(
             f"Column {target!r} of {table.path} must hold the classes of {training.path}, {format_names(classes)}, but "
-            f"holds {format_names(strange, 3)} too."
+            f"also holds {format_names(strange, 3)}."
         )
     if absent:
         raise CommandError(

@@ -49,7 +49,7 @@ def decide(
         likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
         likely decide new.csv --model model.likely --priors a=0.2,b=0.5,c=0.3
     """
-    from likely.cli.score import describe_llr, score_rows, read_trained_target
+    from likely.cli.score import describe_llr, read_trained_target, score_rows
 
     if model is None:
         found = _read_system(file, label or "label", column, where.positive)
@@ -80,7 +80,8 @@ def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive
     found = find_classes(table, positive)
     if found.is_binary and len(found.names) > 1:
         raise CommandError(
-            f"Decisions need the scores of one system, but there are {format_names(found.names)}. Choose one with --column."
+            f"Decisions need the scores of one system, but there are {format_names(found.names)}. Choose one with "
+            "--column."
         )
     return replace(found, names=("llr",)) if found.is_binary else found
 
@@ -146,7 +147,7 @@ def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
         if application["reject_cost"] is not None:
             target = f": a high llr favours {label}"
     out.print(f"At {application['name']}{target}.")
-    counts = format_class_counts(facts["decisions"], "Decision")
+    counts = format_class_counts(facts["decisions"], "Decision", n_shown=len(facts["decisions"]))
     where = "" if output is None else f" Written to {output}."
     out.print(f"{format_count(facts['rows'], 'row')} decided. {counts}.{where}{reading}")
     if "confusion" in facts:
@@ -154,6 +155,6 @@ def _show(facts: dict[str, Any], output: Path | None, reading: str) -> None:
     if "cost" in facts:
         mean, normalized = facts["cost"]["mean"], facts["cost"]["normalized"]
         out.print(
-            f"Cost: {format_number(mean)} per row at these priors, {format_number(normalized)} times the cost of deciding "
-            "without looking (always giving the same answer)."
+            f"Cost: {format_number(mean)} per row at these priors, {format_number(normalized)} times the cost of "
+            "deciding without looking (always giving the same answer)."
         )

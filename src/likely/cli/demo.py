@@ -1,4 +1,4 @@
-"""The command ``demo``: the main job on data that come along."""
+"""The command ``demo``: a comparison on example data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from likely.cli.rendering import console
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="FOLDER", help="Where to put the data and the run.")
+        Path, typer.Option("--folder", metavar="FOLDER", help="Folder for the data and the results.")
     ] = Path("likely-demo"),
 ) -> None:
-    """Run the main job on 569 tumours that come along: all families compared, calibrated, the best one saved.
+    """Compare all model families on the included data of 569 tumours, and save the best system.
 
-    Three quarters of the rows are for choosing; the rest say whether the choice was right. It takes about a minute, and
-    prints the commands that do the same on a file of your own.
+    Three quarters of the rows are used to choose a system, the others to check the choice. The demo takes about a
+    minute, and prints the commands that do the same on your own file.
 
     For example:
         likely demo
@@ -33,9 +33,7 @@ def demo(
         folder.mkdir(parents=True, exist_ok=True)
     _write_tumours(train, new)
     out = console(err=True)
-    out.print(
-        "A clinic that sees one malignant tumour in ten, and where missing one costs as much as ten false alarms:\n"
-    )
+    out.print("In this clinic one tumour in ten is malignant, and missing one costs as much as ten false alarms:\n")
     out.print(
         f"  likely compare {train} --target diagnosis --positive malignant --prior 0.1 --cost-fn 10 "
         f"--evaluation {new} --run {run}\n",
@@ -43,7 +41,7 @@ def demo(
     )
     where = ApplicationOptions(prior=0.1, cost_fn=10, positive="malignant")
     compare_files(train, DataOptions("diagnosis"), where, OtherFiles(evaluation=new), CompareOptions(run=run))
-    out.print("\nDecisions about the tumours kept aside, with a second look where it is cheaper than deciding:")
+    out.print("\nTo decide about the other tumours, and reject those where a second look is cheaper than a decision:")
     model = run / "models" / "best.likely"
     decisions = f"--prior 0.1 --cost-fn 10 --reject-cost 0.1 -o {folder / 'decisions.csv'}"
     out.print(f"  likely decide {new} --model {model} {decisions}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The command ``evaluate``: judge anybody's scores."""
+"""The command ``evaluate``: evaluate the scores of any system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ import typer
 from likely._formatting import format_count, format_label, format_number, format_percent
 from likely.cli.app import check_output, note
 from likely.cli.options import ApplicationOptions, AsJson, JudgingOptions, ScoreOptions, ScoresFile, applications_from
-from likely.cli.rendering import confusion_table, console, print_json, status, table, within
+from likely.cli.rendering import (
+    confusion_table,
+    console,
+    format_class_counts,
+    format_interval,
+    print_json,
+    status,
+    table,
+)
 from likely.cli.scores import Scores
 
 if TYPE_CHECKING:
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 Named = Sequence[tuple[str, "Application"]]
 SLIGHT = 0.05
-"""A cost this much above its minimum is no reason to calibrate."""
+"""Relative excess of a cost over its minimum that is too small to recommend calibration."""
 
 
 def evaluate(
@@ -30,16 +38,17 @@ def evaluate(
     how: JudgingOptions,
     page: Annotated[
         Path | None,
-        typer.Option("--page", metavar="FILE", help="Write a report of it too: a page (.html), .md or .json."),
+        typer.Option("--page", metavar="FILE", help="Also write a report: a page (.html), .md or .json."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge anybody's scores: what decisions by them cost, and what they could cost.
+    """Evaluate the scores of any system: what decisions cost with them, and what they could cost.
 
-    Scores of two classes are log-likelihood ratios, a column for each system. Their actual cost is that of deciding by
-    them as they are, at your priors and costs, divided by the cost of deciding without looking; the minimum is what
-    the best threshold would cost. What lies between is bad calibration, and can be mended. Scores that only rank still
-    have an EER, an AUC and minima. More classes have a column of log-likelihoods for each, named like the labels.
+    For two classes, each column holds the log-likelihood ratios of one system. The actual cost is the cost of decisions
+    by the scores as given, at your priors and costs. The minimum cost is the cost at the best threshold. Their
+    difference is due to poor calibration, which likely calibrate reduces. Costs are divided by the cost of deciding
+    without looking, that is of always giving the same answer. For scores that only rank, EER, AUC and minimum costs
+    are valid. More classes need one column of log-likelihoods for each class, with the label as its name.
 
     For example:
         likely evaluate scores.csv
@@ -62,7 +71,7 @@ def evaluate(
 
 
 def _judge_file(path: Path, where: ApplicationOptions, how: JudgingOptions) -> dict[str, Any]:
-    """Collect the facts about the scores of a file."""
+    """Evaluate the scores of a file, and return the facts."""
     from likely.cli.scores import read_labelled
 
     evidence = read_labelled(path, how.label, how.column, where.positive)
@@ -73,7 +82,7 @@ def _judge_file(path: Path, where: ApplicationOptions, how: JudgingOptions) -> d
         "classes": evidence.counts,
         "applications": [describe_application(name, app, evidence.classes) for name, app in applications],
     }
-    with status("Resampling the rows …" if how.intervals else "Judging …"):
+    with status("Resampling the rows …" if how.intervals else "Evaluating …"):
         if not evidence.is_binary:
             return facts | _judge_classes(evidence, applications, n_resamples)
         systems = [
@@ -87,7 +96,7 @@ def _judge_file(path: Path, where: ApplicationOptions, how: JudgingOptions) -> d
 
 
 def describe_application(name: str, application: Application, classes: Sequence[Any]) -> dict[str, Any]:
-    """Describe an application: priors by label, costs and, of two classes, the threshold."""
+    """Describe an application: priors by label, costs and, for two classes, the threshold."""
     from likely.report.facts import target_facts, towards_target
 
     app = application.aligned(classes)
@@ -105,7 +114,7 @@ def describe_application(name: str, application: Application, classes: Sequence[
 
 
 def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_resamples: int) -> dict[str, Any]:
-    """Judge one system of two classes."""
+    """Evaluate one system of two classes."""
     from likely import evaluation
 
     apps = [app for _, app in applications]
@@ -113,7 +122,7 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     measures = {key: partial(costs[key], applications=apps, pos_label=evidence.target) for key in costs}
     rates = {"eer": evaluation.eer, "auc": evaluation.roc_auc, "cllr": evaluation.cllr, "min_cllr": evaluation.min_cllr}
     measures |= {key: partial(measure, pos_label=evidence.target) for key, measure in rates.items()}
-    found = _measured(measures, evidence.labels, llr, n_resamples)
+    found = _measure(measures, evidence.labels, llr, n_resamples)
     system: dict[str, Any] = {"name": name}
     system |= {key: found[key] for key in rates}
     actual, minimum = system["cllr"]["estimate"], system["min_cllr"]["estimate"]
@@ -125,8 +134,8 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     return system | {"verdict": _verdict(system)}
 
 
-def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: int) -> dict[str, Any]:
-    """Compute estimate, low and high end of each measure, as numbers or lists."""
+def _measure(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: int) -> dict[str, Any]:
+    """Compute the estimate and the interval of each measure, as numbers or lists."""
     import numpy as np
 
     from likely.evaluation import confidence_intervals
@@ -145,39 +154,52 @@ def _measured(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: i
 
 
 def _verdict(system: dict[str, Any]) -> str:
-    """Say in plain words how good scores are at the application where they are worst."""
-    if _most(system["auc"]) < 0.5:
-        return "Targets score lower than the rest: change the sign, or name the other class by --positive."
+    """Describe how good scores are at the application with the largest calibration loss."""
+    if _upper_end(system["auc"]) < 0.5:
+        return "Targets score lower than the other class: change the sign, or name the other class with --positive."
     worst = max(system["costs"], key=lambda cost: cost["loss"]["estimate"])
     actual, minimum = worst["actual"]["estimate"], worst["minimum"]["estimate"]
     at = f"At {worst['application']} they cost"
-    if actual < 1 + SLIGHT and min(_most(cost["minimum"]) for cost in system["costs"]) > 0.99:
+    if actual < 1 + SLIGHT and min(_upper_end(cost["minimum"]) for cost in system["costs"]) > 0.99:
         return "No threshold does clearly better than deciding without looking."
     if actual > 1:
-        return f"{at} more than deciding without looking, {actual:.2f} times as much: calibrate them before deciding."
+        return f"{at} {actual:.2f} times as much as deciding without looking: calibrate them before you decide."
     if worst["loss"]["estimate"] > SLIGHT * max(minimum, 0.01):
-        chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
-        remedy = ", which with so few rows may be chance" if chance else ": calibrate them"
-        more = f"{100 * (actual / minimum - 1):.0f} % more than they could" if minimum > 0 else "where they need not"
-        return f"{at} {more}{remedy}."
-    if _matters(system["cllr"], system["min_cllr"]["estimate"]):
-        return f"{at} about what they could, but not at other priors, as Cllr shows: calibrate them."
+        may_be_chance = worst["loss"]["low"] is not None and worst["loss"]["low"] <= 0
+        remedy = ". With this number of rows, that may be chance" if may_be_chance else ": calibrate them"
+        return f"{at} {_describe_excess(actual, minimum)}{remedy}."
+    if _is_clearly_above(system["cllr"], system["min_cllr"]["estimate"]):
+        return f"{at} about what they could, but Cllr shows that they cost more at other priors: calibrate them."
     return "Well calibrated: they cost about what they could."
 
 
-def _most(value: dict[str, Any]) -> float:
-    """The upper end of a number's interval, or itself."""
+def _describe_excess(actual: float, minimum: float) -> str:
+    """Compare a cost with its minimum: in percent up to twice the minimum, as a multiple beyond.
+
+    Examples
+    --------
+    >>> _describe_excess(0.23, 0.2), _describe_excess(0.96, 0.05)
+    ('15 % more than they could', '19 times what they could')
+    """
+    if minimum == 0:
+        return f"{format_number(actual)}, but nothing at the best threshold"
+    ratio = actual / minimum
+    return f"{100 * (ratio - 1):.0f} % more than they could" if ratio < 2 else f"{ratio:.2g} times what they could"
+
+
+def _upper_end(value: dict[str, Any]) -> float:
+    """Return the upper end of a number's interval, or the number if it has no interval."""
     return float(value["estimate"] if value["high"] is None else value["high"])
 
 
-def _matters(actual: dict[str, Any], possible: float) -> bool:
-    """Whether a cost is above what is possible by more than a little, and by more than chance, as far as is known."""
+def _is_clearly_above(actual: dict[str, Any], possible: float) -> bool:
+    """Return whether a cost exceeds the possible one by more than ``SLIGHT``, and by more than chance if known."""
     low = actual["estimate"] if actual["low"] is None else actual["low"]
     return bool(actual["estimate"] - possible > SLIGHT * max(possible, 0.01) and low > possible)
 
 
 def _differences(evidence: Scores, systems: Any, application: tuple[str, Application], n: int) -> dict[str, Any]:
-    """Compute what the other systems cost more than the one of least actual cost, on the same rows."""
+    """Compare the other systems with the one of lowest actual cost, on the same rows."""
     from likely import evaluation
 
     best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
@@ -203,14 +225,14 @@ def _differences(evidence: Scores, systems: Any, application: tuple[str, Applica
 
 
 def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> dict[str, Any]:
-    """Judge one system of more than two classes."""
+    """Evaluate one system of more than two classes."""
     from likely import evaluation
     from likely.report.facts import describe_mistakes
 
     labels, scores, classes = evidence.labels, evidence.scores, evidence.classes
     measures = {"": partial(evaluation.cross_entropy, labels=classes)}
     measures |= {name: partial(evaluation.bayes_risk, application=app, labels=classes) for name, app in applications}
-    found = _measured(measures, labels, scores, n_resamples)
+    found = _measure(measures, labels, scores, n_resamples)
     after = evaluation.cross_entropy_after_affine(labels, scores, labels=classes)
     costs = [
         {
@@ -236,63 +258,73 @@ def _judge_classes(evidence: Scores, applications: Named, n_resamples: int) -> d
 
 def _verdict_on_classes(entropy: dict[str, Any], after: float, costs: list[dict[str, Any]], n_classes: int) -> str:
     worst = max(costs, key=lambda cost: cost["actual"]["estimate"] - cost["after_affine"])
-    actual, mended = worst["actual"]["estimate"], worst["after_affine"]
+    actual, calibrated = worst["actual"]["estimate"], worst["after_affine"]
     if actual > 1 or entropy["estimate"] > math.log(n_classes):
-        return "As evidence they are worse than none: deciding without looking is cheaper. Calibrate them."
-    if _matters(worst["actual"], mended):
-        return f"A scale and offsets would save {100 * (1 - mended / actual):.0f} % of what they cost: calibrate them."
-    if _matters(entropy, after):
-        return "Decisions are as good as a scale and offsets make them, but how sure they are is not: calibrate them."
-    return "Well calibrated: a scale and offsets would change little."
+        return "They are worse than no evidence: deciding without looking is cheaper. Calibrate them."
+    if _is_clearly_above(worst["actual"], calibrated):
+        return f"Affine calibration would reduce their cost by {100 * (1 - calibrated / actual):.0f} %: calibrate them."
+    if _is_clearly_above(entropy, after):
+        return "Affine calibration would hardly change decisions, but it would improve probabilities: calibrate them."
+    return "Well calibrated: affine calibration would change little."
 
 
-# Tables.
+# Tables
 
 
 def _show_systems(facts: dict[str, Any]) -> None:
     out = console()
-    counts = ", ".join(f"{count} {format_label(label, 40)}" for label, count in facts["classes"].items())
-    out.print(f"{format_count(facts['rows'], 'row')}: {counts}. The target is {format_label(facts['target'], 40)}.\n")
+    counts = f"{format_count(facts['rows'], 'row')}. {format_class_counts(facts['classes'])}."
+    out.print(f"{counts} The target is {format_label(facts['target'], 40)}.")
+    out.print(_explain_costs(facts["systems"][0]["cllr"]))
     for system in facts["systems"]:
         rows = [
             (f"cost at {cost['application']}", cost["actual"], cost["minimum"], cost["loss"]["estimate"])
             for cost in system["costs"]
         ]
         rows.append(("Cllr, bits", system["cllr"], system["min_cllr"], system["calibration_loss"]))
-        cells = [(name, within(actual), within(least), format_number(loss)) for name, actual, least, loss in rows]
+        cells = [
+            (name, format_interval(actual), format_interval(low), format_number(loss))
+            for name, actual, low, loss in rows
+        ]
         out.print(table([system["name"], "actual", "minimum", "loss"], cells))
-        out.print(f"Ranks alone: EER {within(system['eer'])}, AUC {within(system['auc'])}")
+        out.print(f"By rank alone: EER {format_interval(system['eer'])}, AUC {format_interval(system['auc'])}")
         out.print(f"{system['verdict']}\n")
     if "differences" in facts:
         _show_differences(facts["differences"])
-    out.print(
-        "Costs are divided by that of deciding without looking. Brackets: 95 % intervals."
-        if facts["systems"][0]["cllr"]["low"] is not None
-        else "Costs are divided by that of deciding without looking."
-    )
+
+
+def _explain_costs(measure: dict[str, Any]) -> str:
+    """Explain the unit of costs, and the brackets if a measure has an interval."""
+    brackets = "" if measure["low"] is None else " Brackets: 95 % intervals."
+    return f"A cost of 1 is that of deciding without looking: always giving the same answer.{brackets}\n"
 
 
 def _show_differences(facts: dict[str, Any]) -> None:
     def cells(difference: dict[str, Any]) -> tuple[str, str]:
         low, high = difference["low"], difference["high"]
-        return within(difference), "" if low is None or low <= 0 <= high else "*"
+        return format_interval(difference), "" if low is None or low <= 0 <= high else "*"
 
     rows = [(other["name"], *cells(other["actual"]), *cells(other["minimum"])) for other in facts["others"]]
-    names = [f"more than {facts['best']}", "actual", "", "minimum", ""]
-    console().print(table(names, rows, title=f"Cost at {facts['application']}, on the same rows"))
+    names = [f"minus {facts['best']}", "actual", "", "minimum", ""]
+    console().print(table(names, rows, title=f"Difference of costs at {facts['application']}, on the same rows"))
     if any("*" in row for row in rows):
-        console().print("* The interval leaves 0 out: the systems differ.\n")
+        console().print("* The interval does not contain 0: the systems differ.\n")
 
 
 def _show_classes(facts: dict[str, Any]) -> None:
     out = console()
-    out.print(f"{format_count(facts['rows'], 'row')} of {len(facts['classes'])} classes.\n")
+    out.print(f"{format_count(facts['rows'], 'row')}. {format_class_counts(facts['classes'])}.")
+    out.print(_explain_costs(facts["cross_entropy"]))
     rows = [
-        (f"cost at {cost['application']}", within(cost["actual"]), format_number(cost["after_affine"]))
+        (f"cost at {cost['application']}", format_interval(cost["actual"]), format_number(cost["after_affine"]))
         for cost in facts["costs"]
     ]
     rows.append(
-        ("cross-entropy, nats", within(facts["cross_entropy"]), format_number(facts["cross_entropy_after_affine"]))
+        (
+            "cross-entropy, nats",
+            format_interval(facts["cross_entropy"]),
+            format_number(facts["cross_entropy_after_affine"]),
+        )
     )
     rows.append((f"errors at {facts['costs'][0]['application']}", format_percent(facts["error_rate"]), ""))
     out.print(table(["", "actual", "after affine"], rows))

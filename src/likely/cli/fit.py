@@ -1,4 +1,4 @@
-"""The command ``fit``: one system, calibrated and saved."""
+"""The command ``fit``: train, calibrate and save one system."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ def fit(
     where: ApplicationOptions,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The .likely file to write.")],
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="A system as compare names it, or a family.")
+        str, typer.Option("--model", "-m", metavar="NAME", help="Name of a system on a leaderboard, or a family.")
     ] = "logistic",
-    folds: Annotated[str, typer.Option("--folds", metavar="K", help="How many folds calibrate it.")] = "5",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the folds.")] = 0,
+    folds: Annotated[
+        str, typer.Option("--folds", metavar="K", help="Number of folds for calibration, or leave-one-out.")
+    ] = "5",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed of the folds.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train one system on a file, calibrated by K folds, and save it.
+    """Train one system on a data file, calibrate it by K folds, and save it.
 
-    It is named as compare names it, such as "Gaussian: raw, tied", or by its family, of which the best setting at your
-    priors and costs is taken. What it costs, judged on rows that it had not seen, is said.
+    Name the system as on the leaderboard of likely compare, such as "Gaussian: raw, tied", or name a family to get its
+    best setting at your priors and costs. The command shows the cost of the system on rows that it was not trained on.
 
     For example:
         likely fit train.csv --target label -m "Gaussian: raw, tied" -o m.likely
@@ -35,6 +37,6 @@ def fit(
     from likely.selection import CompareOptions
 
     if data.scores:
-        raise CommandError("--scores is for likely compare: fit trains a system of its own. Leave it out.")
+        raise CommandError("--scores is for likely compare: fit trains a new system. Leave it out.")
     options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
     compare_files(file, data, where, OtherFiles(), options, output, as_json)

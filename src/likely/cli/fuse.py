@@ -1,4 +1,4 @@
-"""The command ``fuse``: one score of several systems'."""
+"""The command ``fuse``: combine the scores of several systems into one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.cli.options import CommandError, MapOptions, ScoresFile
 from likely.cli.rendering import console
 from likely.cli.rendering import table as text_table
 from likely.cli.scores import (
-    Made,
+    MapOutput,
     Scores,
     apply_to_target,
     cllrs,
@@ -28,11 +28,11 @@ from likely.cli.scores import (
 
 
 def fuse(scores: ScoresFile, how: MapOptions) -> None:
-    """Make one calibrated log-likelihood ratio of the scores of several systems.
+    """Combine the scores of several systems about two classes into one calibrated log-likelihood ratio.
 
-    A weighted sum of the columns and an offset, learned by logistic regression; systems need be neither independent
-    nor calibrated. The scores written are fused fold by fold: no row by a map that has seen it. The map to keep for
-    new scores, with --save, is learned from all rows; --using applies it. Two classes.
+    The map is a weighted sum of the columns plus an offset, learned by logistic regression. The systems need be neither
+    independent nor calibrated. The output is fused fold by fold: each row by a map learned from other rows, so it can
+    be evaluated. Option --save keeps the map learned from all rows. Option --using applies a saved map to new scores.
 
     For example:
         likely fuse scores.csv -o fused.csv --save fuser.likely
@@ -41,21 +41,21 @@ def fuse(scores: ScoresFile, how: MapOptions) -> None:
     run_map(scores, how, _learn, _apply, _show)
 
 
-def _learn(path: Path, how: MapOptions) -> Made:
-    """Fuse scores by maps that have not seen them; save the map of all rows if asked for."""
+def _learn(path: Path, how: MapOptions) -> MapOutput:
+    """Fuse each row by a map learned from other rows; with ``--save``, save the map of all rows."""
     from likely.calibration import LogisticFusion
 
     table = read_to_learn(path, how)
     if not table.is_binary or len(table.names) < 2:
         raise CommandError(
-            f"Fusing takes the scores of two systems or more about two classes, but {path} has "
+            f"Fusion needs the scores of at least two systems about two classes, but {path} has "
             f"{len(table.classes)} classes and the columns {', '.join(table.names)}."
         )
     trained, fused = learn_map(LogisticFusion(training_prior=how.prior), table.scores, table, how.folds)
     if how.save is not None:
         save_map(trained, how.save, "fuse", table, how.label)
     weights = dict(zip(table.names, trained.weights_.tolist(), strict=True))
-    if max(weights.values()) < 0:  # among several, a single weight may well be negative
+    if max(weights.values()) < 0:  # among several, a single negative weight is normal
         note_reversal(weights)
     facts = {
         "folds": how.folds,
@@ -67,8 +67,8 @@ def _learn(path: Path, how: MapOptions) -> Made:
     return _with_llr(table, fused).columns(how.label), facts
 
 
-def _apply(path: Path, how: MapOptions, using: Path) -> Made:
-    """Fuse scores by a saved map; judge them too, if there are labels."""
+def _apply(path: Path, how: MapOptions, using: Path) -> MapOutput:
+    """Fuse scores by a saved map, and evaluate them if there are labels."""
     fuser, about = load_map(using, "fuse")
     table = read_any(path, how.label, how.column or about.get("columns"))
     fused = apply_to_target(fuser, about, table.scores)
@@ -99,5 +99,5 @@ def _show(facts: dict[str, Any]) -> None:
         ]
         out.print(text_table(["Cllr, bits", "actual", "minimum", "weight"], rows))
     if "folds" in facts:
-        out.print(f"No row was fused by a map that has seen it ({facts['folds']} folds).")
-    out.print(f"Written to {facts['output']}, as the column llr.")
+        out.print(f"Each row was fused by a map learned from other rows ({facts['folds']} folds).")
+    out.print(f"Written to {facts['output']}, in column llr.")

@@ -1,4 +1,4 @@
-"""The command ``inspect``: what is in a file."""
+"""The command ``inspect``: describe a data file or a model file."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import typer
 
 from likely._formatting import format_count, format_label, format_names
 from likely.cli.options import AsJson
-from likely.cli.rendering import console, print_json, table
+from likely.cli.rendering import console, format_class_counts, print_json, table
 
 if TYPE_CHECKING:
     from likely._typing import Labels
     from likely.tables import ColumnSummary, DataTable
 
-_MOST_COLUMNS = 60
+_MAX_COLUMNS = 60
 
 
 def inspect(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Data: CSV, TSV, Parquet, Arrow, npz. Or a .likely file.")
+        Path, typer.Argument(metavar="FILE", help="Data (CSV, TSV, Parquet, Arrow, npz) or a .likely file.")
     ],
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="The column of labels, to count its classes.")
+        str | None, typer.Option("--target", metavar="COLUMN", help="Column of labels, whose classes are counted.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in a file of data, or in a model file, before anything is done with it.
+    """Describe a data file or a model file before you use it.
 
-    Of data: rows, the kind of each column, missing and distinct values, the classes of the target, and what a
-    comparison of models would make of them. Of a model: what it is, of which parts, and what it was trained for.
+    For data: the rows, the kind of each column, missing and distinct values, the classes of the target, and how likely
+    compare would treat the columns. For a model: its kind, its parts, and what it was trained for.
 
     For example:
         likely inspect data.csv --target diagnosis
@@ -46,7 +46,7 @@ def inspect(
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a file holds a model: its name says so, or is no table's while its content begins like a model's."""
+    """Return whether a file holds a model: by its suffix, or by its first bytes if its suffix is unknown."""
     from likely.exceptions import TableError
     from likely.tables.files import find_file
 
@@ -64,7 +64,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
-    """Read a data file of any features, with the labels of a column."""
+    """Read a data file with any features, and the labels of one of its columns."""
     from likely.cli.score import header_of
     from likely.tables import read_data
     from likely.tables.files import check_present, find_file
@@ -79,7 +79,7 @@ def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | Non
 
 
 def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
-    """Describe a data file, and what a comparison of models would make of it."""
+    """Describe a data file, and how likely compare would treat its columns."""
     import numpy as np
 
     table, labels = _read_table(path, target)
@@ -104,25 +104,25 @@ def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
 
 
 def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> list[str]:
-    """Say what likely compare would do with the columns, and which to leave out."""
+    """Describe how likely compare would treat the columns, and which to leave out."""
     texts = [c for c in columns if c.kind == "category"]
     found = {
         "Categories become indicators, one for each value": [c.name for c in texts],
-        "Missing numbers are filled in, where a model needs them": [
+        "Missing numbers are filled in where a model needs them": [
             c.name for c in columns if c.kind == "number" and 0 < c.n_missing < n
         ],
-        "Without any value; leave out with --exclude": [c.name for c in columns if c.n_missing == n],
-        "The same in every row, so of no use": [c.name for c in columns if c.n_distinct == 1 and not c.n_missing],
-        "A text of its own in most rows, as a name has; leave out with --exclude": [
+        "No value in any row; leave out with --exclude": [c.name for c in columns if c.n_missing == n],
+        "The same value in every row, so of no use": [c.name for c in columns if c.n_distinct == 1 and not c.n_missing],
+        "A different text in most rows, like an identifier; leave out with --exclude": [
             c.name for c in texts if n >= 20 and 2 * (c.n_distinct or 0) > n
         ],
     }
     lines = [f"{what}: {format_names(names)}." for what, names in found.items() if names]
     if n_classes == 1:
-        lines.append("The target has a single class, so there is nothing to tell apart.")
+        lines.append("The target has a single class, so there is nothing to classify.")
     if n_classes is not None and n_classes > 20 and 2 * n_classes > n:
         lines.append(
-            f"The target has {n_classes} distinct values: it looks like a quantity or a name, not like classes."
+            f"The target has {n_classes} distinct values: it looks like a quantity or an identifier, not like classes."
         )
     return lines
 
@@ -151,8 +151,8 @@ def _show_data(facts: dict[str, Any]) -> None:
     columns = format_count(len(facts["columns"]), "column")
     out.print(f"{facts['file']}: {format_count(facts['rows'], 'row')}, {columns} of features.")
     if facts["classes"]:
-        counts = ", ".join(f"{format_label(label, 40)} {count}" for label, count in list(facts["classes"].items())[:20])
-        out.print(f"{facts['target']} has {format_count(len(facts['classes']), 'class', 'classes')}: {counts}.")
+        classes = format_count(len(facts["classes"]), "class", "classes")
+        out.print(f"{facts['target']} has {classes}. {format_class_counts(facts['classes'], n_shown=20)}.")
     rows = [
         [
             c["name"],
@@ -161,11 +161,11 @@ def _show_data(facts: dict[str, Any]) -> None:
             str(c["missing"] or ""),
             "" if c["distinct"] is None else str(c["distinct"]),
         ]
-        for c in facts["columns"][:_MOST_COLUMNS]
+        for c in facts["columns"][:_MAX_COLUMNS]
     ]
     out.print(table(["column", "kind", "values", "missing", "distinct"], rows, texts=3))
-    if len(facts["columns"]) > _MOST_COLUMNS:
-        out.print(f"… and {format_count(len(facts['columns']) - _MOST_COLUMNS, 'more column')}.\n")
+    if len(facts["columns"]) > _MAX_COLUMNS:
+        out.print(f"… and {format_count(len(facts['columns']) - _MAX_COLUMNS, 'more column')}.\n")
     for line in facts["plan"]:
         out.print(line)
 
@@ -178,11 +178,11 @@ def _show_model(facts: dict[str, Any]) -> None:
     rows += [["classes", _format(facts["classes"])]] if facts["classes"] else []
     rows += [["features", f"{facts['n_features']}{': ' if features else ''}{features}"]] if facts["n_features"] else []
     rows += [[str(key), _format(value)] for key, value in (facts["about"] or {}).items() if value is not None]
-    out.print(table(["part", "what it is"], rows, texts=2))
+    out.print(table(["part", "description"], rows, texts=2))
 
 
 def _format(value: Any) -> str:
-    """Format a value on one line; of a long list, its beginning."""
+    """Format a value on one line, and only the beginning of a long list."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_format(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The facts of a comparison as tables: the best systems, the best of each family, notes, and the verdict."""
+"""Tables of a comparison: the best systems, the best of each family, notes, and the verdict."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from likely._formatting import format_cost, format_count, format_number, shorten
 from likely.cli.app import as_options
-from likely.cli.rendering import console, table
+from likely.cli.rendering import console, format_interval, table
 
-SHOWN, ABREAST, EVALUATED = 10, 2, 5
-"""Systems of the leaderboard that are shown; applications in one table; systems on the evaluation rows."""
+N_SHOWN, N_ABREAST, N_EVALUATED = 10, 2, 5
+"""Number of systems shown, of applications side by side in one table, and of systems shown on the evaluation rows."""
 
 _MEASURES = {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}
 
-_NOTES, _WIDTH = 5, 150
-"""Most notes that are shown, and the width of each."""
+_MAX_NOTES, _NOTE_WIDTH = 5, 150
+"""Maximum number of notes shown, and their maximum length in characters."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z'\"(])")
 _DETAILS = [
@@ -26,16 +26,18 @@ _DETAILS = [
     (re.compile(r"(?<!\w)[-+]?\d+(?:\.\d+)*(?:e[-+]?\d+)?"), "#"),
     (re.compile(r"#(?:(?:, | and |, and )(?:#|…))+"), "#"),
 ]
-"""Parts of a sentence in which notes of one kind may differ."""
+"""Parts of a sentence that may differ between notes of the same kind."""
 
 
 def show_comparison(facts: dict[str, Any]) -> None:
     """Show the leaderboard, failures, notes, and the next commands."""
     out = console()
     board, rows = facts["leaderboard"], format_count(facts["rows"], "row")
-    out.print(f"\n{format_count(len(board), 'system')} on {rows}, {facts['protocol']}, by {_MEASURES[facts['by']]}.\n")
-    _show_board(board[:SHOWN], facts)
-    others = [row for row in board[SHOWN:] if row["leads_family"]]
+    out.print(
+        f"\n{format_count(len(board), 'system')} on {rows} ({facts['protocol']}), ranked by {_MEASURES[facts['by']]}.\n"
+    )
+    _show_board(board[:N_SHOWN], facts)
+    others = [row for row in board[N_SHOWN:] if row["leads_family"]]
     if others:
         _show_board(others, facts, "The best of the other families")
     out.print(_legend(facts, board[0]))
@@ -48,16 +50,16 @@ def show_comparison(facts: dict[str, Any]) -> None:
 
 
 def _show_board(rows: list[dict[str, Any]], facts: dict[str, Any], title: str = "") -> None:
-    """Show one table, or several where there are too many applications for one."""
+    """Show one table, or several if there are too many applications for one."""
     names = list(facts["applications"])
     if len(names) == 1:
-        cells = [[*_costs(row["costs"][names[0]], with_interval=True)] for row in rows]
+        cells = [[*_format_costs(row["costs"][names[0]], with_interval=True)] for row in rows]
         console().print(_board(rows, ["minimum", "actual"], cells, title))
         return
-    for start in range(0, len(names), ABREAST):
-        some = list(zip(map(_letter, range(len(names))), names, strict=True))[start : start + ABREAST]
+    for start in range(0, len(names), N_ABREAST):
+        some = list(zip(map(_letter, range(len(names))), names, strict=True))[start : start + N_ABREAST]
         columns = [f"{which} {letter}" for letter, _ in some for which in ("min", "act")]
-        cells = [[cell for _, name in some for cell in _costs(row["costs"][name])] for row in rows]
+        cells = [[cell for _, name in some for cell in _format_costs(row["costs"][name])] for row in rows]
         console().print(_board(rows, columns, cells, title))
 
 
@@ -73,13 +75,12 @@ def _letter(at: int) -> str:
     return ascii_uppercase[at] if at < len(ascii_uppercase) else f"A{at}"
 
 
-def _costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
-    """Format minimum and actual cost, the latter with its interval if there is room."""
-    around = _interval(cost) if with_interval else None
-    actual = format_number(cost["actual"])
+def _format_costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
+    """Format the minimum and the actual cost, the latter with its interval if there is room."""
+    low, high = (_interval(cost) if with_interval else None) or (None, None)
     return [
         format_number(cost["minimum"]),
-        actual if around is None else f"{actual} [{', '.join(map(format_number, around))}]",
+        format_interval({"estimate": cost["actual"], "low": low, "high": high}),
     ]
 
 
@@ -89,16 +90,18 @@ def _interval(cost: dict[str, Any]) -> list[float] | None:
 
 
 def _legend(facts: dict[str, Any], best: dict[str, Any]) -> str:
+    """Explain the columns of the leaderboard."""
     names = list(facts["applications"])
     single = len(names) == 1
-    at = names[0] if single else "; ".join(f"{_letter(at)}: {name}" for at, name in enumerate(names)) + "; all"
-    how = "with the best threshold" if len(facts["classes"]) == 2 else "after the best affine calibration"
+    at = names[0] if single else "; ".join(f"{_letter(at)}: {name}" for at, name in enumerate(names))
+    how = "at the best threshold" if len(facts["classes"]) == 2 else "after the best affine calibration"
     around = ", with its 95 % interval" if single and _interval(best["costs"][names[0]]) is not None else ""
-    tested = "" if best is facts["leaderboard"][-1] else "; p: of the difference to the first"
+    tested = "" if best is facts["leaderboard"][-1] else "; p: p-value of the difference to the first system"
     minimum, actual = ("minimum", "actual") if single else ("min", "act")
     return (
-        f"Costs at {at}{',' if single else ''} divided by that of deciding without looking. {minimum}: {how}; "
-        f"{actual}: as calibrated on other rows{around}{tested}."
+        f"Costs at {at}. A cost of 1 is that of deciding without looking: always giving the same answer. "
+        f"{minimum}: {how}; {actual}: after calibration on other rows{around}; Cllr: cross-entropy of the calibrated "
+        f"scores, 1 if they carry no information{tested}."
     )
 
 
@@ -108,8 +111,8 @@ def _show_notes(facts: dict[str, Any]) -> None:
     for line in lines:
         out.print(f"Note: {line}")
     if left_out:
-        where = f"in {facts['run']}/leaderboard.json" if facts.get("run") else "among what --json prints"
-        out.print(f"All notes in full are {where}.")
+        where = f"{facts['run']}/leaderboard.json" if facts.get("run") else "the output of --json"
+        out.print(f"All notes are in {where}, in full.")
 
 
 def _show_evaluation(evaluation: dict[str, Any], facts: dict[str, Any]) -> None:
@@ -117,9 +120,9 @@ def _show_evaluation(evaluation: dict[str, Any], facts: dict[str, Any]) -> None:
     rows = [
         [str(each["place"]), each["name"], *map(format_cost, (*each["means"].values(), each["cllr"]))]
         for at, each in enumerate(evaluation["systems"])
-        if at < EVALUATED or each["name"] == evaluation["chosen"]
+        if at < N_EVALUATED or each["name"] == evaluation["chosen"]
     ]
-    title = "On the evaluation rows" + (", means of the applications" if len(facts["applications"]) > 1 else "")
+    title = "On the evaluation rows" + (", mean over the applications" if len(facts["applications"]) > 1 else "")
     console().print(table(columns, rows, title=title, texts=2))
     console().print(f"Was the choice right? {evaluation['verdict']}")
 
@@ -134,7 +137,7 @@ def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
         return
     model = shlex.quote(facts["model"])
     if best["family"] == "outside":
-        out.print(f"\nThe best scores are {best['name']}; what calibrates them is in {facts['model']}:")
+        out.print(f"\nThe best scores are {best['name']}. Their calibrator is in {facts['model']}. For new scores:")
         out.print(
             f"  likely calibrate NEW.csv -c {shlex.quote(best['name'])} --using {model} -o OUT.csv", soft_wrap=True
         )
@@ -143,16 +146,17 @@ def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
     # A fusion with an outside system needs its scores.
     outside = {row["name"] for row in facts["leaderboard"] if row["family"] == "outside"}
     if not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ()):
-        out.print("Evidence and decisions about new rows:")
+        out.print("To score new rows, or to decide about them:")
         out.print(f"  likely score {model} NEW.csv", soft_wrap=True)
         options = "--prior P --cost-fn C" if len(facts["classes"]) == 2 else "--priors TEXT --costs FILE"
         out.print(f"  likely decide NEW.csv --model {model} {options}", soft_wrap=True)
 
 
 def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
-    """Shorten notes to the first of each kind, in about two lines each; also return whether anything was left out.
+    """Return the first note of each kind, shortened to about two lines, and whether anything was left out.
 
-    Notes are of one kind if their first sentences differ only in numbers, names, lists of them and text in brackets.
+    Notes are of the same kind if their first sentences differ only in numbers, names, lists of them and text in
+    brackets.
 
     Examples
     --------
@@ -166,7 +170,7 @@ def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
             kind = pattern.sub(sign, kind)
         kinds.setdefault(kind, []).append(first)
     lines = []
-    for alike in list(kinds.values())[:_NOTES]:
+    for alike in list(kinds.values())[:_MAX_NOTES]:
         more = f" (and {len(alike) - 1} like it)" if len(alike) > 1 else ""
-        lines.append(shorten(alike[0], _WIDTH - len(more)) + more)
+        lines.append(shorten(alike[0], _NOTE_WIDTH - len(more)) + more)
     return lines, lines != [as_options(note) for note in notes]

@@ -1,6 +1,6 @@
 """Options that several commands share, and the applications that they describe.
 
-A group of options is a dataclass, and one parameter of each command that has them.
+A group of options is a dataclass. A command takes the whole group as one parameter.
 """
 
 from __future__ import annotations
@@ -21,75 +21,84 @@ if TYPE_CHECKING:
 
 
 class CommandError(Exception):
-    """A mistake in the options or files of a command: its message is printed without a traceback."""
+    """Mistake in the options or files of a command; its message is printed without a traceback."""
 
 
-_POSITIVE = "The target of two classes. The second in sorted order if not given."
-_APPLICATION = "Two classes, all in one, as prior=0.1,cost_fn=10,cost_fp=1; repeatable."
-_PRIORS = "Any number of classes, as a=0.2,b=0.5,c=0.3. Equal if not given."
-_SCORES = "Scores of an outside system, higher for the target of two classes; repeatable."
-_REJECT_COST = "What deciding nothing costs, where decisions are made."
-_MAP_PRIOR = "The target's prior at which the map should be best. 0.5 if not given."
-_SAVE = "Keep the map, learned from all rows, in a .likely file."
-_USING = "Apply a saved map instead; labels are then not needed."
-_COSTS_FILE = "Table of costs: labels as header and first column, truth in rows, decision in columns."
+_POSITIVE = "Target of two classes. Default: the second in sorted order."
+_APPLICATION = "Priors and costs of two classes in one text: prior=0.1,cost_fn=10,cost_fp=1. Repeatable."
+_PRIORS = "Priors of any number of classes: a=0.2,b=0.5,c=0.3. Default: equal."
+_SCORES = "Column of scores of another system, higher for the target of two classes. Repeatable."
+_REJECT_COST = "Cost of rejecting a row, that is of making no decision. Not for compare and fit."
+_MAP_PRIOR = "Prior of the target for which the map is optimised. Default: 0.5."
+_SAVE = "Save the map learned from all rows to a .likely file."
+_USING = "Apply a saved map instead of learning one. Labels are not needed."
+_COSTS_FILE = "Table of costs with labels as header and first column; rows: true class, columns: decision."
+_GROUP = "Column with the same value for rows that depend on each other, such as those of one speaker."
 
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Rows to learn from: CSV, TSV, Parquet, Arrow, npz.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", "-c", metavar="NAME", help="A column of scores; repeatable. All others if not given."),
+    typer.Option("--column", "-c", metavar="NAME", help="Column of scores. Repeatable. Default: all but the labels."),
 ]
-Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column of labels.")]
+Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="Column of labels.")]
 OutputOrCsv = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow. Else CSV on stdout."),
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow. Default: CSV on stdout."
+    ),
 ]
 ScoresFile = Annotated[Path, typer.Argument(metavar="SCORES", help="Labels and scores: CSV, TSV, Parquet, Arrow.")]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help=_POSITIVE)]
 
 
-def _where(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Where it is used: priors and costs")
+def _application_option(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Application: priors and costs")
 
 
-def _what(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="What the columns are")
+def _column_option(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Columns")
 
 
 @dataclass(frozen=True)
 class ApplicationOptions:
-    """Where a system is used: how frequent the classes are, and what mistakes cost."""
+    """Priors of the classes and costs of mistakes where a system is used."""
 
-    prior: Annotated[float | None, _where("--prior", "P", "How frequent the target of two classes is, 0 to 1.")] = None
-    cost_fn: Annotated[float | None, _where("--cost-fn", "C", "What missing a target costs. 1 if not given.")] = None
-    cost_fp: Annotated[float | None, _where("--cost-fp", "C", "What a false alarm costs. 1 if not given.")] = None
-    positive: Annotated[str | None, _where("--positive", "LABEL", _POSITIVE)] = None
-    reject_cost: Annotated[float | None, _where("--reject-cost", "C", _REJECT_COST)] = None
-    application: Annotated[list[str] | None, _where("--application", "TEXT", _APPLICATION)] = None
-    priors: Annotated[str | None, _where("--priors", "TEXT", _PRIORS)] = None
-    costs: Annotated[Path | None, _where("--costs", "FILE", _COSTS_FILE)] = None
+    prior: Annotated[
+        float | None, _application_option("--prior", "P", "Prior of the target of two classes, 0 to 1. Default: 0.5.")
+    ] = None
+    cost_fn: Annotated[float | None, _application_option("--cost-fn", "C", "Cost of missing a target. Default: 1.")] = (
+        None
+    )
+    cost_fp: Annotated[float | None, _application_option("--cost-fp", "C", "Cost of a false alarm. Default: 1.")] = None
+    positive: Annotated[str | None, _application_option("--positive", "LABEL", _POSITIVE)] = None
+    reject_cost: Annotated[float | None, _application_option("--reject-cost", "C", _REJECT_COST)] = None
+    application: Annotated[list[str] | None, _application_option("--application", "TEXT", _APPLICATION)] = None
+    priors: Annotated[str | None, _application_option("--priors", "TEXT", _PRIORS)] = None
+    costs: Annotated[Path | None, _application_option("--costs", "FILE", _COSTS_FILE)] = None
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What the columns of a data file are; every other column is a feature."""
+    """The role of the columns of a data file; columns without a role are features."""
 
-    target: Annotated[str, _what("--target", "COLUMN", "The column of labels.")]
-    exclude: Annotated[list[str] | None, _what("--exclude", "COLUMN", "A column to leave out; repeatable.")] = None
+    target: Annotated[str, _column_option("--target", "COLUMN", "Column of labels.")]
+    exclude: Annotated[list[str] | None, _column_option("--exclude", "COLUMN", "Column to leave out. Repeatable.")] = (
+        None
+    )
     category: Annotated[
-        list[str] | None, _what("--category", "COLUMN", "A column of categories although it holds numbers; repeatable.")
+        list[str] | None, _column_option("--category", "COLUMN", "Column of numbers that are categories. Repeatable.")
     ] = None
-    group: Annotated[
-        str | None, _what("--group", "COLUMN", "Rows that depend on each other, such as a speaker's, have one value.")
+    group: Annotated[str | None, _column_option("--group", "COLUMN", _GROUP)] = None
+    weight: Annotated[
+        str | None, _column_option("--weight", "COLUMN", "Column of weights: how often each row counts.")
     ] = None
-    weight: Annotated[str | None, _what("--weight", "COLUMN", "How often each row counts.")] = None
-    scores: Annotated[list[str] | None, _what("--scores", "COLUMN", _SCORES)] = None
+    scores: Annotated[list[str] | None, _column_option("--scores", "COLUMN", _SCORES)] = None
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Which columns of a file of scores are judged."""
+    """Columns of a file of scores."""
 
     label: Label = "label"
     column: Columns = None
@@ -97,15 +106,15 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class JudgingOptions(ScoreOptions):
-    """Which columns of a file of scores are judged, and how."""
+    """Columns of a file of scores, and how their measures are computed."""
 
-    intervals: Annotated[bool, typer.Option(help="95 % intervals, by resampling the rows.")] = True
-    resamples: Annotated[int, typer.Option(metavar="N", min=10, help="How many resamples intervals take.")] = 1000
+    intervals: Annotated[bool, typer.Option(help="Compute 95 % intervals by resampling the rows.")] = True
+    resamples: Annotated[int, typer.Option(metavar="N", min=10, help="Number of resamples for intervals.")] = 1000
 
 
 @dataclass(frozen=True)
 class MapOptions:
-    """How a map on scores is learned, saved or applied."""
+    """Options to learn, save or apply a map on scores."""
 
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="File to write: CSV, TSV, Parquet, Arrow.")
@@ -114,7 +123,7 @@ class MapOptions:
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE", help=_SAVE)] = None
     using: Annotated[Path | None, typer.Option("--using", metavar="FILE", help=_USING)] = None
     folds: Annotated[
-        int, typer.Option("--folds", metavar="K", min=2, help="How many folds of rows are held out in turn.")
+        int, typer.Option("--folds", metavar="K", min=2, help="Number of folds, each mapped by the others.")
     ] = 5
     label: Label = "label"
     column: Columns = None
@@ -123,7 +132,7 @@ class MapOptions:
 
 
 def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters that are groups of options are replaced by those options."""
+    """Return a command in which each parameter that is a group of options is replaced by these options."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters = []
@@ -149,16 +158,16 @@ def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_folds(text: str) -> int | str:
-    """Parse a number of folds, or leave-one-out."""
+    """Parse a number of folds or leave-one-out."""
     if text in ("leave-one-out", "loo"):
         return "leave-one-out"
     if not text.isdecimal() or int(text) < 2:
-        raise CommandError(f"--folds must be a whole number from 2 on, or leave-one-out, but is {text!r}.")
+        raise CommandError(f"--folds must be an integer >= 2 or leave-one-out, but is {text!r}.")
     return int(text)
 
 
 def strip_suffixes(file: Path) -> str:
-    """Return the name of a file without the endings of its format.
+    """Return the name of a file without the suffixes of its format.
 
     Examples
     --------
@@ -172,18 +181,18 @@ def strip_suffixes(file: Path) -> str:
     return name or "likely"
 
 
-# Applications: priors and costs as text, matched with the classes at hand.
+# Applications from options
 
 _FIELDS = ("prior", "cost_fn", "cost_fp", "reject_cost")
 
 
 def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> list[tuple[str, Application]]:
-    """Return each application with a short name for headings; equal priors and unit costs if no option is given.
+    """Return each application with a short name for headings; by default, equal priors and unit costs.
 
     Parameters
     ----------
     options : ApplicationOptions
-    classes : sequence of labels, in their order
+    classes : sequence of labels, sorted
 
     Examples
     --------
@@ -204,12 +213,12 @@ def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> li
 
 
 def target_of(positive: str | None, classes: Sequence[Any]) -> Any:
-    """Return the target of two classes: the one named, or the second."""
+    """Return the target of two classes: the named one, or the second."""
     return classes[1] if positive is None else _find_label(positive, classes, "--positive")
 
 
 def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
-    """Return the class that a text names: '1' names the integer 1, and 'true' the boolean."""
+    """Return the class that a text names: '1' can name the integer 1, and 'true' the boolean."""
     for text_of in (str, lambda label: str(label).lower() if isinstance(label, bool) else None):
         for label in classes:
             if text_of(label) in (text, text.strip()):
@@ -218,7 +227,7 @@ def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
 
 
 def _check_consistent(options: ApplicationOptions, classes: Sequence[Any]) -> None:
-    """Raise if options of two classes meet more classes, or if two options set the same thing."""
+    """Raise if options for two classes are used with more classes, or if two options conflict."""
     single = [f"--{name.replace('_', '-')}" for name in _FIELDS[:3] if getattr(options, name) is not None]
     several = ["--application"] if options.application else []
     named = ["--positive"] if options.positive is not None else []
@@ -231,17 +240,15 @@ def _check_consistent(options: ApplicationOptions, classes: Sequence[Any]) -> No
         )
     for first, second in ((single, several), (single, general), (several, general)):
         if first and second:
-            raise CommandError(f"{first[0]} and {second[0]} both say where it is used: give one of them.")
+            raise CommandError(f"{first[0]} and {second[0]} both set the application. Use only one of them.")
 
 
 def _parse_application(text: str) -> dict[str, float]:
     """Parse an application such as ``prior=0.1,cost_fn=10``."""
     setting = _parse_assignments(text, "--application")
-    strangers = [name for name in setting if name not in _FIELDS]
-    if strangers:
-        raise CommandError(
-            f"--application {text!r} sets {strangers[0]!r}, but what can be set is {', '.join(_FIELDS)}."
-        )
+    unknown = [name for name in setting if name not in _FIELDS]
+    if unknown:
+        raise CommandError(f"--application {text!r} sets {unknown[0]!r}, but can set only {', '.join(_FIELDS)}.")
     if "prior" not in setting:
         raise CommandError(f"--application {text!r} must set the prior, as in prior=0.1,cost_fn=10.")
     return setting
@@ -254,12 +261,12 @@ def _parse_assignments(text: str, option: str) -> dict[str, float]:
         name, equals, number = part.rpartition("=")
         name = name.strip()
         if not equals or not name or name in found:
-            raise CommandError(f"{option} must be name=number, each name once, but {part!r} is not: {text!r}.")
+            raise CommandError(f"{option} must be name=number pairs with different names, but {text!r} has {part!r}.")
         try:
             found[name] = float(number)
         except ValueError:
             raise CommandError(
-                f"{option} {text!r} must hold numbers, but {number.strip()!r} is not a number."
+                f"{option} {text!r} must set {name} to a number, but {number.strip()!r} is not a number."
             ) from None
     return found
 
@@ -288,7 +295,7 @@ def _application_of_any(options: ApplicationOptions, classes: Sequence[Any]) -> 
 
 
 def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
-    """Return a prior for each class, in class order."""
+    """Return the prior of each class, in class order."""
     if text is None:
         return {label: 1 / len(classes) for label in classes}
     named = _parse_assignments(text, "--priors")
@@ -302,7 +309,7 @@ def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
 
 
 def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
-    """Read a table of costs: labels as header and first column, truth in rows, decision in columns; in class order."""
+    """Read a table of costs, and return it in class order: true class in rows, decision in columns."""
     from likely.tables.files import find_file
 
     lines = _read_lines(find_file(path))

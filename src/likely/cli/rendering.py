@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likely._formatting import escape_controls, format_label, format_number
+from likely._formatting import escape_controls, format_count, format_label, format_number
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
-_LEAST = 20
-"""Least width of a column of text."""
+_MIN_WIDTH = 20
+"""Minimum width of a column of text."""
 
 
 def console(err: bool = False) -> Console:
-    """A console without colours if it is no terminal, and without markup in labels."""
+    """Make a console that prints labels without markup, and no colours unless it is a terminal."""
     from rich.console import Console
 
     return Console(file=sys.stderr if err else sys.stdout, markup=False, emoji=False, highlight=False)
@@ -37,9 +37,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
     cells = [[escape_controls(cell) for cell in row] for row in rows]
     for at, name in enumerate(columns):
         text = at < texts
-        least = min(_LEAST, max((len(row[at]) for row in cells), default=0)) if text else None
+        min_width = min(_MIN_WIDTH, max((len(row[at]) for row in cells), default=0)) if text else None
         justify: Any = "left" if text else "right"
-        made.add_column(escape_controls(name), justify=justify, no_wrap=not text, overflow="fold", min_width=least)
+        made.add_column(escape_controls(name), justify=justify, no_wrap=not text, overflow="fold", min_width=min_width)
     for row in cells:
         made.add_row(*row)
     return Group(Text(title, style="bold"), made) if title else Group(made)
@@ -48,7 +48,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 def confusion_table(
     labels: list[Any], counts: list[list[int]], mistakes: list[dict[str, Any]], application: str
 ) -> Any:
-    """A table of decisions by truth; of more than ten classes, the most frequent mistakes."""
+    """Make a table of decisions by true class, or of the most frequent mistakes for more than ten classes."""
     names = [format_label(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
@@ -59,25 +59,52 @@ def confusion_table(
 
 
 def status(message: str) -> Any:
-    """Show a spinner on stderr while something is computed; nothing if it is no terminal."""
+    """Show a spinner on stderr during a computation, if stderr is a terminal."""
     return console(err=True).status(message)
 
 
-def within(value: Mapping[str, Any]) -> str:
-    """Format a number with its interval, if it has one."""
+def format_class_counts(counts: Mapping[Any, int], what: str = "Class", n_shown: int = 8) -> str:
+    """Format the number of rows of each class, or of the first of many.
+
+    Examples
+    --------
+    >>> format_class_counts({0: 164, 1: 55}), format_class_counts({"a": 1, "b": 2, "c": 3}, "Decision", n_shown=1)
+    ('Class 0: 164 rows, 1: 55', 'Decision a: 1 row, and 2 more')
+    """
+    shown = list(counts.items())[:n_shown]
+    parts = [
+        f"{format_label(label, 40)}: {count if at else format_count(count, 'row')}"
+        for at, (label, count) in enumerate(shown)
+    ]
+    parts += [f"and {len(counts) - n_shown} more"] if len(counts) > n_shown else []
+    return f"{what} {', '.join(parts)}"
+
+
+def format_interval(value: Mapping[str, Any]) -> str:
+    """Format a number with its interval, if it has one; a dash stands for an interval of length 0.
+
+    Examples
+    --------
+    >>> format_interval({"estimate": 0.5, "low": 0.4, "high": 0.7})
+    '0.500 [0.400, 0.700]'
+    >>> format_interval({"estimate": 0.0, "low": 0.0, "high": 0.0})
+    '0.000 [–]'
+    """
     estimate = format_number(value["estimate"])
     if value.get("low") is None:
         return estimate
+    if value["low"] == value["high"]:  # without mistakes, all resamples give the same number
+        return f"{estimate} [–]"
     return f"{estimate} [{format_number(value['low'])}, {format_number(value['high'])}]"
 
 
 def print_json(facts: Any) -> None:
-    """Print one JSON document; infinite numbers become the texts "inf" and "-inf", missing ones null."""
+    """Print one JSON document with infinite numbers as the texts "inf" and "-inf", and missing ones as null."""
     print(json.dumps(_plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to what JSON has."""
+    """Convert a value to one that JSON can hold."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -90,9 +117,9 @@ def _plain(value: Any) -> Any:
 
 
 def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, Any], as_json: bool) -> bool:
-    """Write columns to a file, or to stdout without one; print facts as JSON if asked. Return whether to show facts.
+    """Write columns to a file or to stdout, or print the facts as JSON; return whether the facts remain to be shown.
 
-    Without a file, the JSON document holds the columns too, and facts must be shown on stderr.
+    Without a file, the JSON document holds the columns too, and the caller must show the facts on stderr.
     """
     if output is not None:
         write_file(output, columns)
@@ -104,7 +131,7 @@ def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, An
 
 
 def write_file(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write columns to a file of the format of its suffix, completely or not at all."""
+    """Write columns to a file in the format of its suffix, completely or not at all."""
     from likely.cli.app import writing
     from likely.tables import write_columns
 
@@ -113,7 +140,7 @@ def write_file(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def print_csv(columns: Mapping[str, Any]) -> None:
-    """Print columns as CSV; floats read back as the same numbers."""
+    """Print columns as CSV with all digits, so that floats are read back unchanged."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))

@@ -1,4 +1,4 @@
-"""The command ``report``: one page about a comparison, or about anybody's scores."""
+"""The command ``report``: a report about scores or about a comparison."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from likely.cli.rendering import console, print_json, status
 if TYPE_CHECKING:
     from likely.report import Report
 
-_OUTPUT = "A page (.html), Markdown (.md) or facts (.json). NAME-report.html for scores if not given."
+_OUTPUT = "Page (.html), Markdown (.md) or facts (.json) to write. Default for scores: NAME-report.html."
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN|SCORES", help="The folder of a comparison, or a file of scores.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN|SCORES", help="Folder of a comparison, or file of scores.")],
     where: ApplicationOptions,
     which: ScoreOptions,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=_OUTPUT)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make one page about anybody's scores, or show the results of a comparison again.
+    """Write a report about the scores of any system, or show the results of a comparison again.
 
-    The page needs no network and no other file: a verdict in words, costs, curves, calibration before and after, and
-    sliders for priors and costs that show what is decided. A file of scores has columns as likely evaluate reads them.
-    The folder is the one that compare kept its run in, with its page; nothing is computed again.
+    The report is one page that needs no network and no other file. It has a verdict, costs, curves, calibration before
+    and after, and sliders for priors and costs. A file of scores has the columns that likely evaluate reads. A folder
+    is one that likely compare wrote; its report exists already, and nothing is computed again.
 
     For example:
         likely report scores.csv --prior 0.1 --cost-fn 10
@@ -63,7 +63,7 @@ def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: P
 
     if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
         raise CommandError(
-            f"{str(run)!r} is a run, which has its own priors and costs. Give the command of the run for others."
+            f"{str(run)!r} is a comparison, which has its own priors and costs. Run likely compare to change them."
         )
     facts = _read_leaderboard(run)
     if output is not None:
@@ -77,7 +77,7 @@ def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: P
 
 
 def _read_leaderboard(folder: Path) -> dict[str, Any]:
-    """Read the facts of a finished comparison, and find its page and model."""
+    """Read the facts of a finished comparison, and find its report and its model."""
     facts = _read_json(folder, "leaderboard.json")
     page = folder / "report.html"
     found = {"run": str(folder), "page": str(page) if page.is_file() else None, "model": None}
@@ -85,25 +85,29 @@ def _read_leaderboard(folder: Path) -> dict[str, Any]:
 
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
-    """Read facts that a comparison left in its folder."""
+    """Read a file of facts from the folder of a comparison."""
     from likely.report.facts import complete_facts
 
     path = folder / name
     if not folder.exists():
-        raise CommandError(f"There is no {str(folder)!r}. Name the folder of a comparison, or a file of scores.")
+        raise CommandError(
+            f"There is no file or folder {str(folder)!r}. Name the folder of a comparison, or a file of scores."
+        )
     if not path.is_file():
-        unfinished = (folder / "run.json").is_file()
-        state = "has not come to its end: give its command again" if unfinished else "holds no run"
-        raise CommandError(f"The folder {str(folder)!r} {state}. Name the folder of a comparison.")
+        if (folder / "run.json").is_file():
+            raise CommandError(f"The comparison in {str(folder)!r} is not finished. Run its command again.")
+        raise CommandError(f"The folder {str(folder)!r} holds no comparison. Name the folder of one.")
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandError(f"{str(path)!r} cannot be read: {error}. Give the command of the run again.") from error
+        raise CommandError(
+            f"{str(path)!r} cannot be read: {error}. Run the command of the comparison again."
+        ) from error
     return complete_facts(facts)
 
 
 def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Find the best system's model; or, if it is of another run or missing, say so."""
+    """Find the best system's model, or explain that it is missing or belongs to another comparison."""
     from likely.exceptions import ModelFileError
     from likely.persistence import read_about
 
@@ -113,27 +117,27 @@ def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     try:
         system = (read_about(path)["about"] or {}).get("system")
     except (ModelFileError, OSError):
-        return {"model_missing": f"The model {path} cannot be read: give the command of the run again."}
+        return {"model_missing": f"The model {path} cannot be read. Run the command of the comparison again."}
     if system != facts["leaderboard"][0]["name"]:
-        return {"model_missing": f"The model {path} is of another run: give the command of this one again."}
+        return {"model_missing": f"The model {path} belongs to another comparison. Run the command of this one again."}
     return {"model": str(path)}
 
 
 def score_report(scores: Path, where: ApplicationOptions, which: ScoreOptions) -> Report:
-    """Report what the scores of a file are worth, without a model."""
+    """Make a report about the scores of a file."""
     from likely.cli.scores import read_labelled
     from likely.selection import compare_scores
 
     evidence = read_labelled(scores, which.label, which.column, where.positive)
     systems = evidence.systems() if evidence.is_binary else {"scores": evidence.scores}
     applications = dict(applications_from(where, evidence.classes))
-    with status("Judging …"):
+    with status("Evaluating …"):
         comparison = compare_scores(evidence.labels, systems, applications, pos_label=evidence.target)
         return comparison.report(about={"file": scores.name})
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write a page, Markdown or facts, by the file's ending."""
+    """Write a page, Markdown or facts, depending on the file's suffix."""
     with writing(path):
         report.write(path)
 

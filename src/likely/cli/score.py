@@ -1,4 +1,4 @@
-"""The command ``score``: the evidence of a saved model, which ``decide`` uses too."""
+"""The command ``score``: log-likelihoods of rows by a saved model; ``decide`` uses it too."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 def score(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model: a .likely file.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved model: a .likely file.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: CSV, TSV, Parquet, Arrow, npz.")],
     output: OutputOrCsv = None,
     label: Annotated[
         str | None,
-        typer.Option("--label", metavar="COLUMN", help="The column of labels. The training target's if not given."),
+        typer.Option("--label", metavar="COLUMN", help="Column of labels. Default: the training target."),
     ] = None,
     positive: Positive = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give the evidence of a saved model about each row of a file, free of priors and costs.
+    """Score the rows of a file with a saved model. Scores do not depend on priors and costs.
 
-    For two classes a column llr, the log-likelihood ratio of the second class in sorted order against the first, as the
-    other commands take it, unless --positive names the first; for more, a column of log-likelihoods for each class.
-    Labels, if the file has them, are carried along, so that the result can be judged by likely evaluate; decisions are
-    made of it by likely decide.
+    For two classes, the output has a column llr: the log-likelihood ratio of the second class in sorted order against
+    the first, or the reverse if --positive names the first. For more classes, it has one column of log-likelihoods for
+    each class. Labels are copied to the output if the file has them. Use likely evaluate to evaluate the scores, and
+    likely decide to make decisions.
 
     For example:
         likely score model.likely new.csv -o scores.csv
@@ -52,14 +52,14 @@ def score(
         "labelled": found.labels is not None,
     }
     if deliver(found.columns(), output, facts, as_json):
-        what = describe_llr(found) if found.target is not None else "log-likelihoods"
+        what = describe_llr(found) if found.target is not None else "log-likelihoods of each class"
         where = "" if output is None else f" Written to {output}."
         rows = format_count(len(found.scores), "row")
-        console(err=output is None).print(f"{rows} scored, {what}.{where}", soft_wrap=True)
+        console(err=output is None).print(f"{rows} scored: {what}.{where}", soft_wrap=True)
 
 
 def score_rows(model: Path, file: Path, label: str | None, positive: str | None) -> Scores:
-    """Score the rows of a file by a saved model; llrs are of the class named, or else of the second."""
+    """Score the rows of a file by a saved model; llrs are for the named class, or else for the second."""
     found, about = _load_model(model)
     classes = found.classes_.tolist()
     X, labels = _read_rows(found, about, file, label)
@@ -69,16 +69,16 @@ def score_rows(model: Path, file: Path, label: str | None, positive: str | None)
 
 
 def describe_llr(found: Scores) -> str:
-    """Say which class a positive llr favours, and the option that the commands which read it need."""
+    """Name the class that a positive llr favours, and the option that later commands need."""
     other, target = found.ordered_classes
-    text = f"llr: {format_label(target, 40)} against {format_label(other, 40)}"
+    text = f"llr of {format_label(target, 40)} against {format_label(other, 40)}"
     if target == found.classes[1]:
         return text
-    return f"{text}; give --positive {shlex.quote(format_label(target, 40))} to the commands that read it, too"
+    return f"{text}; commands that read it need --positive {shlex.quote(format_label(target, 40))}"
 
 
-def trained_target(model: Path) -> str | None:
-    """Return the target of two classes that a model was trained for, if that is known."""
+def read_trained_target(model: Path) -> str | None:
+    """Return the target of two classes that a model was trained for, or None if it is not known."""
     from likely.persistence import read_about
 
     about = read_about(model)
@@ -87,16 +87,20 @@ def trained_target(model: Path) -> str | None:
 
 
 def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Load a model that gives evidence, and what was saved about it."""
+    """Load a model that gives log-likelihoods, and the description saved with it."""
     from likely.persistence import load, read_about
 
     model = load(path)
     kind = type(model).__name__
     if hasattr(model, "transform") and not hasattr(model, "predict"):
-        raise CommandError(f"{str(path)!r} is of kind {kind}, which maps scores, not rows. Use --using.")
+        raise CommandError(
+            f"{str(path)!r} is of kind {kind}, which is not a classifier. Apply maps on scores with --using of likely "
+            "calibrate or likely fuse."
+        )
     if not hasattr(model, "log_likelihood"):
         raise CommandError(
-            f"{str(path)!r} is of kind {kind}, which gives no evidence. Save it in a CalibratedClassifier."
+            f"{str(path)!r} is of kind {kind}, which has no log-likelihoods. Put it into a CalibratedClassifier before "
+            "you save it."
         )
     return model, read_about(path)["about"] or {}
 
@@ -118,19 +122,19 @@ def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None)
         return table.X, table.labels
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     features = names if names and set(names) <= set(header) else None
-    # The labels are read as groups: with a target, features would have to be fit to learn from.
+    # Read the labels as groups: with a target, read_data would check that the features can be learned from.
     try:
         table = read_data(path, groups=named, features=features)
     except TableError:
         if named is None or label is not None:
             raise
-        note(f"Some rows have no label in column {named!r}, so labels are not carried along.")
+        note(f"Some rows have no label in column {named!r}, so the output has no labels.")
         return read_data(path, exclude=[named], features=features).X, None
     return table.X, table.groups
 
 
 def header_of(path: Path) -> list[str]:
-    """Return the names of a file's columns, or of a .npz's arrays."""
+    """Return the names of the columns of a table, or of the arrays of a .npz file."""
     import numpy as np
 
     from likely.tables.files import find_file, read_header
@@ -143,7 +147,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def _note_unseen(model: Any, X: Any) -> None:
-    """Note the columns, and the numbers of rows, with categories that the model has not seen in training."""
+    """Note the columns with categories that did not occur in training, and their numbers of rows."""
     import numpy as np
 
     from likely.tables.cells import encode_distinct
@@ -155,17 +159,17 @@ def _note_unseen(model: Any, X: Any) -> None:
         if known is None or name not in X.column_names:
             continue
         texts, codes = encode_distinct(X[name])
-        strange = [at for at, text in enumerate(texts) if text not in known]
-        if strange:
-            rows = format_count(int(np.isin(codes, strange).sum()), "row")
+        unknown = [at for at, text in enumerate(texts) if text not in known]
+        if unknown:
+            rows = format_count(int(np.isin(codes, unknown).sum()), "row")
             note(
-                f"Column {name!r} holds categories in {rows} that training did not have, "
-                f"{format_names([texts[at] for at in strange], 3)}: they say nothing there."
+                f"Column {name!r} has categories in {rows} that did not occur in training, "
+                f"{format_names([texts[at] for at in unknown], 3)}. They are encoded as the average training row."
             )
 
 
 def _encoders(model: Any) -> Iterator[Encode]:
-    """Find the steps of a model that turn the columns of a table into numbers."""
+    """Yield the steps of a model that encode the columns of a table as numbers."""
     from likely.features import Encode
 
     if isinstance(model, Encode):

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of rows: of several systems about two classes, or of one system about each class.
+    """Scores of several systems about two classes, or of one system about each of several classes.
 
     Attributes
     ----------
     labels : array of shape (n,), or None
     scores : array of shape (n, columns)
-        A column of log-likelihood ratios for each system of two classes, or of log-likelihoods for each class.
+        One column of log-likelihood ratios for each system, or one of log-likelihoods for each class.
     names : tuple of str
-        Of the columns: the systems, or the classes.
+        Names of the columns: the systems or the classes.
     classes : list of labels, sorted
-        Empty as long as they have not been found.
+        Empty until they are known.
     target : label or None
-        Of two classes, the one that high scores speak for.
+        For two classes, the one that high scores favour.
     """
 
     labels: Labels | None
@@ -41,32 +41,32 @@ class Scores:
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are two classes, so that columns are systems."""
+        """Whether there are two classes, so that the columns are systems."""
         return len(self.classes) == 2
 
     @property
     def counts(self) -> dict[Any, int]:
-        """How many rows each class has."""
+        """The number of rows of each class."""
         return {label: int((self.labels == label).sum()) for label in self.classes}
 
     @property
     def ordered_classes(self) -> list[Any]:
-        """The classes as :meth:`evidence` is laid out: of two, the target last."""
+        """The classes in the order of :attr:`evidence`: of two, the target last."""
         if self.target is None:
             return list(self.classes)
         return [*(label for label in self.classes if label != self.target), self.target]
 
     @property
     def evidence(self) -> Floats:
-        """The scores of a single system: llrs of shape (n,) of two classes, else log-likelihoods (n, classes)."""
+        """The scores of a single system: llrs of shape (n,) for two classes, else log-likelihoods (n, classes)."""
         return self.scores[:, 0] if self.is_binary else self.scores
 
     def systems(self) -> dict[str, Floats]:
-        """The columns by name."""
+        """Return the columns by name."""
         return dict(zip(self.names, self.scores.T, strict=True))
 
     def columns(self, label: str = "label") -> dict[str, Any]:
-        """The columns to write: labels, if there are any, and scores."""
+        """Return the columns to write: labels, if there are any, and scores."""
         import numpy as np
 
         labels = {} if self.labels is None else {label: self.labels}
@@ -82,7 +82,7 @@ def read_labelled(path: Path, label: str, columns: Sequence[str] | None, positiv
 
 
 def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
-    """Read scores, with labels if the file has a column of them."""
+    """Read scores, and labels if the file has them."""
     import numpy as np
 
     from likely.tables import read_scores
@@ -105,9 +105,9 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
 
 
 def find_classes(table: Scores, positive: str | None = None) -> Scores:
-    """Find the classes of labelled scores: those that columns are named by, or else the two of the labels.
+    """Find the classes of labelled scores: the names of the columns if they are labels, else the two labels.
 
-    Two columns that are named by two classes are one system, whose llr is their difference.
+    Two columns with the names of two classes are one system, whose llr is their difference.
     """
     import numpy as np
 
@@ -122,7 +122,7 @@ def find_classes(table: Scores, positive: str | None = None) -> Scores:
 
 
 def as_llr(table: Scores, target: Any) -> Scores:
-    """Turn the log-likelihoods of two classes into llrs of one of them, as one system."""
+    """Turn the log-likelihoods of two classes into the llrs of one system for a target."""
     from likely._numerics import difference
 
     at = table.classes.index(target)
@@ -131,7 +131,7 @@ def as_llr(table: Scores, target: Any) -> Scores:
 
 
 def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
-    """Turn scores of two classes into llrs where they have a column for each class."""
+    """Turn scores of two classes into llrs if there is a column for each class."""
     names = [str(label) for label in classes]
     if sorted(table.names) != sorted(names):
         return table
@@ -140,12 +140,12 @@ def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
 
 
 def has_classes(table: Scores) -> bool:
-    """Whether labels are of two classes or more, so that the scores can be judged."""
+    """Return whether there are labels of at least two classes, so that the scores can be evaluated."""
     return table.labels is not None and len(set(table.labels.tolist())) > 1
 
 
 def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:
-    """Return the classes that columns are named by, sorted, if every label has a column."""
+    """Return the sorted classes that are names of columns, or None unless every label has a column."""
     known = {str(label): label for label in distinct}
     if len(names) < 2 or not known.keys() <= set(names):
         return None
@@ -158,34 +158,36 @@ def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] |
 def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
     if len(distinct) > 2:
         raise CommandError(
-            f"The labels are of {len(distinct)} classes, {format_names(distinct)}, so each must have a column of "
-            f"log-likelihoods named like it, but the columns are {format_names(names)}. Rename them or use --column."
+            f"There are {len(distinct)} classes, {format_names(distinct)}, so each needs a column of log-likelihoods "
+            f"with its name, but the columns are {format_names(names)}. Rename them or use --column."
         )
     if len(distinct) < 2:
         raise CommandError(
-            f"Scores are judged by rows of two classes or more, but all labels are {format_names(distinct)}."
+            f"Evaluation needs rows of at least two classes, but all labels are {format_names(distinct)}."
         )
 
 
-# Maps.
+# Maps
 
-Made = tuple[dict[str, Any], dict[str, Any]]
+MapOutput = tuple[dict[str, Any], dict[str, Any]]
 """The columns to write, and the facts to show."""
 
 _COMMANDS = {"AffineCalibrator": "calibrate", "IsotonicCalibrator": "calibrate", "LogisticFusion": "fuse"}
-"""Which command applies a saved map."""
+"""The command that applies each kind of saved map."""
 
 
 def run_map(
     path: Path,
     how: MapOptions,
-    learn: Callable[[Path, MapOptions], Made],
-    apply: Callable[[Path, MapOptions, Path], Made],
+    learn: Callable[[Path, MapOptions], MapOutput],
+    apply: Callable[[Path, MapOptions, Path], MapOutput],
     show: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Learn a map from scores, or apply a saved one; write the mapped scores, and show what they are worth."""
+    """Learn a map from scores or apply a saved one, write the mapped scores, and show their measures."""
     if how.using is not None and how.save is not None:
-        raise CommandError("--using applies a map that is kept already, so there is no map for --save.")
+        raise CommandError(
+            "--using applies a saved map and learns none, so there is no map for --save. Leave one of them out."
+        )
     check_output(how.output)
     if how.save is not None:
         check_output(how.save, ".likely")
@@ -200,23 +202,23 @@ def read_to_learn(path: Path, how: MapOptions) -> Scores:
     table = read_any(path, how.label, how.column)
     if table.labels is None:
         raise CommandError(
-            f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a map that "
-            "was saved by --using."
+            f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a saved "
+            "map with --using."
         )
     return find_classes(table, how.positive)
 
 
 def learn_map(untrained: Any, scores: Floats, table: Scores, folds: int) -> tuple[Any, Floats]:
-    """Return a map learned from all rows, and the scores that maps which have not seen a row make of it."""
+    """Return a map learned from all rows, and scores that are each mapped by a map learned from other folds."""
     from likely.resampling import kfold_calibrate
 
-    turned = table.is_binary and table.target != table.classes[1]
-    truth: Any = table.labels == table.target if turned else table.labels
+    is_reversed = table.is_binary and table.target != table.classes[1]
+    truth: Any = table.labels == table.target if is_reversed else table.labels
     return untrained.fit(scores, truth), kfold_calibrate(untrained, scores, truth, folds)
 
 
 def save_map(trained: Any, path: Path, command: str, table: Scores, label: str) -> None:
-    """Save a map with what it is of."""
+    """Save a map with a description of its input."""
     from likely.persistence import save
 
     about = {
@@ -230,28 +232,28 @@ def save_map(trained: Any, path: Path, command: str, table: Scores, label: str) 
 
 
 def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
-    """Load a map and what was saved about it, if it is one for this command."""
+    """Load a map and its description; raise if it is not for this command."""
     from likely.persistence import load, read_about
 
     found, about = load(path), read_about(path)["about"] or {}
     kind = type(found).__name__
     if _COMMANDS.get(kind) != command:
         remedy = f"Use likely {_COMMANDS[kind]} --using." if kind in _COMMANDS else "Use likely score."
-        raise CommandError(f"{str(path)!r} is of kind {kind}, which is no map to {command} with. {remedy}")
+        raise CommandError(f"{str(path)!r} is of kind {kind}, which cannot {command} scores. {remedy}")
     if about.get("positive") is not None:
-        about["positive"] = str(about["positive"])  # as an option names it
+        about["positive"] = str(about["positive"])  # options are texts
     return found, about
 
 
 def apply_to_target(trained: Any, about: dict[str, Any], scores: Floats) -> Floats:
-    """Map the scores of the target; a map that compare made is of the second class's scores."""
-    turned = "system" in about and about.get("positive") == str(trained.classes_[0])
-    mapped: Floats = -trained.transform(-scores) if turned else trained.transform(scores)
+    """Map scores for the target; a map saved by ``compare`` takes scores for the second class."""
+    is_reversed = "system" in about and about.get("positive") == str(trained.classes_[0])
+    mapped: Floats = -trained.transform(-scores) if is_reversed else trained.transform(scores)
     return mapped
 
 
 def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Compute Cllr of each column of scores of two classes, and its minimum over monotone maps."""
+    """Compute the Cllr of each column of scores of two classes, and its minimum over monotone maps."""
     from likely.evaluation import Trials
 
     trials = {name: Trials(table.labels, column, pos_label=table.target) for name, column in columns.items()}
@@ -259,10 +261,10 @@ def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
 
 
 def note_reversal(weights: dict[str, float]) -> None:
-    """Note which systems score the target lower than the rest, so that their map changes the sign."""
-    turned = [name for name, weight in weights.items() if weight < 0]
-    if turned:
+    """Note the systems that score the target lower than the other class, so that their map changes the sign."""
+    reversed_names = [name for name, weight in weights.items() if weight < 0]
+    if reversed_names:
         note(
-            f"The scores of {format_names(turned)} rank the other way round, lower for the target, and were turned: "
-            "perhaps they are of the other class, to be named by --positive."
+            f"The scores of {format_names(reversed_names)} are lower for the target, so the map changes their sign. If "
+            "they are scores for the other class, name it with --positive."
         )
