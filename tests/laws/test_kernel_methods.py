@@ -349,7 +349,7 @@ def test_features_too_many_to_hold_are_made_in_every_pass(data, monkeypatch):
     model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tol=PRECISE)
     expected = clone(model).fit(X, y).log_likelihood(X)
 
-    monkeypatch.setattr(kernel_logistic, "MOST_VALUES", 0)
+    monkeypatch.setattr(kernel_logistic, "MAX_FEATURE_VALUES", 0)
 
     assert_allclose(clone(model).fit(X, y).log_likelihood(X), expected, atol=1e-5)
 

@@ -295,7 +295,7 @@ def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
 
 @pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None, np.complex128(1)])
 def test_a_penalty_that_is_none_is_refused(strength, data):
-    message = "regularization of KernelLogisticRegression must be a finite number > 0, but .* nothing would keep"
+    message = "regularization of KernelLogisticRegression must be a finite number > 0, but .* log odds grow without bound"
 
     with pytest.raises(InvalidParameterError, match=message):
         KernelLogisticRegression(strength).fit(*data)
@@ -313,7 +313,7 @@ def test_options_that_do_not_fit_are_refused(data):
     with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must be in the open interval"):
         KernelLogisticRegression(prior=2.0).fit(X, y)
     with pytest.raises(
-        InvalidParameterError, match=r"n_landmarks .* is for kernels of rows; with kernel='precomputed' all"
+        InvalidParameterError, match=r"n_landmarks .* does not apply to kernel='precomputed', where all"
     ):
         KernelLogisticRegression(kernel="precomputed", n_landmarks=3).fit(X @ X.T, y)
     with pytest.raises(
@@ -373,10 +373,10 @@ def test_a_strong_penalty_leaves_no_evidence_and_a_weak_one_gives_every_row_its_
 
 
 def test_a_minimum_that_was_not_reached_is_told(data, monkeypatch):
-    monkeypatch.setattr(kernel_logistic, "MOST_STEPS", 1)
+    monkeypatch.setattr(kernel_logistic, "MAX_STEPS", 1)
 
     with pytest.warns(
-        likely.NotConvergedWarning, match=r"KernelLogisticRegression stopped after 1 step .* Raise toler"
+        likely.NotConvergedWarning, match=r"KernelLogisticRegression stopped after 1 step .* Raise tol or"
     ):
         model = KernelLogisticRegression(1e-6).fit(*data)
 

@@ -235,7 +235,7 @@ def test_weights_that_cannot_be_summed_are_refused():
 
 
 def test_a_row_is_not_presented_without_end():
-    with pytest.raises(InvalidDataError, match=r"presents a row as often as its weight says, at most 1e\+09 times"):
+    with pytest.raises(InvalidDataError, match=r"presents a row as many times as its weight, at most 1e\+09 times"):
         Perceptron().fit([[1e6], [1.0], [-1.0]], [0, 1, 0], [1.0, 1e12, 1.0])
 
 

@@ -87,9 +87,9 @@ def test_whole_numbers_take_a_number_for_the_unknown(data):
 @pytest.mark.parametrize(
     ("labels", "unknown", "said"),
     [
-        ([0, 1], "unknown", "such as 0, but is 'unknown'. Give, for instance, unknown=2"),
-        ([0, 1], -0.5, "such as 0, but is -0.5. Give, for instance, unknown=2"),
-        (["a", "b"], -1, "such as 'a', but is -1. Give, for instance, unknown='unknown'"),
+        ([0, 1], "unknown", "such as 0, but is 'unknown'. Use, for example, unknown=2"),
+        ([0, 1], -0.5, "such as 0, but is -0.5. Use, for example, unknown=2"),
+        (["a", "b"], -1, "such as 'a', but is -1. Use, for example, unknown='unknown'"),
         ([False, True], "unknown", "such as False, but is 'unknown'. Use y.astype"),
         (["a", "b"], ["c", "d"], "but is ['c', 'd']"),
     ],
@@ -104,7 +104,7 @@ def test_an_unknown_label_of_another_type_is_refused(labels, unknown, said, data
 
 def test_no_known_class_and_parts_that_are_no_densities_are_refused(data):
     X, y = data
-    with pytest.raises(likely.DegenerateDataError, match=r"at least one known class, but all rows are 'unknown'"):
+    with pytest.raises(likely.DegenerateDataError, match=r"at least one known class, but all rows are labelled 'unknown'"):
         OpenSetClassifier(**PLAIN).fit(X, ["unknown"] * 300)
     with pytest.raises(likely.InvalidParameterError, match="background of OpenSetClassifier must be a density"):
         OpenSetClassifier(Gaussian(), background="mixture").fit(X, y)
@@ -219,7 +219,7 @@ def test_what_cannot_be_judged_is_refused(data):
 
     with pytest.raises(likely.InvalidDataError, match="for the class 'unknown', but no row of this class was evaluated"):
         model.costs(X, y, app)
-    with pytest.raises(likely.InvalidDataError, match=r"'dan', which is not among .* carry the label 'unknown'"):
+    with pytest.raises(likely.InvalidDataError, match=r"'dan', which is not among .* have the label 'unknown'"):
         model.costs(X[:2], ["ann", "dan"], app)
     with pytest.raises(likely.InvalidDataError, match="one entry for each row, but have 2 and 1"):
         model.costs(X[:2], ["ann"], app)
@@ -232,7 +232,7 @@ def test_what_cannot_be_judged_is_refused(data):
 def test_one_known_class_and_nothing_besides_is_refused():
     X = np.arange(20.0)[:, None]
 
-    with pytest.raises(likely.DegenerateDataError, match="so a density of all rows would be that class again"):
+    with pytest.raises(likely.DegenerateDataError, match="of all rows would equal that class"):
         OpenSetClassifier().fit(X, ["a"] * 20)
 
 

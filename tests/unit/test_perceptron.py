@@ -107,7 +107,7 @@ def test_a_perceptron_that_did_not_converge_says_so_and_what_to_do(keep, said):
     message = str(caught[0].message)
     assert message.startswith("Perceptron did not converge in 7 epochs and 28 updates: the last epoch had 4 mistakes.")
     assert said in message
-    assert "raise max_epochs" in message
+    assert "raise max_iter" in message
     assert caught[0].filename == __file__
     assert issubclass(NotConvergedWarning, ConvergenceWarning)
     assert not model.converged_
@@ -218,8 +218,8 @@ def test_one_class_is_refused():
     ("options", "said"),
     [
         ({"keep": "best"}, "keep of Perceptron must be one of 'average', 'pocket', 'last', but is 'best'"),
-        ({"max_iter": 0}, "max_epochs of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
-        ({"max_iter": 2.5}, "max_epochs of Perceptron must be a whole number"),
+        ({"max_iter": 0}, "max_iter of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
+        ({"max_iter": 2.5}, "max_iter of Perceptron must be a whole number"),
     ],
 )
 def test_options_out_of_range_are_refused(options, said):
@@ -230,7 +230,7 @@ def test_options_out_of_range_are_refused(options, said):
 
 def test_a_pocket_takes_no_instalments():
     assert not hasattr(Perceptron(keep="pocket"), "partial_fit")
-    with pytest.raises(AttributeError, match="has no partial_fit, because it judges weights on all rows"):
+    with pytest.raises(AttributeError, match="has no partial_fit, because it evaluates weights on all rows"):
         Perceptron(keep="pocket").partial_fit(*LINE)
 
 
@@ -270,7 +270,7 @@ def test_it_gives_no_evidence_until_it_is_calibrated(rng):
     model = Perceptron().fit(np.vstack([X[:, :1] - 2] * 2), np.r_[X[:, 0] > 2, X[:, 0] > 2])
 
     assert not hasattr(model, "log_likelihood")
-    with pytest.raises(AttributeError, match="Wrap it: CalibratedClassifier"):
+    with pytest.raises(AttributeError, match="Use CalibratedClassifier"):
         model.llr([[0.0]])
     with pytest.warns(NotConvergedWarning):
         calibrated = CalibratedClassifier(make_pipeline(Standardize(), Perceptron()), cv=3).fit(X, y)

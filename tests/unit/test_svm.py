@@ -244,7 +244,10 @@ def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
 
-    with pytest.raises(DegenerateDataError, match="neither a separating surface for 1 against 0 nor a proof that there is none within 1 working set"):
+    with pytest.raises(
+        DegenerateDataError,
+        match="neither a separating surface for 1 against 0 nor a proof that there is none within 1 working set",
+    ):
         SVM(np.inf, kernel=RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
 
@@ -252,7 +255,7 @@ def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
     X, y = two_classes()
 
     for solver in ("primal", PrimalSolver()):
-        with pytest.raises(InvalidParameterError, match="primal is solved for linear kernels and a finite C"):
+        with pytest.raises(InvalidParameterError, match="primal solver needs a linear kernel and a finite C"):
             SVM(np.inf, solver=solver).fit(X, y)
     soft = SVM(regularization=0.01, solver="primal").fit(X, y)
     assert soft.converged_
@@ -279,7 +282,7 @@ def test_scales_and_penalties_that_are_none_are_refused(name, rule, value):
 
 @pytest.mark.parametrize("value", [0, 1, -1e-3, np.nan, np.inf, "1", None, True], ids=repr)
 def test_tolerances_outside_0_and_1_are_refused(value):
-    with pytest.raises(InvalidParameterError, match=r"tolerance of SVM must be a number in the open interval \(0, 1\)"):
+    with pytest.raises(InvalidParameterError, match=r"tol of SVM must be a number in the open interval \(0, 1\)"):
         SVM(tol=value).fit(*two_classes())
 
 
@@ -326,7 +329,7 @@ def test_a_cache_larger_than_the_memory_is_refused():
 
 def test_the_primal_is_not_solved_for_kernels():
     for kernel in ("rbf", "precomputed", np.minimum.outer):
-        with pytest.raises(InvalidParameterError, match="primal is solved for linear kernels and a finite C"):
+        with pytest.raises(InvalidParameterError, match="primal solver needs a linear kernel and a finite C"):
             SVM(kernel=kernel, solver="primal").fit(np.eye(4), [0, 0, 1, 1])
 
 
@@ -334,7 +337,7 @@ def test_the_primal_is_not_solved_for_kernels():
     "model", [SVM(kernel="rbf"), SVM(np.inf), SVM(solver="dual"), SVM(kernel="polynomial")], ids=str
 )
 def test_blocks_of_rows_do_not_do_where_all_are_needed(model):
-    with pytest.raises(SourceError, match=r"SVM needs all rows at once for its dual.*NystromFeatures"):
+    with pytest.raises(SourceError, match=r"dual of SVM, which needs all rows at once.*NystromFeatures"):
         model.fit_source(Elsewhere())
     assert not hasattr(model, "n_features_in_")
 
@@ -475,7 +478,7 @@ def test_a_machine_of_powers_of_columns_of_very_different_scale_ends_with_a_word
     X, y = unscaled(60)
 
     with pytest.warns(
-        NotConvergedWarning, match=r"gap of .* of the primal.*different scale.*put Standardize before it"
+        NotConvergedWarning, match=r"gap of .* of the primal.*different scales, put Standardize before SVM"
     ):
         model = SVM(kernel=kernel, solver=DualSolver(max_iter=20)).fit(X, y)
 
@@ -603,7 +606,7 @@ def test_rows_that_are_kept_stay_within_the_limit(bytes_kept):
         assert_allclose(rows.kept[rows.slots(some)], K[some], atol=1e-12)
 
     assert rows.kept.nbytes <= bytes_kept
-    assert rows.n_reckoned == 500
+    assert rows.n_computed == 500
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
@@ -725,7 +728,7 @@ def test_it_is_not_fitted_before_it_is():
 
 def test_c_and_regularization_are_not_given_together():
     X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
-    with pytest.raises(InvalidParameterError, match=r"C=10 and regularization=0\.1 of SVM.*Give one") as caught:
+    with pytest.raises(InvalidParameterError, match=r"C=10 and regularization=0\.1 of SVM.*Set only one") as caught:
         SVM(10, regularization=0.1).fit(X, y)
     assert caught.value.parameter == "regularization"
     assert_allclose(SVM().fit(X, y).coef_, SVM(1.0).fit(X, y).coef_)

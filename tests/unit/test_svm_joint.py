@@ -388,7 +388,7 @@ def test_what_cannot_be_solved_is_refused(monkeypatch):
         machine(np.inf).fit(X, y)
     with pytest.raises(InvalidParameterError, match="multiclass='joint' needs a finite C"):
         machine().path(X, y, [1.0, np.inf])
-    with pytest.raises(InvalidParameterError, match="solved in the primal"):
+    with pytest.raises(InvalidParameterError, match="has only a primal solver"):
         machine(solver="dual").fit(X, y)
     monkeypatch.setattr(svm_training, "MAX_ROWS", 20)
     with pytest.raises(InvalidDataError, match=r"at most 20 of them, but X has 30.*NystromFeatures"):

@@ -1,4 +1,4 @@
-"""Logistic regression in the space of a kernel."""
+"""Kernel logistic regression."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from likely._constraints import (
 )
 from likely._typing import Floats, Rows
 from likely._validation import check_n_classes
-from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner
-from likely.blocks import check_finite as finite
+from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner, check_finite
 from likely.decisions import training_priors
 from likely.exceptions import InvalidParameterError, NotConvergedWarning, suppress_warnings, warn_of_no_convergence
 from likely.features.expansions import replace_rows
 from likely.features.kernel_features import MAX_ROWS, NystromFeatures, factor_gram
-from likely.kernels import Kernel, KernelEstimator, kernel_of, weighted_sums
+from likely.kernels import Kernel, KernelEstimator, resolve_kernel, weighted_sums
 from likely.kernels.gram import (
-    all_at_once,
     check_landmarks,
-    columns_of,
-    fitted_kernel,
+    copy_landmarks,
+    fit_kernel,
     is_precomputed,
     landmark_rows,
-    landmarks_of,
+    prepare_landmarks,
+    require_in_memory,
 )
 from likely.kernels.standard import KERNEL
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import check_scores
 from likely.models.logistic import LogisticRegression, subtract_priors
 
-MOST_VALUES = 2**27
-"""Values of the features by landmarks, of all rows, that are held at most; more are made anew in every pass."""
+MAX_FEATURE_VALUES = 2**27
+"""Maximum number of landmark feature values of all rows kept in memory. If there are more, every pass computes them
+again."""
 
-MOST_STEPS = 10_000
-"""Of the solver, for each strength of the penalty."""
+MAX_STEPS = 10_000
+"""Maximum number of solver steps for each value of ``regularization``."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelLogisticState:
-    """The fitted kernel, the rows it compares with, their coefficients, and how the fit ended."""
+    """Fitted kernel, landmarks, dual coefficients, and the outcome of the fit."""
 
     kernel_: Annotated[Kernel, instance_of(Kernel)]
     landmarks_: Annotated[Any, landmark_rows("n")]
@@ -70,59 +70,65 @@ class KernelLogisticState:
 
 
 class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearner):
-    """Log odds of the classes that are linear in the space of a kernel, fitted to their labels.
+    """Kernel logistic regression for two or more classes.
 
-    Like :class:`likely.LogisticRegression` it returns the log-posteriors under the priors of its training, less the
-    logarithms of those priors: log-likelihoods up to a constant of the row, so that it decides under any application.
-    Every training row, or every one of some landmarks, takes part in every score. Kernels depend on the scale of the
-    columns, and those of dot products on the origin, far from which digits are lost: put :class:`likely.Standardize`
-    before it. Missing values are refused.
+    Like :class:`likely.LogisticRegression`, ``log_likelihood`` returns the log-posteriors under the training priors
+    minus the logarithms of those priors. These are log-likelihoods up to a constant per row, so they support decisions
+    in any application. Every score depends on all training rows, or on all landmarks.
+
+    Kernels depend on the scale of the columns. Dot-product kernels also depend on the origin, and lose digits for data
+    far from it. Put :class:`likely.Standardize` before the model. Missing values raise an error.
 
     Parameters
     ----------
     regularization : float > 0, default 1e-2
-        λ: what the penalty is multiplied by, beside a mean of losses. Without a penalty there would be no minimum.
+        λ, the factor of the penalty, which is added to the mean loss. Without a penalty the objective has no minimum.
     kernel : {"rbf", "linear", "polynomial", "precomputed"}, Kernel or function, default "rbf"
-        With "precomputed", X is the kernel of all training rows with each other, and afterwards that of new rows with
-        the training rows.
+        Kernel function. With "precomputed", X is the kernel matrix of the training rows in ``fit``, and that of new
+        rows with the training rows afterwards.
     training_prior : float, sequence in class order or mapping {label: prior}, optional
-        Priors that the objective is weighted to, as for :class:`likely.LogisticRegression`.
+        Priors to which the objective is weighted, as for :class:`likely.LogisticRegression`.
     n_landmarks : int, optional
-        How many training rows the log odds are made of, drawn as :class:`likely.NystromFeatures` draws them. By
-        default all are, and the minimum is that of the whole space; for more than 10 000 rows it must be set.
+        Number of training rows on which the log odds depend, drawn as in :class:`likely.NystromFeatures`. By default
+        all rows are used, and the solution is the minimum over the whole space of the kernel. It must be set for more
+        than 10 000 rows.
     tol : float, default 1e-8
-        Distance of the objective to its minimum, relative, at which to stop.
+        Stopping tolerance: the relative distance of the objective from its minimum.
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
     random_state : int, RandomState or None
-        For the draw of landmarks.
+        Random state of the draw of landmarks.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     kernel_ : Kernel
-        With what it took from the data.
+        Fitted kernel, including parameters estimated from the data.
     landmarks_ : array or CSR array of shape (n_landmarks, n_features)
-        For a precomputed kernel their positions among the training rows, of shape (n_landmarks,).
+        Landmarks; for a precomputed kernel, their indices among the training rows, of shape (n_landmarks,).
     dual_coef_ : array of shape (1, n_landmarks) for two classes, else (n_classes, n_landmarks)
+        Coefficients β of the landmarks.
     intercept_ : array of shape (1,) or (n_classes,)
     training_priors_ : array of shape (n_classes,)
     objective_ : float
-        Its least value, penalty included.
+        Minimum of the objective, including the penalty.
     gap_ : float
-        Estimated distance of the objective to its minimum.
+        Estimated distance of the objective from its minimum.
     n_iter_ : int
+        Number of solver steps.
     converged_ : bool
+        Whether the solver reached the tolerance.
 
     Notes
     -----
-    Logits are f_k(x) = Σ_j β_kj k(x, z_j) + b_k, of the second class alone where there are two, and the objective is
+    The logits are f_k(x) = Σ_j β_kj k(x, z_j) + b_k; two classes have one logit, that of the second class. The
+    objective is
 
         Σ_i a_i [−log P(y_i given x_i)] + λ/2 Σ_k β_k'Kβ_k
 
     with a_i as for :class:`likely.LogisticRegression`. With K = UΛU' and β = U Λ^−½ w the penalty is λ/2 ‖w‖² and the
-    logits are linear in features k(x, Z) U Λ^−½, so it is logistic regression on those; that the minimum over all
-    functions of the kernel's space is of this form is the representer theorem.
+    logits are linear in the features k(x, Z) U Λ^−½. The model is therefore a logistic regression on these features. By
+    the representer theorem the minimum over all functions in the space of the kernel has this form.
 
     References
     ----------
@@ -141,12 +147,12 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
     by_class = True
 
     path_parameter: ClassVar[str] = "regularization"
-    """What ``path`` goes along."""
+    """Name of the parameter that ``path`` varies."""
 
     _State = KernelLogisticState
     _constraints: ClassVar[Constraints] = {
         "regularization": replace(
-            number(above=0), remedy=lambda value: "Without a penalty nothing would keep the log odds from growing."
+            number(above=0), remedy=lambda value: "Without a penalty the log odds grow without bound."
         ),
         "kernel": KERNEL,
         "training_prior": priors(scalar=True),
@@ -180,9 +186,9 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
         self.random_state = random_state
 
     def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fitted copies of the model for several strengths of the penalty, in the order given.
+        """Return fitted copies of the model for several values of ``regularization``, in the given order.
 
-        They share the kernel's matrix, which is taken apart once. The model itself is not changed.
+        They share the kernel matrix and its one eigendecomposition. The model itself does not change.
 
         Examples
         --------
@@ -218,22 +224,22 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
         if self.training_prior is not None:
             training_priors("KernelLogisticRegression", self.training_prior, source.classes)
         if self.priors is not None:
-            self._application()  # refuses priors that do not fit the classes
+            self._application()  # raises if the priors do not match the classes
 
     def _check_kernel(self) -> None:
-        kernel = kernel_of(self.kernel, "KernelLogisticRegression")
+        kernel = resolve_kernel(self.kernel, "KernelLogisticRegression")
         if self.n_landmarks is None:
             return
         if kernel.is_precomputed:
             raise InvalidParameterError(
-                "n_landmarks of KernelLogisticRegression is for kernels of rows; with kernel='precomputed' all rows of "
-                "the matrix are landmarks. Leave it out, or give a smaller matrix."
+                "n_landmarks of KernelLogisticRegression does not apply to kernel='precomputed', where all rows of the "
+                "kernel matrix are landmarks. Omit it, or pass a smaller matrix."
             )
 
-    def _linear(self) -> LogisticRegression:
-        return LogisticRegression(training_prior=self.training_prior, tol=self.tol, max_iter=MOST_STEPS)
+    def _make_linear_model(self) -> LogisticRegression:
+        return LogisticRegression(training_prior=self.training_prior, tol=self.tol, max_iter=MAX_STEPS)
 
-    def _keep(self, space: _Space, linear: LogisticRegression) -> None:
+    def _keep(self, space: _FeatureSpace, linear: LogisticRegression) -> None:
         self._state = KernelLogisticState(
             kernel_=space.kernel,
             landmarks_=space.landmarks,
@@ -249,8 +255,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
             steps, value = self.n_iter_, self.objective_
             warn_of_no_convergence(
                 f"KernelLogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at "
-                f"{value:.6g}, by its gradient about {self.gap_ / value:.1e} of that above its minimum. What was found "
-                "so far is kept. Raise tolerance if that is near enough, or regularization."
+                f"{value:.6g}. The gradient puts it about {self.gap_ / value:.1e} (relative) above the minimum. The "
+                "last solution is kept. Raise tol or regularization."
             )
 
     def _check_state(self, scope: Scope) -> None:
@@ -263,9 +269,9 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
         return priors
 
     def _evidence(self, X: Rows) -> Floats:
-        finite(Block(X))
+        check_finite(Block(X))
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), X, self.dual_coef_.T)
+            sums = weighted_sums(prepare_landmarks(self.kernel_, self.landmarks_), X, self.dual_coef_.T)
             logits = np.asarray(sums + self.intercept_)
         return subtract_priors(check_scores(logits, X), self._priors)
 
@@ -275,8 +281,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
         return tags
 
 
-class _Space(NamedTuple):
-    """Landmarks, what makes features of a row's kernel with them, and the features of all rows."""
+class _FeatureSpace(NamedTuple):
+    """Kernel, landmarks Z, projection P, and a source of the features k(x, Z) P of all rows."""
 
     kernel: Kernel
     landmarks: Rows
@@ -285,33 +291,35 @@ class _Space(NamedTuple):
 
 
 def _fit_all(models: list[Any], source: Source) -> None:
-    """Fit models that differ by the strength of the penalty alone."""
+    """Fit models that differ only in ``regularization``."""
     for model in models:
         model._check_options(source)
     first = models[0]
-    space = _of_all_rows(first, source) if first.n_landmarks is None else _of_some_rows(first, source)
+    space = _span_all_rows(first, source) if first.n_landmarks is None else _span_landmarks(first, source)
     with suppress_warnings(NotConvergedWarning):
-        linear = first._linear().path_source(space.source, [float(model.regularization) for model in models])
+        linear = first._make_linear_model().path_source(space.source, [float(model.regularization) for model in models])
     for model, found in zip(models, linear, strict=True):
         model._keep(space, found)
 
 
-def _of_all_rows(model: KernelLogisticRegression, source: Source) -> _Space:
-    rows = all_at_once(source, "KernelLogisticRegression", MAX_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
-    rows.reduce(finite)
-    kernel = fitted_kernel(kernel_of(model.kernel, ""), rows.X, rows.weight, rows.positions)
-    landmarks = landmarks_of(kernel, rows.X, rows.positions)
+def _span_all_rows(model: KernelLogisticRegression, source: Source) -> _FeatureSpace:
+    rows = require_in_memory(source, "KernelLogisticRegression", MAX_ROWS, "Set n_landmarks, such as n_landmarks=1000.")
+    rows.reduce(check_finite)
+    kernel = fit_kernel(resolve_kernel(model.kernel, ""), rows.X, rows.weight, rows.positions)
+    landmarks = copy_landmarks(kernel, rows.X, rows.positions)
+    # K = U diag(roots²) U', so the rows of U diag(roots) are features whose dot products are the kernel.
     U, roots = factor_gram(kernel, landmarks, rows.X)
-    return _Space(kernel, landmarks, U / roots, replace_rows(rows, U * roots))
+    return _FeatureSpace(kernel, landmarks, U / roots, replace_rows(rows, U * roots))
 
 
-def _of_some_rows(model: KernelLogisticRegression, source: Source) -> _Space:
+def _span_landmarks(model: KernelLogisticRegression, source: Source) -> _FeatureSpace:
     features = NystromFeatures(model.n_landmarks or 1, kernel=model.kernel, random_state=model.random_state)
     features.set_output(transform="default").fit_source(source)
+    # Columns of the projection beyond the rank of the kernel matrix are 0; drop them.
     rank = int(features.projection_.any(axis=0).sum())
     features.projection_ = features.projection_[:, :rank].copy()
     learned = (features.kernel_, features.landmarks_, features.projection_)
     rows = source.arrays
-    if rows is not None and rows.X.shape[0] * rank <= MOST_VALUES:
-        return _Space(*learned, replace_rows(rows, features.transform(rows.X)))
-    return _Space(*learned, MappedSource(source, features.transform, rank))
+    if rows is not None and rows.X.shape[0] * rank <= MAX_FEATURE_VALUES:
+        return _FeatureSpace(*learned, replace_rows(rows, features.transform(rows.X)))
+    return _FeatureSpace(*learned, MappedSource(source, features.transform, rank))

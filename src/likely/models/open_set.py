@@ -1,4 +1,4 @@
-"""Known classes, or none of these."""
+"""Open-set classifier: known classes and one unknown class."""
 
 from __future__ import annotations
 
@@ -16,49 +16,48 @@ from likely.decisions import Application, OpenSetCost, as_application, cost_of_o
 from likely.densities import Gaussian, GaussianMixture
 from likely.densities.base import DENSITY
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, prefix_messages
-from likely.models.generative import DensitiesByClass, check_density, fitted_to_class, taking_what, weights_by_class
-from likely.models.mixture import least_bic
+from likely.models.generative import DensitiesByClass, check_density, fit_to_class, restrict_input_tags, weights_by_class
+from likely.models.mixture import choose_by_bic
 
 
 class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[misc]
-    """Classes of which examples are known, and one more hypothesis: none of these.
+    """Open-set classifier: one density per known class, and a background density for the unknown class.
 
-    Each known class has a density of its own, fitted to its rows; "none of these" has the background density, of
-    whatever may come besides. It is one more class, with its prior and its costs in the application. The background
-    learns from the rows labelled ``unknown``; where there are none, from all rows, so that it is broader than each
-    class and wins where all classes find a row strange. It returns true log densities.
+    The unknown class is one more class, with a prior and costs in the application. Its background density is fitted to
+    the rows labelled ``unknown``. If there are none, it is fitted to all rows; it is then broader than each class and
+    has the highest density for rows that are atypical of all known classes. ``log_likelihood`` returns log-densities.
 
-    The unknown class is the last one whatever its label: ``classes_`` and the columns of evidence are the known classes
-    in sorted order, then it. Functions of :mod:`likely.evaluation` take columns in sorted order of the labels unless
-    they are told otherwise, so give them ``labels=model.classes_``; scikit-learn's cannot be told. So choose a label
-    that sorts last: then all of them are right, as long as rows of the unknown are among those judged. What encodes
-    labels by itself, such as ``cross_val_predict`` of probabilities, does not know the unknown any more.
+    The unknown class is always the last class: ``classes_`` and the columns of ``log_likelihood`` have the known
+    classes in sorted order, then the unknown class. Functions of :mod:`likely.evaluation` assume columns in sorted
+    order of the labels, so pass them ``labels=model.classes_``. Functions of scikit-learn have no such parameter. If
+    the unknown label sorts last and the evaluated rows include unknown ones, all these functions are correct. Functions
+    that encode the labels themselves, such as ``cross_val_predict`` of probabilities, lose the unknown label.
 
     Parameters
     ----------
     density : density, optional
-        Of each known class: anything with ``fit_source``, ``log_density`` and ``sample``; it is copied. ``Gaussian()``
-        if not given; a search over its parameters needs it given.
+        Density of each known class: an object with ``fit_source``, ``log_density`` and ``sample``. It is cloned. The
+        default is ``Gaussian()``; pass it explicitly for a search over its parameters.
     background : density, optional
-        Of what belongs to none of the known classes. By default a diagonal mixture: of as many components as BIC is
-        least for where there are rows of the unknown, and of one where all rows train it. In that case it must be
-        broader than each class, lest it fits classes better than their own densities do. Like ``density`` it is copied
-        and fitted; rows for it are those of ``y == unknown``.
+        Density of the unknown class. It is cloned and fitted to the rows with ``y == unknown``. The default is a
+        diagonal mixture. If there are unknown rows, BIC chooses its number of components. Otherwise it has one
+        component and is fitted to all rows: it must be broader than each class, so that it does not fit a class better
+        than the density of that class.
     unknown : label, default "unknown"
-        The label of "none of these", of the type of the other labels; best one that sorts last.
+        Label of the unknown class, of the same type as the other labels. Preferably it sorts last.
     priors : sequence in the order of ``classes_`` or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
+        ``log_likelihood`` does not depend on them.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_known + 1,)
-        The known classes, sorted, and ``unknown`` as the last.
+        Known classes in sorted order, then ``unknown``.
     densities_ : list of densities
-        In the same order.
+        Fitted densities, in the same order.
     training_priors_ : array of shape (n_known + 1,)
-        Shares of the rows, where some are of the unknown; otherwise 1 / (n_known + 1) for the unknown, of which the
-        rows say nothing, and the rest for the known classes by their shares of the rows.
+        Share of each class among the rows, if there are unknown rows. Otherwise 1 / (n_known + 1) for the unknown
+        class, and the rest divided among the known classes by their shares of the rows.
 
     Examples
     --------
@@ -95,17 +94,18 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     def costs(
         self, X: Any, y: Any, application: Application, normalize: bool = True, sample_weight: Any = None
     ) -> OpenSetCost:
-        """What decisions cost in an application, beside what they would cost among the known classes alone.
+        """Return the cost of the decisions in an application, and their cost among the known classes alone.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
         y : array of labels of shape (n,)
-            Rows of no known class carry the label ``unknown``; there must be some, if the application expects them.
+            Rows of no known class have the label ``unknown``. There must be some, if the application gives the unknown
+            class a prior above 0.
         application : Application
-            Of all hypotheses: priors in the order of ``classes_``, or by label.
+            Application with a prior for each class, in the order of ``classes_`` or by label.
         normalize : bool, default True
-            Divide each cost by that of the best decision that does not look.
+            Whether to divide each cost by the cost of the best decision that ignores the rows.
         sample_weight : array of shape (n,), optional
             Frequencies.
 
@@ -113,7 +113,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         -------
         OpenSetCost
         """
-        scores, codes = self.log_likelihood(X), self._codes_of(check_labels(self._name(), y))
+        scores, codes = self.log_likelihood(X), self._encode(check_labels(self._name(), y))
         if len(codes) != len(scores):
             raise InvalidDataError(
                 f"X and y must have one entry for each row, but have {len(scores)} and {len(codes)}."
@@ -127,49 +127,49 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         density, background = self._parts()
         check_density("density", density, self._name())
         check_density("background", background, self._name())
-        known, classes = self._known(source.require_classes())
+        known, classes = self._split_known(source.require_classes())
         weights = weights_by_class(source)
-        densities = [fitted_to_class(density, source, code) for code in known.tolist()]
+        densities = [fit_to_class(density, source, code) for code in known.tolist()]
         at = np.setdiff1d(np.arange(len(source.require_classes())), known)
         with prefix_messages("The background"):
-            densities.append(self._fitted_background(background, source, at))
-        self._keep(classes, densities, _shares(weights[known], weights[at]))
+            densities.append(self._fit_background(background, source, at))
+        self._keep(classes, densities, _training_shares(weights[known], weights[at]))
 
-    def _fitted_background(self, background: Any, source: Source, at: Integers) -> Any:
-        """The background density of the rows of the unknown, or else of all."""
+    def _fit_background(self, background: Any, source: Source, at: Integers) -> Any:
+        """Fit the background density to the unknown rows, or to all rows if there are none."""
         if self.background is None and not len(at) and source.classes is not None and len(source.classes) == 1:
             raise DegenerateDataError(
-                f"All rows are of one known class, {source.classes.tolist()[0]!r}, so a density of all rows would be "
-                f"that class again. Give rows labelled {self.unknown!r}, or set background."
+                f"All rows belong to one known class, {source.classes.tolist()[0]!r}, so the background density of all "
+                f"rows would equal that class. Add rows labelled {self.unknown!r}, or set background."
             )
         rows = source.of_class(int(at[0])) if len(at) else source.without_classes()
         mixture = clone(background)
         if self.background is None and len(at):
-            mixture.set_params(n_components=least_bic(mixture, rows))
+            mixture.set_params(n_components=choose_by_bic(mixture, rows))
         return mixture.fit_source(rows)
 
     def _parts(self) -> tuple[Any, Any]:
-        """The density of each known class, and that of the unknown."""
+        """Return the density of the known classes and the background density, unfitted."""
         density = Gaussian() if self.density is None else self.density
         background = GaussianMixture(1, covariance="diagonal") if self.background is None else self.background
         return density, background
 
-    def _known(self, labels: Labels) -> tuple[Integers, Labels]:
-        """Positions of the known classes among the labels, and all hypotheses, the unknown last."""
+    def _split_known(self, labels: Labels) -> tuple[Integers, Labels]:
+        """Return the indices of the known classes among the labels, and all classes with the unknown one last."""
         known = np.array([i for i, label in enumerate(labels.tolist()) if label != self.unknown], dtype=np.intp)
         if not len(known):
             raise DegenerateDataError(
-                f"OpenSetClassifier needs rows of at least one known class, but all rows are {self.unknown!r}."
+                f"OpenSetClassifier needs rows of at least one known class, but all rows are labelled {self.unknown!r}."
             )
         last = np.asarray(self.unknown)
         if not _is_of_type(last, labels):
             text = {"U": "'unknown'", "S": "b'unknown'"}
-            example = f"unknown={text.get(labels.dtype.kind) or _beyond(labels)}"
+            example = f"unknown={text.get(labels.dtype.kind) or _next_integer(labels)}"
             remedy = (
-                "Use y.astype(int), and unknown=2" if labels.dtype.kind == "b" else f"Give, for instance, {example}"
+                "Use y.astype(int) and unknown=2" if labels.dtype.kind == "b" else f"Use, for example, {example}"
             )
             raise InvalidParameterError(
-                f"unknown of OpenSetClassifier must be a label of the type of the others, such as "
+                f"unknown of OpenSetClassifier must have the type of the other labels, such as "
                 f"{labels.tolist()[known[0]]!r}, but is {self.unknown!r}. {remedy}."
             )
         return known, np.append(labels[known], last)
@@ -179,35 +179,35 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         if scope.fitted and self.classes_.tolist()[-1] != self.unknown:
             raise ViolationError(f"classes_ must end with the unknown class, but end with {show(self.classes_[-1])}")
 
-    def _codes_of(self, labels: Labels) -> Integers:
+    def _encode(self, labels: Labels) -> Integers:
         position = {label: i for i, label in enumerate(self.classes_.tolist())}
-        strangers = [label for label in np.unique(labels).tolist() if label not in position]
-        if strangers:
+        missing = [label for label in np.unique(labels).tolist() if label not in position]
+        if missing:
             raise InvalidDataError(
-                f"y holds the label {strangers[0]!r}, which is not among the classes {self.classes_.tolist()}. Rows of "
-                f"no known class carry the label {self.unknown!r}."
+                f"y contains the label {missing[0]!r}, which is not among the classes {self.classes_.tolist()}. Rows "
+                f"of no known class must have the label {self.unknown!r}."
             )
         return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
 
     def __sklearn_tags__(self) -> Any:
-        return taking_what(super().__sklearn_tags__(), *self._parts())
+        return restrict_input_tags(super().__sklearn_tags__(), *self._parts())
 
 
 def _is_of_type(label: Labels, labels: Labels) -> bool:
-    """Whether a label may stand among others without changing their type."""
+    """Return whether a label can join the others without changing their type."""
     kind = labels.dtype.kind
     if label.ndim or label.dtype.kind not in {"i": "iu", "u": "iu", "f": "iuf"}.get(kind, kind):
         return False
     return not (kind == "u" and label < 0) and not (label.dtype.kind == "f" and not np.isfinite(label))
 
 
-def _beyond(labels: Labels) -> Any:
-    """A number that sorts after all others."""
+def _next_integer(labels: Labels) -> Any:
+    """Return an integer that sorts after all labels."""
     return int(np.ceil(labels.max())) + 1
 
 
-def _shares(known: Floats, unknown: Floats) -> Floats:
-    """Training priors, of the unknown last; 1 / (n_known + 1) for it where it has no rows."""
+def _training_shares(known: Floats, unknown: Floats) -> Floats:
+    """Return the training priors, the unknown class last; its prior is 1 / (n_known + 1) if it has no rows."""
     if len(unknown):
         weights = np.append(known, unknown)
         return np.asarray(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""The perceptron."""
+"""Perceptron."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import linear_scores
 from likely.objectives.perceptron import PerceptronWeights, count_block_mistakes
 
-ROWS, VALUES = 2**14, 2**20
-"""Most rows and most values of a block of dense rows, which is widened to double precision at a time."""
+MAX_BLOCK_ROWS, MAX_BLOCK_VALUES = 2**14, 2**20
+"""Maximum rows and values of a block of dense rows, which is converted to double precision as a whole."""
 
-_ANNOUNCE = "Announce all classes in the first partial_fit if the others are still to come."
+_ANNOUNCE = "Announce all classes in the first partial_fit if some of them come later."
 
-MOST_WEIGHT = 1e9
-"""Of a row, in one pass."""
+MAX_WEIGHT = 1e9
+"""Maximum weight of a row: the number of its presentations in one pass."""
 
 CANDIDATES = 8
-"""Weights of an epoch that a pocket judges besides the last ones: those right the longest."""
+"""Weight vectors per epoch that the pocket evaluates besides the last one: those with the longest correct runs."""
 
 
 @dataclass(frozen=True, eq=False)
 class PerceptronState:
-    """Kept weights, those that learning continues with, and how the epochs went."""
+    """Kept weights, current weights from which learning continues, and the history of the epochs."""
 
     coef_: Annotated[Floats, floats("r", "d")]
     intercept_: Annotated[Floats, floats("r")]
@@ -50,66 +50,67 @@ class PerceptronState:
 
 
 class Perceptron(ScoreClassifier, SourceLearner):
-    """A linear boundary found by going through the rows, in order, and learning from each mistake.
+    """Perceptron: a linear classifier trained online, with an update after each mistake.
 
-    It assumes only that the classes can be separated by a line (a plane, …); if so it ends after finitely many updates
-    on weights that make no mistake, though not on the best ones. If not it goes round for ever: it then stops at
-    ``max_iter``, warns, and what is kept depends on ``keep``. Its score ranks and decides but has no probabilistic
-    meaning; :class:`likely.CalibratedClassifier` gives it one. The result depends on the order of the rows and on the
-    scale of the columns, none of which is changed: put :class:`likely.Standardize` before it where scales differ.
-    Missing values are refused.
+    The perceptron assumes that a hyperplane separates the classes. It then converges after finitely many updates to
+    weights without mistakes, which are not unique and not optimal. If the classes overlap, it never converges: it stops
+    at ``max_iter`` and warns, and ``keep`` determines the weights that are kept. The score has no probabilistic meaning;
+    :class:`likely.CalibratedClassifier` converts it to log-likelihood ratios. The result depends on the order of the
+    rows and on the scale of the columns. The perceptron changes neither, so put :class:`likely.Standardize` before it
+    if the scales differ. Missing values raise an error.
 
     Parameters
     ----------
     keep : {"average", "pocket", "last"}, default "average"
-        Which of the many weights it goes through are kept: their average over all presentations of rows, which
-        generalises best where classes overlap but may mistake a few training rows even where the last weights mistake
-        none; those with the fewest mistakes over all training rows among the candidates of every epoch ("pocket"); or
-        the last ones, about which the convergence theorem speaks.
+        Weights to keep. "average" keeps the average over all presentations of rows. It generalises best if the classes
+        overlap, but may misclassify a few training rows even if the last weights misclassify none. "pocket" keeps the
+        weights with the fewest mistakes on all training rows, among the candidates of every epoch. "last" keeps the
+        last weights, to which the convergence theorem applies.
     max_iter : int, default 100
-        Most passes over the rows.
+        Maximum number of passes over the rows.
     shuffle : bool, default False
-        Whether to go through the rows in a new random order in every pass, which helps where they are sorted. Rows in
-        memory are shuffled all together; of other sources the blocks, and the rows of each.
+        Whether to visit the rows in a new random order in every pass, which helps if they are sorted. Rows in memory
+        are shuffled together. For other sources the blocks are shuffled, and the rows within each block.
     random_state : int, RandomState or None
-        Where the orders come from.
+        Random state of the shuffling.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     coef_ : array of shape (n_classes, n_features), or (1, n_features) for two classes
-        The weights kept. Of two classes there is one vector, which points to the second.
+        Weights that are kept. Two classes have one weight vector; it points to the second class.
     intercept_ : array of shape (n_classes,), or (1,)
-        The weight of a feature that is always 1.
+        Weight of a constant feature 1.
     n_updates_ : int
-        Updates made so far.
+        Number of updates so far.
     n_epochs_ : int
-        Passes made so far.
+        Number of passes so far.
     mistakes_ : array of shape (n_epochs_,)
-        Weight of the rows mistaken during each pass.
+        Total weight of the rows misclassified during each pass.
     converged_ : bool
         Whether the last pass made no mistake.
 
     Notes
     -----
-    Let x hold the features and a 1 for the bias, and t be +1 for the second class and −1 for the first. Weights start
-    at w = 0. A row is a mistake when t w'x ≤ 0 (0 too, or it would never start), and then w ← w + t x. With K > 2
-    classes each has its w_k; a row of class y is a mistake when w_y'x ≤ w_r'x, where r is the highest of the others,
-    and then w_y ← w_y + x and w_r ← w_r − x (Kesler's construction). For K = 2 that would keep w_1 = −w_0 and make the
-    same mistakes, so one vector w = w_1 is kept.
+    Let x hold the features and a 1 for the bias. Let t be +1 for the second class and −1 for the first. The weights
+    start at w = 0. A row is a mistake if t w'x ≤ 0; equality counts because otherwise w = 0 would never change. The
+    update is w ← w + t x. With K > 2 classes each class has a vector w_k. A row of class y is a mistake if
+    w_y'x ≤ w_r'x, where r is the class with the highest score among the others. The update is w_y ← w_y + x and
+    w_r ← w_r − x (Kesler's construction). For K = 2 this rule would keep w_1 = −w_0 and make the same mistakes, so only
+    w = w_1 is stored.
 
-    If some w* separates two classes, t w*'x ≥ γ > 0 in all rows, there are at most max‖x‖² ‖w*‖² / γ² updates, however
-    the rows are ordered (Novikoff); for more classes at most twice that, γ being the least of w*_y'x − w*_r'x and ‖w*‖²
-    summed over the classes. Norms count the 1 for the bias.
+    If some w* separates two classes with t w*'x ≥ γ > 0 in all rows, there are at most max‖x‖² ‖w*‖² / γ² updates for
+    any order of the rows (Novikoff). For more classes the bound is twice that, where γ is the minimum of
+    w*_y'x − w*_r'x and ‖w*‖² is summed over the classes. Norms include the 1 for the bias.
 
-    A row of weight c is presented c times in succession, a fraction left over as one presentation whose update is that
-    much shorter. So whole weights give, to the bit, what rows repeated in place give, if there is no shuffling; and
-    weights that are all at most 1 may be scaled down without changing a decision.
+    A row of weight c is presented c times in succession. A fractional remainder is one presentation with a
+    proportionally shorter update. Without shuffling, integer weights therefore give the same bits as repeated rows. If
+    all weights are at most 1, scaling them down does not change a decision.
 
-    The pocket has nine candidates in every epoch: the weights it ended with, and the eight that were right the longest
-    before their first mistake. All are judged on all rows, and the best replaces the one held if it makes fewer
-    mistakes, so that they never increase (Gallant's ratchet). It chooses among weights that occur: in a fixed order of
-    few rows these may come round again and again, and shuffling brings others.
+    The pocket has nine candidates in every epoch: the last weights, and the eight with the longest correct runs before
+    their first mistake. All candidates are evaluated on all rows. The best one replaces the stored weights if it makes
+    fewer mistakes, so the number of mistakes never increases (Gallant's ratchet). The pocket chooses only among weights
+    that occur. With few rows in a fixed order the same weights may recur; shuffling gives others.
 
     Sparse rows stay sparse, in memory and in every step.
 
@@ -149,7 +150,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory, in their order; an error leaves the model as it was.
+        """Fit the model to rows in memory, in their order. An error leaves the model unchanged.
 
         Parameters
         ----------
@@ -167,22 +168,22 @@ class Perceptron(ScoreClassifier, SourceLearner):
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, block by block in order; an error leaves the model as it was."""
+        """Fit the model to the rows of a source, block by block in order. An error leaves the model unchanged."""
         super().fit_source(source)
         self._warn_unless_converged()
         return self
 
     @available_if(lambda self: self.keep != "pocket")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Make one more pass, over an instalment of rows; an error leaves the model as it was.
+        """Make one pass over a batch of rows, starting from the current weights. An error leaves the model unchanged.
 
-        One pass over instalments is one pass over all their rows, if there is no shuffling. With ``keep="pocket"``
-        there is no such method, since a pocket is judged on all rows.
+        Without shuffling, one pass over successive batches equals one pass over all their rows. With ``keep="pocket"``
+        this method does not exist, because the pocket is evaluated on all rows.
 
         Parameters
         ----------
         classes : array of labels, optional
-            All classes to expect; by default those of the first instalment.
+            All classes that will occur, by default those of the first batch.
 
         Returns
         -------
@@ -191,16 +192,16 @@ class Perceptron(ScoreClassifier, SourceLearner):
         with all_or_nothing(self):
             check_parameters(self)
             first = "_state" not in vars(self)
-            source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes, first))
+            source = self._source(X, y, sample_weight, first, lambda labels: self._encode(labels, classes, first))
             weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
-            missed = weights.learn(source.iter_blocks(self._random()))
-            self._settle(weights, [missed] if first else [*self.mistakes_, missed])
+            missed = weights.learn(source.iter_blocks(self._order_state()))
+            self._set_state(weights, [missed] if first else [*self.mistakes_, missed])
         return self
 
     def _block_rows(self, X: Rows) -> int:
-        """Blocks that keep the order of the rows; sparse ones, which are never widened, in one."""
+        """Return the number of rows per block; sparse rows, which are not converted to dense, form one block."""
         n, d = X.shape
-        return int(n if issparse(X) else max(1, min(ROWS, VALUES // max(d, 1))))
+        return int(n if issparse(X) else max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_VALUES // max(d, 1))))
 
     def _learn(self, source: Source) -> None:
         assert source.classes is not None
@@ -209,18 +210,19 @@ class Perceptron(ScoreClassifier, SourceLearner):
         source.reduce(_check_presentations)
         n_candidates = CANDIDATES if self.keep == "pocket" else 0
         weights = PerceptronWeights.zero(len(source.classes), source.n_features, n_candidates)
-        random, missed = self._random(), list[float]()
+        random, missed = self._order_state(), list[float]()
         fewest, pocket = np.inf, None
         while len(missed) < self.max_iter and (not missed or missed[-1] > 0):
+            # One epoch of updates; then Gallant's ratchet: keep the best candidate so far on all rows.
             missed.append(weights.learn(source.iter_blocks(random)))
             if self.keep == "pocket":
                 counts = source.reduce(count_block_mistakes, weights.candidates, weights.n_passes)
                 if counts.min() < fewest:
                     fewest, pocket = counts.min(), weights.candidates[counts.argmin()]
-        self._settle(weights, missed, pocket)
+        self._set_state(weights, missed, pocket)
 
-    def _settle(self, weights: PerceptronWeights, missed: list[float], pocket: Floats | None = None) -> None:
-        """Set the state from the weights of the last pass, or those in the pocket."""
+    def _set_state(self, weights: PerceptronWeights, missed: list[float], pocket: Floats | None = None) -> None:
+        """Set the fitted state from the weights of the last pass, or from those in the pocket."""
         kept = pocket if pocket is not None else weights.average if self.keep == "average" else weights.last
         self._state = PerceptronState(
             coef_=kept[:, :-1].copy(),
@@ -232,7 +234,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
             converged_=missed[-1] == 0,
         )
 
-    def _random(self) -> Any:
+    def _order_state(self) -> Any:
         return check_random_state(self.random_state) if self.shuffle else None
 
     def _warn_unless_converged(self) -> None:
@@ -240,17 +242,17 @@ class Perceptron(ScoreClassifier, SourceLearner):
             return
         remedy = {
             "last": "use keep='average' or 'pocket', or LogisticRegression",
-            "average": "the average of the weights is kept, which that does not spoil",
+            "average": "the average of the weights is kept, which does not need convergence",
             "pocket": "the weights with the fewest mistakes are kept",
         }[self.keep]
         warn_of_no_convergence(
             f"Perceptron did not converge in {self.n_epochs_} epochs and {self.n_updates_} updates: the last epoch had "
-            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they can be separated, raise "
-            "max_epochs, and see that columns are of like scale."
+            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they are separable, raise max_iter "
+            "and give the columns similar scales."
         )
 
-    def _encoded(self, labels: Labels, classes: Any, first: bool) -> tuple[Labels, Integers]:
-        """``classes_``, which the first instalment settles, and the positions of the labels among them."""
+    def _encode(self, labels: Labels, classes: Any, first: bool) -> tuple[Labels, Integers]:
+        """Return ``classes_``, which the first batch determines, and the code of each label."""
         found, codes = encode_labels(labels)
         if first:
             named = found if classes is None else check_labels("classes", list(classes))
@@ -258,12 +260,12 @@ class Perceptron(ScoreClassifier, SourceLearner):
             check_n_classes("Perceptron", self.classes_, _ANNOUNCE)
         elif classes is not None and np.unique(classes).tolist() != self.classes_.tolist():
             raise IncompatiblePartsError(
-                f"Perceptron learns the classes {self.classes_.tolist()}, but {list(classes)} were announced now."
+                f"Perceptron has the classes {self.classes_.tolist()}, but this partial_fit announces {list(classes)}."
             )
-        strangers = [label for label in found.tolist() if label not in self.classes_.tolist()]
-        if strangers:
+        unknown = [label for label in found.tolist() if label not in self.classes_.tolist()]
+        if unknown:
             raise InvalidDataError(
-                f"The label {strangers[0]!r} is not among the announced classes {self.classes_.tolist()}. "
+                f"The label {unknown[0]!r} is not among the announced classes {self.classes_.tolist()}. "
                 "Announce all classes in the first partial_fit."
             )
         return self.classes_, np.searchsorted(self.classes_, found)[codes]
@@ -275,17 +277,17 @@ class Perceptron(ScoreClassifier, SourceLearner):
     def __getattr__(self, name: str) -> Any:
         if name == "partial_fit":
             raise AttributeError(
-                "Perceptron(keep='pocket') has no partial_fit, because it judges weights on all rows, which "
-                "instalments do not keep. Use keep='average' or 'last', or fit all rows at once."
+                "Perceptron(keep='pocket') has no partial_fit, because it evaluates weights on all rows, and batches "
+                "are not stored. Use keep='average' or 'last', or fit all rows at once."
             )
         return super().__getattr__(name)
 
 
 def _check_presentations(block: Block) -> int:
-    """Refuse weights by which a row would be presented without end."""
-    if block.weight is not None and len(block) and block.weight.max() > MOST_WEIGHT:
+    """Raise if a weight exceeds the maximum number of presentations of a row."""
+    if block.weight is not None and len(block) and block.weight.max() > MAX_WEIGHT:
         raise InvalidDataError(
-            f"Perceptron presents a row as often as its weight says, at most {MOST_WEIGHT:.0e} times, but a row weighs "
-            f"{block.weight.max():.3g}. Scale the weights down."
+            f"Perceptron presents a row as many times as its weight, at most {MAX_WEIGHT:.0e} times, but a row has the "
+            f"weight {block.weight.max():.3g}. Scale the weights down."
         )
     return len(block)

@@ -1,4 +1,4 @@
-"""Training of support vector machines: which solvers run, and joint margins in the space of a kernel."""
+"""Training of support vector machines: choice of the solver, and joint margins with kernels."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from likely.exceptions import InvalidParameterError, SourceError
 from likely.features.expansions import replace_rows
 from likely.features.kernel_features import MAX_ROWS, factor_gram
 from likely.kernels import Kernel, LinearKernel
-from likely.kernels.gram import all_at_once, landmarks_of
+from likely.kernels.gram import copy_landmarks, require_in_memory
 from likely.objectives.svm.coordinate_descent import is_wide
 from likely.objectives.svm.dual import solve_in_dual
 from likely.objectives.svm.joint import JointProblem, solve_joint
 from likely.objectives.svm.primal import MIN_SUPPORT, PrimalSolution, solve_in_primal
 from likely.objectives.svm.task import DualSolver, Machine, PrimalSolver, Task, report_progress
 
-DUAL_ROWS = 2048
-"""Up to so many rows a linear machine is solved in the dual, whose coefficients are exact."""
+MAX_DUAL_ROWS = 2048
+"""Maximum number of rows for which a linear SVM is solved in the dual, whose coefficients are exact."""
 
-FEW_SETS = 50
-"""Working sets of dense rows after which the primal is tried, where that is possible."""
+MAX_WORKING_SETS = 50
+"""Number of working sets of dense rows after which "auto" tries the primal, if the primal applies."""
 
-CUTS = (1e-2, 1e-3, 1e-4, 1e-5, MIN_SUPPORT)
+CUTOFFS = (1e-2, 1e-3, 1e-4, 1e-5, MIN_SUPPORT)
 """Thresholds, relative to a row's bound, below which dual coefficients are dropped; the largest that keeps the gap is
 used. A smoothed loss leaves a small coefficient to every row."""
 
-ROOM = 0.5
-"""Share of the tolerance that the solver may use, for kernels; dropping small coefficients may use the rest."""
+SOLVER_SHARE = 0.5
+"""Share of the tolerance for the solver, with kernels; dropping small coefficients may use the rest."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the matrix of the rows kept, relative to its mean: rows may depend on each other."""
+"""Ridge added to the Gram matrix of the kept rows, relative to its mean diagonal; rows may be linearly dependent."""
 
 
 @dataclass(frozen=True)
 class SolverPlan:
-    """Which solvers run: the dual, the primal, or the primal where the dual did not converge.
+    """Solvers to run: the dual, the primal, or the dual followed by the primal if the dual did not converge.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class SolverPlan:
     by_coordinates : bool
         Whether the dual is solved by coordinate descent over sparse rows.
     is_joint : bool
-        Whether there is one margin among all classes, which only the primal can solve.
+        Whether all classes share one margin, which only the primal can solve.
     """
 
     dual: DualSolver | None = None
@@ -62,7 +62,7 @@ class SolverPlan:
 def plan_solvers(
     asked: str | DualSolver | PrimalSolver, kernel: Kernel, source: Source, is_hard: bool, is_joint: bool
 ) -> SolverPlan:
-    """Choose solvers by what was asked for, or by the size and kind of the problem; raise if they cannot solve it."""
+    """Choose the solvers by ``asked``, or by the size and type of the problem; raise if they cannot solve it."""
     named = {"auto": None, "dual": DualSolver(), "primal": PrimalSolver()}
     solver = named[asked] if isinstance(asked, str) else asked
     if is_joint:
@@ -70,45 +70,50 @@ def plan_solvers(
     is_linear, rows = isinstance(kernel, LinearKernel), source.arrays
     by_coordinates = rows is not None and is_wide(kernel, rows.X) and not is_hard
     if solver is None and is_linear and not is_hard:
-        if rows is not None and (by_coordinates or rows.X.shape[0] <= DUAL_ROWS):
-            return SolverPlan(DualSolver(max_iter=None if by_coordinates else FEW_SETS), PrimalSolver(), by_coordinates)
+        if rows is not None and (by_coordinates or rows.X.shape[0] <= MAX_DUAL_ROWS):
+            return SolverPlan(
+                DualSolver(max_iter=None if by_coordinates else MAX_WORKING_SETS), PrimalSolver(), by_coordinates
+            )
         return SolverPlan(primal=PrimalSolver())
     if isinstance(solver, PrimalSolver):
         if is_hard or not is_linear:
             raise InvalidParameterError(
-                "The primal is solved for linear kernels and a finite C. Use solver='auto' or 'dual', or put "
+                "The primal solver needs a linear kernel and a finite C. Use solver='auto' or 'dual', or put "
                 "NystromFeatures before a linear SVM.",
                 parameter="solver",
             )
         return SolverPlan(primal=solver)
     if rows is None:
         raise SourceError(
-            "SVM needs all rows at once for its dual, which kernels and hard margins ask for, but the source gives "
-            "them in blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
+            "Kernels and hard margins need the dual of SVM, which needs all rows at once, but the source gives them in "
+            "blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
         )
     return SolverPlan(solver or DualSolver(), by_coordinates=by_coordinates)
 
 
 def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
-    """The solver of a joint margin; raise for the dual, and for kernels of rows that are not in memory or too many."""
+    """Return the solver of a joint margin.
+
+    Raise for the dual, and for nonlinear kernels if the rows are not in memory or too many.
+    """
     if isinstance(asked, DualSolver):
         raise InvalidParameterError(
-            "SVM with multiclass='joint' is solved in the primal, for kernels too, but solver asks for the dual. Use "
+            "SVM with multiclass='joint' has only a primal solver, also for kernels, but solver is the dual. Use "
             "solver='auto' or PrimalSolver(...), or multiclass='ovr' or 'ovo'.",
             parameter="solver",
         )
     if not isinstance(kernel, LinearKernel):
-        all_at_once(
+        require_in_memory(
             source,
-            "SVM with multiclass='joint' and a kernel that is not linear",
+            "SVM with multiclass='joint' and a nonlinear kernel",
             MAX_ROWS,
-            "Put NystromFeatures before a linear SVM, or give arrays to one with multiclass='ovr' or 'ovo'.",
+            "Put NystromFeatures before a linear SVM, or fit arrays with multiclass='ovr' or 'ovo'.",
         )
     return PrimalSolver() if asked is None else asked
 
 
 def train(task: Task, plan: SolverPlan) -> list[Machine]:
-    """A machine for each of the costs; of two attempts the better one."""
+    """Return one machine per cost. If both solvers run, keep the better result."""
     if plan.dual is None:
         assert plan.primal is not None
         return _train_joint(task, plan.primal) if plan.is_joint else solve_in_primal(task, plan.primal)
@@ -123,25 +128,28 @@ def _badness(machine: Machine) -> tuple[bool, bool, float]:
     return not machine.converged, not machine.precise, float((machine.primal - machine.dual).sum())
 
 
-# One margin among all classes.
+# Joint margin of all classes (Crammer and Singer, 2001).
 
 
 def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
-    """A machine for each of the costs: of linear kernels from any source, of others from features that make them."""
+    """Return one machine per cost: for linear kernels from any source, for others from features of the kernel."""
     if not all(np.isfinite(costs).all() for costs in task.costs):
         raise InvalidParameterError(
-            "SVM with multiclass='joint' needs a finite C, but got inf. Set a large one, or ask for a hard margin with "
-            "multiclass='ovr' or 'ovo'."
+            "SVM with multiclass='joint' needs a finite C, but C is inf. Set a large C, or use multiclass='ovr' or "
+            "'ovo' for a hard margin."
         )
     if isinstance(task.kernel, LinearKernel):
-        return [_linear(task.source, found) for found in _solve_along_costs(task, task.source, task.tol, solver)]
-    rows, projection = _features(task.source.in_memory("SVM with multiclass='joint'"), task.kernel)
-    solutions = _solve_along_costs(task, rows, ROOM * task.tol, solver)
-    return [_kernelled(rows, found, task.tol, projection) for found in solutions]
+        return [
+            _make_linear_machine(task.source, found)
+            for found in _solve_along_costs(task, task.source, task.tol, solver)
+        ]
+    rows, projection = _make_features(task.source.in_memory("SVM with multiclass='joint'"), task.kernel)
+    solutions = _solve_along_costs(task, rows, SOLVER_SHARE * task.tol, solver)
+    return [_make_kernel_machine(rows, found, task.tol, projection) for found in solutions]
 
 
 def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSolver) -> list[PrimalSolution]:
-    """Solutions for each of the costs, each starting from the one before."""
+    """Return one solution per cost, each with a warm start from the previous one."""
     on_pass = report_progress(solver.verbose, "SVM, all classes at once")
     solutions: list[PrimalSolution] = []
     for costs in task.costs:
@@ -150,14 +158,14 @@ def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSol
     return solutions
 
 
-def _features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
-    """Features whose dot products are the kernel, in place of the rows; and the map from its values to them."""
-    U, roots = factor_gram(kernel, landmarks_of(kernel, source.X, source.positions), source.X)
+def _make_features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
+    """Return a source of features whose dot products are the kernel, and the projection of kernel values to them."""
+    U, roots = factor_gram(kernel, copy_landmarks(kernel, source.X, source.positions), source.X)
     return replace_rows(source, U * roots), U / roots
 
 
-def _linear(source: Source, found: PrimalSolution) -> Machine:
-    """Weights of columns; and dual coefficients, if rows are in memory."""
+def _make_linear_machine(source: Source, found: PrimalSolution) -> Machine:
+    """Return a machine with feature weights, and with dual coefficients if the rows are in memory."""
     machine = Machine(
         found.centred_intercept,
         np.square(found.coef).sum(axis=1),
@@ -171,14 +179,14 @@ def _linear(source: Source, found: PrimalSolution) -> Machine:
     rows = source.arrays
     if rows is None:
         return machine
-    kept = _kept(rows, found, MIN_SUPPORT)
+    kept = _drop_small(rows, found, MIN_SUPPORT)
     support = np.flatnonzero(kept.any(axis=1))
     return replace(machine, support=support, dual_coef=np.ascontiguousarray(kept[support].T))
 
 
-def _kernelled(source: ArraySource, found: PrimalSolution, tol: float, projection: Floats) -> Machine:
-    """Weights of rows, in place of those of the features that the columns of the source are."""
-    few = _of_few_rows(source, found, tol)
+def _make_kernel_machine(source: ArraySource, found: PrimalSolution, tol: float, projection: Floats) -> Machine:
+    """Return a machine with dual coefficients, converted from the weights of the kernel features."""
+    few = _sparsify(source, found, tol)
     weights, coef, primal = few or (found.coef @ projection.T, found.coef, found.primal)
     support = np.flatnonzero(weights.any(axis=0))
     return Machine(
@@ -193,19 +201,21 @@ def _kernelled(source: ArraySource, found: PrimalSolution, tol: float, projectio
     )
 
 
-def _of_few_rows(source: ArraySource, found: PrimalSolution, tol: float) -> tuple[Floats, Floats, float] | None:
-    """Scores made of few rows with a gap within the tolerance, or None if there are none.
+def _sparsify(source: ArraySource, found: PrimalSolution, tol: float) -> tuple[Floats, Floats, float] | None:
+    """Drop small dual coefficients while the gap stays within the tolerance; return None if that is impossible.
 
-    Returns the weights (n_classes, n) of the rows, those of the features, and the objective. What the coefficients kept
-    leave of the features' weights is projected onto the rows kept. So the scores of these rows do not change, and the
-    norm of the weights does not grow: only the losses of rows left out, which are far from the margin, can grow.
+    Return the dual coefficients of shape (n_classes, n), the feature weights, and the primal objective. The part of the
+    feature weights that the kept coefficients do not explain is projected onto the kept rows. The scores of these rows
+    therefore do not change, and the norm of the weights does not grow. Only the losses of dropped rows, which are far
+    from the margin, can grow.
     """
     X, problem = dense(source.X), found.problem
     assert isinstance(problem, JointProblem)
-    for cut in CUTS:
-        kept = _kept(source, found, cut)
+    for cutoff in CUTOFFS:
+        kept = _drop_small(source, found, cutoff)
         support = np.flatnonzero(kept.any(axis=1))
         few = X[support]
+        # Project the unexplained part of the weights onto the kept rows: solve K β = X_s (W − β_s' X_s)' by Cholesky.
         K = few @ few.T
         K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / max(1, len(K))
         with np.errstate(all="ignore"), suppress(LinAlgError):
@@ -217,8 +227,8 @@ def _of_few_rows(source: ArraySource, found: PrimalSolution, tol: float) -> tupl
     return None
 
 
-def _kept(source: ArraySource, found: PrimalSolution, cut: float) -> Floats:
-    """Dual coefficients (n, n_classes), with 0 for those below ``cut`` times the bound of their row."""
+def _drop_small(source: ArraySource, found: PrimalSolution, cutoff: float) -> Floats:
+    """Return dual coefficients (n, n_classes), with 0 for those below ``cutoff`` times the bound of their row."""
     block = source.all_rows()
     codes, problem = block.require_codes(), found.problem
     assert isinstance(problem, JointProblem)
@@ -226,7 +236,8 @@ def _kept(source: ArraySource, found: PrimalSolution, cut: float) -> Floats:
     if block.weight is not None:
         bound = bound * block.weight
     kept = problem.dual_coefficients(block, found.point)
+    # A row of class y has β_iy = −Σ_{k≠y} β_ik: threshold the others, then restore the own class from their sum.
     kept[own] = 0.0
-    kept[kept > -cut * bound[:, None]] = 0.0
+    kept[kept > -cutoff * bound[:, None]] = 0.0
     kept[own] = -kept.sum(axis=1)
     return kept
