@@ -1,4 +1,4 @@
-"""What must hold for every kernel."""
+"""Laws of kernels."""
 
 import pickle
 
@@ -9,12 +9,12 @@ from scipy.linalg import eigvalsh
 from scipy.sparse import csr_array
 
 from likely import ConstantKernel, FunctionKernel, LinearKernel, PolynomialKernel, RBFKernel
-from likely.kernels import GramRows, check_semi_definite, matrix_of, weighted_sums
+from likely.kernels import GramRows, check_semi_definite, compute_matrix, weighted_sums
 from likely.kernels import base as pieces
 
 
 def overlap(A, B):
-    """Of rows as intervals from 0."""
+    """Return the overlap of rows as intervals from 0."""
     return np.minimum(np.abs(A)[:, None], np.abs(B)).sum(axis=2)
 
 
@@ -43,7 +43,7 @@ def X(rng):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Matrices are made in pieces that end inside them."""
+    """Compute matrices in several pieces."""
     monkeypatch.setattr(pieces, "ROWS", 11)
     monkeypatch.setattr(pieces, "COLUMNS", 17)
 
@@ -59,7 +59,7 @@ def test_a_kernel_is_symmetric_and_positive_semi_definite(kernel, X):
 
 
 @everyone
-def test_a_kernel_of_pairs_depends_on_these_rows_alone(kernel, X):
+def test_a_kernel_value_depends_only_on_its_two_rows(kernel, X):
     kernel = kernel.fitted(X)
     K = kernel(X)
 
@@ -69,7 +69,7 @@ def test_a_kernel_of_pairs_depends_on_these_rows_alone(kernel, X):
 
 
 @everyone
-def test_sparse_rows_give_what_dense_ones_give_on_either_side(kernel, X):
+def test_sparse_and_dense_rows_have_the_same_kernel(kernel, X):
     kernel = kernel.fitted(X)
     expected = kernel(X, X[:30])
 
@@ -79,7 +79,7 @@ def test_sparse_rows_give_what_dense_ones_give_on_either_side(kernel, X):
 
 
 @everyone
-def test_numbers_of_any_width_are_taken_as_doubles(kernel, X):
+def test_numbers_of_any_type_are_converted_to_doubles(kernel, X):
     whole = np.rint(3 * X)
 
     for dtype in (np.float32, np.int8, np.int64):
@@ -89,19 +89,19 @@ def test_numbers_of_any_width_are_taken_as_doubles(kernel, X):
 
 @everyone
 @pytest.mark.parametrize("wrap", [np.asarray, csr_array])
-def test_weighted_sums_are_those_of_the_matrix_however_it_is_cut(kernel, X, rng, wrap, request):
+def test_weighted_sums_equal_those_of_the_matrix_for_any_pieces(kernel, X, rng, wrap, request):
     kernel, weights = kernel.fitted(X), rng.normal(size=(40, 3))
     columns = kernel.columns(wrap(X[:40]))
-    K = matrix_of(columns, wrap(X))
+    K = compute_matrix(columns, wrap(X))
 
     request.getfixturevalue("short")
 
-    assert_allclose(matrix_of(columns, wrap(X)), K, rtol=1e-10, atol=1e-13)
+    assert_allclose(compute_matrix(columns, wrap(X)), K, rtol=1e-10, atol=1e-13)
     assert_allclose(weighted_sums(columns, wrap(X), weights), K @ weights, rtol=1e-10, atol=1e-11 * np.abs(K).max())
 
 
 @everyone
-def test_fitting_a_fitted_kernel_changes_nothing_and_neither_does_a_pickle(kernel, X):
+def test_fitting_a_fitted_kernel_or_pickling_it_changes_nothing(kernel, X):
     fitted = kernel.fitted(X)
 
     assert fitted.fitted(X * 3 + 1) == fitted
@@ -111,35 +111,35 @@ def test_fitting_a_fitted_kernel_changes_nothing_and_neither_does_a_pickle(kerne
 
 @everyone
 @pytest.mark.parametrize("n_kept", [5, 33, 70, 1000])
-def test_rows_kept_are_those_of_the_matrix_whatever_the_room_and_the_order(kernel, X, rng, n_kept, short):
+def test_cached_rows_equal_the_matrix_for_any_capacity_and_order(kernel, X, rng, n_kept, short):
     kernel = kernel.fitted(X)
     K, limit = kernel(X), 8 * 70 * n_kept
     gram = GramRows(kernel, X, limit)
 
-    assert 2 <= gram.most_together <= gram.capacity <= min(70, n_kept)
+    assert 2 <= gram.max_set <= gram.capacity <= min(70, n_kept)
     for _ in range(25):
         asked = rng.permutation(70)[: rng.integers(1, gram.capacity + 1)]
         slots = gram.slots(asked)
         assert len(np.unique(slots)) == len(asked)
         assert_allclose(gram.kept[slots], K[asked], rtol=1e-10, atol=1e-13)
-        assert gram.kept.nbytes + 8 * gram.most_together**2 <= limit
+        assert gram.kept.nbytes + 8 * gram.max_set**2 <= limit
 
 
-def test_rows_are_reckoned_once_while_there_is_room_and_the_oldest_make_room():
+def test_rows_are_computed_once_while_they_fit_and_the_oldest_are_replaced():
     X = np.arange(6.0)[:, None]
     gram = GramRows(LinearKernel(), X, 200)
 
-    for asked, reckoned in (([0, 1, 2], 3), ([2, 0], 3), ([3], 4), ([0, 2], 4), ([1], 5), ([3], 6)):
+    for asked, n_computed in (([0, 1, 2], 3), ([2, 0], 3), ([3], 4), ([0, 2], 4), ([1], 5), ([3], 6)):
         gram.slots(np.array(asked))
-        assert gram.n_reckoned == reckoned
+        assert gram.n_computed == n_computed
     everything = GramRows(LinearKernel(), X, 2**20)
     for _ in range(3):
         everything.slots(np.arange(6))
-    assert everything.n_reckoned == 6
+    assert everything.n_computed == 6
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, csr_array])
-def test_rows_kept_of_sparse_rows_are_those_of_the_matrix(X, wrap):
+def test_cached_kernels_of_sparse_rows_equal_the_matrix(X, wrap):
     gram = GramRows(RBFKernel(0.3), wrap(X), 8 * 70 * 9)
     asked = np.array([69, 3, 14])
 

@@ -169,7 +169,7 @@ def test_rows_too_far_from_the_origin_of_a_kernel_are_told_and_standardizing_hel
     X, y = data
     method = clone(method).set_params(kernel="linear")
 
-    with pytest.warns(likely.DegenerateDataWarning, match="that digits are lost. Put Standardize first"):
+    with pytest.warns(likely.DegenerateDataWarning, match="that digits are lost. Use Standardize first"):
         clone(method).fit(X + 2e5, y)
     near, far = (make_pipeline(Standardize(), clone(method)).fit(X + origin, y) for origin in (0.0, 2e5))
     assert_allclose(used(far, X + 2e5), used(near, X), atol=1e-4)
@@ -217,13 +217,13 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
     monkeypatch.setattr(kernel_features, "MAX_PCA_ROWS", 59)
-    with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
+    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
         KernelPCA().fit(X)
 
 
 def test_a_matrix_that_is_not_square_is_refused_and_new_rows_must_be_as_wide(data):
     X, _ = data
-    with pytest.raises(InvalidDataError, match=r"a square matrix, but came with shape \(60, 3\)"):
+    with pytest.raises(InvalidDataError, match=r"a square matrix, but has shape \(60, 3\)"):
         KernelPCA(kernel="precomputed").fit(X)
     fitted = KernelPCA(1, kernel=PrecomputedKernel() * 2.0).fit(RBFKernel(1.0)(X))
     with pytest.raises(ValueError, match="X has 3 features, but KernelPCA is expecting 60 features"):
@@ -258,7 +258,9 @@ def test_landmarks_that_do_not_fit_are_refused(data):
         NystromFeatures(landmarks=[[0.0, np.nan, 0.0]]).fit(X)
     with pytest.raises(DegenerateDataError, match=r"the kernel LinearKernel\(\) of all of them is 0 \(n_samples=1\)"):
         NystromFeatures(kernel="linear").fit(np.zeros((4, 2)))
-    with pytest.raises(InvalidParameterError, match=r"must be one of rows, .* but is precomputed.* Use KernelPCA"):
+    with pytest.raises(
+        InvalidParameterError, match=r"must be a function of rows, .* but is precomputed.* Use KernelPCA"
+    ):
         NystromFeatures(kernel="precomputed").fit(X @ X.T)
 
 
@@ -295,7 +297,9 @@ def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
 
 @pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None, np.complex128(1)])
 def test_a_penalty_that_is_none_is_refused(strength, data):
-    message = "regularization of KernelLogisticRegression must be a finite number > 0, but .* log odds grow without bound"
+    message = (
+        "regularization of KernelLogisticRegression must be a finite number > 0, but .* log odds grow without bound"
+    )
 
     with pytest.raises(InvalidParameterError, match=message):
         KernelLogisticRegression(strength).fit(*data)
@@ -339,7 +343,7 @@ def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
     expected = clone(by_landmarks).fit(np.square(X), y)
     assert_allclose(clone(by_landmarks).fit_source(source).llr(X), expected.llr(X), atol=1e-4)
     monkeypatch.setattr(kernel_logistic, "MAX_ROWS", 59)
-    with pytest.raises(InvalidDataError, match=r"at most 59 of them, but X has 60, .* Set n_landmarks"):
+    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60, .* Set n_landmarks"):
         KernelLogisticRegression().fit(X, y)
     assert clone(by_landmarks).fit(X, y).landmarks_.shape == (9, 3)
 

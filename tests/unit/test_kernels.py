@@ -22,14 +22,14 @@ from likely import (
     PrecomputedKernel,
     RBFKernel,
 )
-from likely.kernels import check_semi_definite, kernel_of, matrix_of
-from likely.kernels.gram import columns_of, directions, fitted_kernel, landmarks_of
+from likely.kernels import check_semi_definite, compute_matrix, resolve_kernel
+from likely.kernels.gram import copy_landmarks, eigendecompose, fit_kernel, prepare_landmarks
 
 A, B = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([[3.0, 4.0], [1.0, 1.0], [0.0, 2.0]])
 PRODUCTS = np.array([[11.0, 3.0, 4.0], [-4.0, -1.0, -2.0]])
 
 
-def test_dot_products_and_their_powers_worked_by_hand():
+def test_linear_and_polynomial_kernels_equal_hand_computed_values():
     assert_allclose(LinearKernel()(A, B), PRODUCTS)
     assert_allclose(PolynomialKernel(2)(A, B), [[144, 16, 25], [9, 0, 1]])
     assert_allclose(PolynomialKernel(3, offset=0)(A, B), PRODUCTS**3)
@@ -37,7 +37,7 @@ def test_dot_products_and_their_powers_worked_by_hand():
         assert_allclose(PolynomialKernel(degree, 0.5)(A, B), (PRODUCTS + 0.5) ** degree)
 
 
-def test_the_quadratic_kernel_is_the_dot_product_of_all_products_the_scaled_row_and_one():
+def test_the_quadratic_kernel_is_the_dot_product_of_its_explicit_features():
     def phi(x):
         return np.concatenate([np.outer(x, x).ravel(), np.sqrt(2) * x, [1.0]])
 
@@ -46,7 +46,7 @@ def test_the_quadratic_kernel_is_the_dot_product_of_all_products_the_scaled_row_
     assert_allclose(found, [[phi(a) @ phi(b) for b in B] for a in A], atol=1e-12)
 
 
-def test_the_radial_kernel_worked_by_hand():
+def test_the_rbf_kernel_equals_hand_computed_values():
     squares = np.array([[8.0, 1.0, 1.0], [34.0, 5.0, 9.0]])
 
     assert_allclose(RBFKernel(0.25)(A, B), np.exp(-squares / 4))
@@ -66,13 +66,13 @@ def test_functions_cannot_write_to_the_rows_they_are_given():
 
 
 @pytest.mark.parametrize("kind", [complex, str])
-def test_functions_must_give_real_numbers(kind):
-    with pytest.raises(InvalidDataError, match="A kernel's values must be real numbers, but the function"):
+def test_functions_must_return_real_numbers(kind):
+    with pytest.raises(InvalidDataError, match="Kernel values must be real numbers, but the function"):
         FunctionKernel(lambda A, B: (A @ B.T).astype(kind))(np.eye(2))
 
 
 @pytest.mark.parametrize("n", [50, 700])
-def test_functions_that_call_kernels_may_stand_anywhere_in_sums_and_products(n):
+def test_functions_that_call_kernels_work_at_any_position_in_sums_and_products(n):
     X = np.random.default_rng(0).normal(size=(n, 3))
     near = FunctionKernel(lambda A, B: RBFKernel(1.0)(A[:, :2], B[:, :2]))
     K, linear = RBFKernel(1.0)(X[:, :2]), X @ X.T
@@ -83,21 +83,21 @@ def test_functions_that_call_kernels_may_stand_anywhere_in_sums_and_products(n):
     assert_allclose((2.0 * (LinearKernel() + (near + 1.0) * near))(X), 2 * (linear + (K + 1) * K), atol=1e-12)
 
 
-def test_sums_and_products_are_those_of_the_matrices():
-    linear, squared, bumps = LinearKernel(), PolynomialKernel(2), RBFKernel(0.25)
-    K, Q, R = (kernel(A, B) for kernel in (linear, squared, bumps))
+def test_sums_and_products_of_kernels_are_sums_and_products_of_matrices():
+    linear, squared, rbf = LinearKernel(), PolynomialKernel(2), RBFKernel(0.25)
+    K, Q, R = (kernel(A, B) for kernel in (linear, squared, rbf))
 
     assert_allclose((linear + squared)(A, B), K + Q)
     assert_allclose((linear * squared)(A, B), K * Q)
     assert_allclose((2 * linear + 3)(A, B), 2 * K + 3)
     assert_allclose((3.0 + linear * 2)(A, B), 2 * K + 3)
-    assert_allclose(((linear + bumps) * (squared + 0.5) * np.float64(2))(A, B), 2 * (K + R) * (Q + 0.5))
+    assert_allclose(((linear + rbf) * (squared + 0.5) * np.float64(2))(A, B), 2 * (K + R) * (Q + 0.5))
     assert_allclose(KernelSum((linear,))(A, B), K)
     assert isinstance(np.float64(2) * linear, KernelProduct)
     assert isinstance(np.int64(2) + linear, KernelSum)
 
 
-def test_kernels_are_values():
+def test_kernels_compare_by_value():
     kernel = 2.0 * RBFKernel(0.5) + LinearKernel()
 
     assert kernel == 2.0 * RBFKernel(0.5) + LinearKernel()
@@ -107,18 +107,18 @@ def test_kernels_are_values():
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.inf, np.nan, "one", True, None, np.complex128(1)])
-def test_constants_that_make_no_kernel_are_refused(value):
+def test_invalid_constants_are_refused(value):
     with pytest.raises(InvalidParameterError, match="value of ConstantKernel must be a finite number > 0, but is"):
         ConstantKernel(value)
 
 
 @pytest.mark.parametrize("gamma", [0, -1.0, np.inf, np.nan, "scale", True, np.complex128(1)])
-def test_gammas_that_are_none_are_refused(gamma):
+def test_invalid_gammas_are_refused(gamma):
     with pytest.raises(InvalidParameterError, match="gamma of RBFKernel must be a finite number > 0 or None, but is"):
         RBFKernel(gamma)
 
 
-def test_degrees_and_offsets_that_are_none_are_refused():
+def test_invalid_degrees_and_offsets_are_refused():
     for degree in (0, -1, 2.5, 101, True, "two"):
         with pytest.raises(
             InvalidParameterError, match="degree of PolynomialKernel must be a whole number from 1 to 10"
@@ -131,13 +131,13 @@ def test_degrees_and_offsets_that_are_none_are_refused():
             PolynomialKernel(2, offset)
 
 
-def test_what_is_no_kernel_is_not_added():
+def test_kernels_combine_only_with_kernels_and_positive_numbers():
     for other in ("rbf", None, True, np.minimum, [1.0], np.complex128(1)):
         with pytest.raises(
-            InvalidParameterError, match=r"A kernel is added to, or multiplied by, a kernel or a number"
+            InvalidParameterError, match=r"A kernel can be combined with a kernel or a number > 0, but got"
         ):
             LinearKernel() + other
-        with pytest.raises(InvalidParameterError, match=r"Wrap a function: FunctionKernel\(function\)"):
+        with pytest.raises(InvalidParameterError, match=r"Wrap a function as FunctionKernel\(function\)"):
             other * LinearKernel()
     with pytest.raises(InvalidParameterError, match="value of ConstantKernel must be a finite number > 0"):
         LinearKernel() + -1
@@ -148,29 +148,29 @@ def test_what_is_no_kernel_is_not_added():
         KernelProduct(())
 
 
-def test_names_stand_for_kernels_and_functions_become_them():
-    assert kernel_of("linear", "SVM") == LinearKernel()
-    assert kernel_of("polynomial", "SVM") == PolynomialKernel(2)
-    assert kernel_of("rbf", "SVM") == RBFKernel()
-    assert kernel_of("precomputed", "SVM") == PrecomputedKernel()
-    assert kernel_of(RBFKernel(2), "SVM") == RBFKernel(2)
-    assert kernel_of(np.dot, "SVM") == FunctionKernel(np.dot)
+def test_names_and_functions_resolve_to_kernels():
+    assert resolve_kernel("linear", "SVM") == LinearKernel()
+    assert resolve_kernel("polynomial", "SVM") == PolynomialKernel(2)
+    assert resolve_kernel("rbf", "SVM") == RBFKernel()
+    assert resolve_kernel("precomputed", "SVM") == PrecomputedKernel()
+    assert resolve_kernel(RBFKernel(2), "SVM") == RBFKernel(2)
+    assert resolve_kernel(np.dot, "SVM") == FunctionKernel(np.dot)
     for value in ("gaussian", None, 3, ["rbf"], int):
         with pytest.raises(InvalidParameterError, match="kernel of SVM must be one of 'linear', 'polynomial', 'rbf', "):
-            kernel_of(value, "SVM")
+            resolve_kernel(value, "SVM")
 
 
 @pytest.mark.parametrize("kernel", [LinearKernel, PolynomialKernel, RBFKernel, FunctionKernel, PrecomputedKernel])
-def test_a_kernel_without_its_brackets_is_refused(kernel):
+def test_a_kernel_class_is_refused(kernel):
     name = kernel.__name__
 
-    with pytest.raises(InvalidParameterError, match=rf"^kernel of SVM must be one of .* {name} is a class; write "):
-        kernel_of(kernel, "SVM")
-    with pytest.raises(InvalidParameterError, match=rf"write {name}\(\), with brackets\.$"):
+    with pytest.raises(InvalidParameterError, match=rf"^kernel of SVM must be one of .* {name} is a class; pass "):
+        resolve_kernel(kernel, "SVM")
+    with pytest.raises(InvalidParameterError, match=rf"pass an instance, {name}\(\)\.$"):
         SVM(kernel=kernel).fit(A, [0, 1])
 
 
-def test_a_function_is_called_with_rows_and_gives_all_pairs():
+def test_a_function_kernel_returns_the_values_of_all_pairs():
     kernel = FunctionKernel(lambda A, B: np.minimum(A[:, None], B).sum(axis=2))
 
     assert_allclose(kernel(A, B), [[3, 2, 2], [-1, -1, -1]])
@@ -179,12 +179,12 @@ def test_a_function_is_called_with_rows_and_gives_all_pairs():
     assert not (kernel + 1.0).is_known_semi_definite
     assert not (2 * kernel).is_precomputed
     with pytest.raises(
-        IncompatiblePartsError, match="FunctionKernel takes a function of two arrays of rows, but 'rbf'"
+        IncompatiblePartsError, match="FunctionKernel takes a function of two arrays of rows, but got 'rbf'"
     ):
         FunctionKernel("rbf")
 
 
-def test_a_function_of_another_shape_or_of_values_that_are_not_finite_is_refused_by_name():
+def test_a_function_that_returns_a_wrong_shape_or_non_finite_values_is_named():
     def pairwise(A, B):
         return A @ A.T
 
@@ -195,28 +195,28 @@ def test_a_function_of_another_shape_or_of_values_that_are_not_finite_is_refused
         InvalidDataError, match=r"of 2 and 3 rows must be an array of shape \(2, 3\), but the function p"
     ):
         FunctionKernel(pairwise)(A, B)
-    with pytest.raises(InvalidDataError, match=r"function pairwise gave \(2, 2\). It takes two arrays of rows"):
+    with pytest.raises(InvalidDataError, match=r"function pairwise returned \(2, 2\). It must take two arrays of rows"):
         FunctionKernel(pairwise)(A, B)
-    with pytest.raises(InvalidDataError, match="The kernel function divided gave values that are not finite"), \
+    with pytest.raises(InvalidDataError, match="values must be finite, but the function divided returned NaN or infinity"), \
             np.errstate(all="ignore"):  # fmt: skip
         FunctionKernel(divided)(A, B)
 
 
-def test_kernels_that_are_not_symmetric_or_no_dot_product_are_refused_with_what_shows_it():
+def test_kernels_that_are_not_symmetric_or_not_semi_definite_are_refused():
     X = np.arange(6.0)[:, None]
 
     with pytest.raises(
-        InvalidDataError, match=r"must be symmetric, but that of rows \d and \d is \S+ one way and \S+ th"
+        InvalidDataError, match=r"must be symmetric, but k\(x_\d, x_\d\) is \S+ and k\(x_\d, x_\d\) is \S+ for"
     ):
         check_semi_definite(FunctionKernel(lambda A, B: A - B.T), X)
     with pytest.raises(
         InvalidDataError, match=r"must be positive semi-definite, but its matrix of 6 training rows has"
     ):
         check_semi_definite(FunctionKernel(lambda A, B: -A @ B.T), X)
-    with pytest.raises(InvalidDataError, match=r"has the eigenvalue -1 beside 1, so it is no dot product"):
+    with pytest.raises(InvalidDataError, match=r"has the eigenvalue -1, with 1 as the largest"):
         check_semi_definite(PrecomputedKernel(), np.array([[0.0, 1.0], [1.0, 0.0]]))
     with pytest.raises(
-        InvalidDataError, match="must be symmetric, but that of rows 0 and 1 is 1 one way and 0 the oth"
+        InvalidDataError, match=r"must be symmetric, but k\(x_0, x_1\) is 1 and k\(x_1, x_0\) is 0 for rows 0 and 1"
     ):
         check_semi_definite(PrecomputedKernel() * 1.0, np.array([[1.0, 1.0], [0.0, 1.0]]))
     check_semi_definite(FunctionKernel(lambda A, B: A @ B.T), X)
@@ -224,40 +224,40 @@ def test_kernels_that_are_not_symmetric_or_no_dot_product_are_refused_with_what_
     check_semi_definite(LinearKernel(), X)
 
 
-def test_a_matrix_in_place_of_rows_must_be_square_and_finite():
+def test_a_precomputed_matrix_must_be_square_and_finite():
     with pytest.raises(
-        InvalidDataError, match=r"kernel of all training rows with each other, a square matrix, but came"
+        InvalidDataError, match=r"kernel of all training rows with each other, a square matrix, but has"
     ):
         PrecomputedKernel().fitted(np.ones((3, 2)))
-    with pytest.raises(InvalidDataError, match=r"with shape \(3, 2\)"):
+    with pytest.raises(InvalidDataError, match=r"has shape \(3, 2\)"):
         (PrecomputedKernel() + 1.0).fitted(np.ones((3, 2)))
-    with pytest.raises(InvalidDataError, match="A kernel's values must be finite, but row 1 has some that are not"):
+    with pytest.raises(InvalidDataError, match="Kernel values must be finite, but row 1 contains NaN or infinity"):
         PrecomputedKernel()([[1.0, 0.0], [np.nan, 1.0]])
 
 
-def test_a_matrix_in_place_of_rows_is_itself():
+def test_a_precomputed_kernel_returns_the_matrix():
     K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     places = np.array([2, 0])
 
     assert_array_equal(PrecomputedKernel()(K), K)
     assert_array_equal((PrecomputedKernel() * 2.0 + 1.0)(K), 2 * K + 1)
-    assert_array_equal(matrix_of(PrecomputedKernel().columns(K[places], places), K), K[:, places])
+    assert_array_equal(compute_matrix(PrecomputedKernel().columns(K[places], places), K), K[:, places])
     assert (PrecomputedKernel() + 1.0).is_precomputed
 
 
-def test_a_matrix_is_not_combined_with_a_kernel_of_rows():
-    with pytest.raises(InvalidDataError, match="takes its own matrix in place of rows, so it cannot be combined"):
+def test_a_precomputed_kernel_cannot_be_combined_with_a_kernel_of_rows():
+    with pytest.raises(InvalidDataError, match="takes a matrix instead of rows, so it cannot be combined"):
         (PrecomputedKernel() + RBFKernel(1.0))(np.eye(2))
 
 
-def test_rows_of_weight_0_are_left_out_of_the_rows_of_a_matrix_and_found_in_its_columns():
+def test_a_precomputed_matrix_keeps_the_columns_of_rows_of_weight_0():
     K = np.array([[2.0, 1.0, 7.0], [1.0, 2.0, 7.0], [7.0, 7.0, -7.0]])
     kept = np.array([0, 1])
 
-    kernel = fitted_kernel(PrecomputedKernel(), K[kept], None, kept)
-    landmarks = landmarks_of(kernel, K[kept], kept)
+    kernel = fit_kernel(PrecomputedKernel(), K[kept], None, kept)
+    landmarks = copy_landmarks(kernel, K[kept], kept)
 
-    assert_array_equal(matrix_of(columns_of(kernel, landmarks), K[kept]), K[:2, :2])
+    assert_array_equal(compute_matrix(prepare_landmarks(kernel, landmarks), K[kept]), K[:2, :2])
 
 
 def test_gamma_is_one_over_the_sum_of_the_variances(rng):
@@ -272,7 +272,7 @@ def test_gamma_is_one_over_the_sum_of_the_variances(rng):
     assert squares.mean() == pytest.approx(2)
 
 
-def test_gamma_of_the_data_does_not_depend_on_the_origin_and_weights_are_repetition(rng):
+def test_default_gamma_does_not_depend_on_the_origin_and_weights_equal_repetition(rng):
     X, repeats = np.round(rng.normal(size=(60, 3)), 2), rng.integers(1, 4, 60)
     weighted = RBFKernel().fitted(X, repeats.astype(float)).gamma
 
@@ -281,14 +281,14 @@ def test_gamma_of_the_data_does_not_depend_on_the_origin_and_weights_are_repetit
     assert RBFKernel().fitted(csr_array(X)).gamma == pytest.approx(RBFKernel().fitted(X).gamma)
 
 
-def test_gamma_of_equal_rows_is_one_and_one_that_is_given_stays():
+def test_default_gamma_of_equal_rows_is_one_and_a_given_gamma_stays():
     assert RBFKernel().fitted(np.full((5, 2), 3.0)).gamma == 1.0
     assert RBFKernel(0.3).fitted(np.eye(4)) == RBFKernel(0.3)
     assert LinearKernel().fitted(np.eye(4)) == LinearKernel()
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_rows_far_from_the_origin_or_from_each_other_keep_their_nearness(sparse, rng):
+def test_the_rbf_kernel_is_accurate_for_rows_far_from_the_origin_or_from_each_other(sparse, rng):
     near = np.round(rng.normal(size=(40, 2)), 3)
     expected = RBFKernel(0.5)(near)
     far, apart = near + 2.0**30, np.vstack([near - 2.0**30, near + 2.0**30])
@@ -300,7 +300,7 @@ def test_rows_far_from_the_origin_or_from_each_other_keep_their_nearness(sparse,
     assert_allclose(RBFKernel(0.5)(wrap(apart))[:40, :40], expected, atol=1e-6)
 
 
-def test_values_that_are_not_finite_or_too_large_are_refused_with_their_place():
+def test_non_finite_or_too_large_values_are_refused_with_their_position():
     with pytest.raises(MissingValuesError, match="NaN in row 1, column 0"):
         LinearKernel()([[0.0, 1.0], [np.nan, 1.0]])
     with pytest.raises(MissingValuesError, match="NaN in row 0, column 1"):
@@ -312,17 +312,17 @@ def test_values_that_are_not_finite_or_too_large_are_refused_with_their_place():
     assert_array_equal(RBFKernel(1.0)([[0.0], [1e200]]), np.eye(2))
 
 
-def test_eigenvalues_that_are_rounding_are_left_out_of_directions(rng):
+def test_eigendecompose_drops_eigenvalues_that_are_rounding_error(rng):
     F = rng.normal(size=(30, 4))
     K = F @ F.T
 
-    values, vectors = directions(K.copy())
-    few, _ = directions(K.copy(), most=2)
-    none, _ = directions(K.copy(), scale=1e15)
+    values, vectors = eigendecompose(K.copy())
+    few, _ = eigendecompose(K.copy(), max_pairs=2)
+    none, _ = eigendecompose(K.copy(), scale=1e15)
 
     assert len(values) == 4
     assert (np.diff(values) <= 0).all()
     assert_allclose((vectors * values) @ vectors.T, K, atol=1e-12)
     assert_allclose(few, values[:2])
     assert len(none) == 0
-    assert len(directions(np.zeros((3, 3)))[0]) == 0
+    assert len(eigendecompose(np.zeros((3, 3)))[0]) == 0

@@ -384,9 +384,9 @@ def sigmoid(A, B):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (short, r"must be an array of shape \(100, 100\), but the function short gave \(100,\)"),
-        (undefined, "kernel function undefined gave values that are not finite"),
-        (one_sided, r"must be symmetric, but that of rows \d+ and \d+ is"),
+        (short, r"must be an array of shape \(100, 100\), but the function short returned \(100,\)"),
+        (undefined, "Kernel values must be finite, but the function undefined returned NaN or infinity"),
+        (one_sided, r"must be symmetric, but k\(x_\d+, x_\d+\) is"),
         (sigmoid, "must be positive semi-definite, but its matrix of 100 training rows has the eigenvalue"),
     ],
 )

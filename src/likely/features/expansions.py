@@ -310,7 +310,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
     def _fill(self, rows: Floats, out: Floats) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             columns = RBFKernel(_gamma(self.width_)).columns(self.centers_)
-            columns.fill(columns.facing(rows), slice(None), slice(None), out)
+            columns.fill(columns.prepare_rows(rows), slice(None), slice(None), out)
         return bool(np.isfinite(rows).all()) and not np.isnan(out.min(initial=0.0))
 
     @property

@@ -27,19 +27,19 @@ from likely.blocks import SAMPLE_ROWS, Block, Source, SourceLearner, check_finit
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
 from likely.features.expansions import Expansion, sample_finite_rows
 from likely.features.linear import fix_signs
-from likely.kernels import Kernel, KernelEstimator, check_semi_definite, kernel_of, matrix_of, weighted_sums
+from likely.kernels import Kernel, KernelEstimator, check_semi_definite, compute_matrix, resolve_kernel, weighted_sums
 from likely.kernels.gram import (
-    all_at_once,
+    centring_cancels,
     check_landmarks,
-    columns_of,
-    directions,
-    fitted_kernel,
-    gram_of,
-    hardly_vary,
+    compute_gram,
+    copy_landmarks,
+    eigendecompose,
+    fit_kernel,
     is_precomputed,
     landmark_rows,
-    landmarks_of,
-    warn_of_lost_digits,
+    prepare_landmarks,
+    require_in_memory,
+    warn_of_cancellation,
 )
 from likely.kernels.standard import KERNEL
 
@@ -135,7 +135,7 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
     def _learn(self, source: Source) -> None:
         self._check_kernel()
         rows, weight = source.reduce(sample_finite_rows).distinct()
-        kernel = kernel_of(self.kernel, "NystromFeatures").fitted(rows, weight)
+        kernel = resolve_kernel(self.kernel, "NystromFeatures").fitted(rows, weight)
         check_semi_definite(kernel, rows)
         if self.landmarks is None:
             landmarks = self._draw_landmarks(rows, weight)
@@ -153,7 +153,7 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
         self._state = NystromState(kernel, landmarks, projection)
 
     def _check_kernel(self) -> None:
-        if kernel_of(self.kernel, "NystromFeatures").is_precomputed:
+        if resolve_kernel(self.kernel, "NystromFeatures").is_precomputed:
             raise InvalidParameterError(
                 "kernel of NystromFeatures must be a function of rows, because it compares rows with landmarks, but is "
                 "precomputed. Use KernelPCA, which takes a precomputed kernel."
@@ -177,7 +177,7 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
         if not np.isfinite(rows).all():
             return False
         with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(matrix_of(columns_of(self.kernel_, self.landmarks_), rows), self.projection_, out=out)
+            np.matmul(compute_matrix(prepare_landmarks(self.kernel_, self.landmarks_), rows), self.projection_, out=out)
         return bool(np.isfinite(out).all())
 
     @property
@@ -191,10 +191,10 @@ def factor_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Float
     Roots are sorted, the largest first; roots that are rounding error are dropped. It warns if centring K would cancel
     digits.
     """
-    K = gram_of(kernel, landmarks, X)
-    if hardly_vary(K):
-        warn_of_lost_digits(kernel)
-    values, U = directions(K)
+    K = compute_gram(kernel, landmarks, X)
+    if centring_cancels(K):
+        warn_of_cancellation(kernel)
+    values, U = eigendecompose(K)
     return fix_signs(U), np.sqrt(values)
 
 
@@ -286,24 +286,24 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
         rows = check_rows(self, X)
         check_finite(Block(rows))
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = weighted_sums(columns_of(self.kernel_, self.landmarks_), rows, self.dual_coef_)
+            sums = weighted_sums(prepare_landmarks(self.kernel_, self.landmarks_), rows, self.dual_coef_)
             scores = np.asarray(sums - self.offset_)
         if not np.isfinite(scores).all():
             raise Block(rows).non_finite()
         return scores
 
     def _learn(self, source: Source) -> None:
-        kernel = kernel_of(self.kernel, "KernelPCA")
-        rows = all_at_once(source, "KernelPCA", MAX_PCA_ROWS, "Put NystromFeatures before PCA instead.")
+        kernel = resolve_kernel(self.kernel, "KernelPCA")
+        rows = require_in_memory(source, "KernelPCA", MAX_PCA_ROWS, "Put NystromFeatures before PCA instead.")
         rows.reduce(check_finite)
-        kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
-        landmarks = landmarks_of(kernel, rows.X, rows.positions)
+        kernel = fit_kernel(kernel, rows.X, rows.weight, rows.positions)
+        landmarks = copy_landmarks(kernel, rows.X, rows.positions)
         weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
-        K = gram_of(kernel, landmarks, rows.X)
-        doubtful = hardly_vary(K)
+        K = compute_gram(kernel, landmarks, rows.X)
+        doubtful = centring_cancels(K)
         self._state = KernelPCAState(kernel, landmarks, *self._decompose(K, weight, kernel))
         if doubtful:
-            warn_of_lost_digits(kernel)
+            warn_of_cancellation(kernel)
 
     def _decompose(self, K: Floats, weight: Floats, kernel: Kernel) -> tuple[Floats, Floats, Floats]:
         """Return eigenvalues, dual coefficients and offset; the matrix is overwritten to save memory."""
@@ -315,7 +315,7 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
         K -= (mean - middle)[:, None]
         K *= root
         K *= root[:, None]
-        values, U = directions(K, self.n_components, abs(middle) * total)
+        values, U = eigendecompose(K, self.n_components, abs(middle) * total)
         if not len(values):
             raise DegenerateDataError(
                 f"KernelPCA needs rows that vary, but in the space of {kernel} they differ only by rounding errors "

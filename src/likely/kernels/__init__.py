@@ -1,9 +1,9 @@
-"""Kernels: dot products of rows in spaces that are never entered, and matrices of them."""
+"""Kernel functions, and their matrices."""
 
-from likely.kernels.base import Columns, ConstantKernel, Kernel, KernelProduct, KernelSum, matrix_of, weighted_sums
+from likely.kernels.base import Columns, ConstantKernel, Kernel, KernelProduct, KernelSum, compute_matrix, weighted_sums
 from likely.kernels.given import FunctionKernel, PrecomputedKernel, check_semi_definite
 from likely.kernels.gram import GramRows
-from likely.kernels.standard import LinearKernel, PolynomialKernel, RBFKernel, kernel_of
+from likely.kernels.standard import KernelEstimator, LinearKernel, PolynomialKernel, RBFKernel, resolve_kernel
 
 __all__ = [
     "Columns",
@@ -11,6 +11,7 @@ __all__ = [
     "FunctionKernel",
     "GramRows",
     "Kernel",
+    "KernelEstimator",
     "KernelProduct",
     "KernelSum",
     "LinearKernel",
@@ -18,7 +19,7 @@ __all__ = [
     "PrecomputedKernel",
     "RBFKernel",
     "check_semi_definite",
-    "kernel_of",
-    "matrix_of",
+    "compute_matrix",
+    "resolve_kernel",
     "weighted_sums",
 ]

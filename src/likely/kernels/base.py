@@ -1,10 +1,11 @@
-"""Kernels: what every kernel can do, their sums and products, and their matrices, computed piece by piece."""
+"""Base class of kernels, sums and products of kernels, and kernel matrices computed piece by piece."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Any, ClassVar
@@ -22,48 +23,49 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 _WORKSPACE = Workspace()
 
 ROWS, COLUMNS = 256, 512
-"""Of a piece: a megabyte, so that exponentials find its products in the second-level cache."""
+"""Rows and columns of a piece of a kernel matrix: one megabyte, so that a piece stays in the second-level cache between
+the products and the exponentials."""
 
 
 class Columns(ABC):
-    """Rows made ready to be the columns of a kernel's matrix.
+    """Rows prepared as the columns of a kernel matrix.
 
     Attributes
     ----------
     n : int
-        How many they are.
+        Number of columns.
     """
 
     n: int
 
     @abstractmethod
-    def facing(self, A: Rows) -> Any:
-        """Other rows, made ready to be the rows of the matrix."""
+    def prepare_rows(self, A: Rows) -> Any:
+        """Prepare other rows as the rows of the matrix."""
 
     @abstractmethod
     def fill(self, rows: Any, part: slice, columns: slice, out: Floats) -> None:
-        """Write the kernel of a part of the rows made ready, and of some of the columns."""
+        """Write the kernel of a part of the prepared rows with some of the columns into ``out``."""
 
 
-def matrix_of(columns: Columns, A: Rows) -> Floats:
-    """The kernel of all rows of A with all columns, of shape (n_A, n)."""
+def compute_matrix(columns: Columns, A: Rows) -> Floats:
+    """Return the kernel of all rows of A with all columns, of shape (n_A, n)."""
     out = np.empty((A.shape[0], columns.n))
 
     def keep(part: slice, some: slice, piece: Floats) -> None:
         out[part, some] = piece
 
-    by_pieces(columns, A, keep)
+    compute_pieces(columns, A, keep)
     return out
 
 
 def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
-    """Σ_j k(a, x_j) weights[j] for each row a of A, of shape (n_A, n_outputs); no matrix is held."""
+    """Return Σ_j k(a, x_j) weights[j] for each row a of A, of shape (n_A, n_outputs), without storing the matrix."""
     out = np.zeros((A.shape[0], weights.shape[1]))
 
     def score(start: int) -> None:
         part = slice(start, min(start + ROWS, len(out)))
         with np.errstate(over="ignore", invalid="ignore"):
-            ready = columns.facing(A[part])
+            ready = columns.prepare_rows(A[part])
             for some in _cuts(columns.n, COLUMNS):
                 with _piece(part, some) as piece:
                     columns.fill(ready, slice(None), some, piece)
@@ -73,17 +75,17 @@ def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
     return out
 
 
-def by_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], None]) -> None:
-    """The kernel of all rows with all columns, in pieces that are kept by a function.
+def compute_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], None]) -> None:
+    """Compute the kernel of all rows with all columns in pieces, and pass each piece to ``keep``.
 
-    Values too large for doubles come out as infinities or NaN, without warnings; callers must look for them.
+    Values that overflow become infinities or NaN without warnings; callers must check for them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        ready, n = columns.facing(A), A.shape[0]
+        ready, n = columns.prepare_rows(A), A.shape[0]
 
     def fill(piece: tuple[slice, slice]) -> None:
         with _piece(*piece) as out:
-            with np.errstate(over="ignore", invalid="ignore"):  # here too: it holds for one thread
+            with np.errstate(over="ignore", invalid="ignore"):  # again, because errstate is local to a thread
                 columns.fill(ready, *piece, out)
             keep(*piece, out)
 
@@ -91,7 +93,7 @@ def by_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], 
 
 
 def _piece(part: slice, columns: slice) -> AbstractContextManager[Floats]:
-    """Working memory for a piece of the matrix, lent: a function of the user may evaluate another kernel meanwhile."""
+    """Borrow working memory for a piece; a user's function may evaluate another kernel while it is in use."""
     return _WORKSPACE.borrow("piece", (part.stop - part.start, columns.stop - columns.start))
 
 
@@ -100,37 +102,59 @@ def _cuts(n: int, step: int) -> list[slice]:
 
 
 class Kernel(ABC):
-    """A symmetric function of two rows that is their dot product in some space: k(x, y) = φ(x)'φ(y).
+    """Base class of kernels: positive semi-definite functions of two rows, k(x, y) = φ(x)'φ(y).
 
-    Kernels are added and multiplied, with each other and with numbers > 0, by ``+`` and ``*``; the result is a kernel.
+    Kernels can be added to and multiplied by kernels and numbers > 0, with ``+`` and ``*``. The result is a kernel.
     """
 
     is_known_semi_definite: bool = True
-    """Whether it is known to be positive semi-definite. If False, fitting checks it on some rows."""
+    """Whether the kernel is known to be positive semi-definite. If False, fitting checks it on some rows."""
 
     is_precomputed: bool = False
-    """Whether rows are themselves rows of the kernel's matrix."""
+    """Whether the rows given to a model are rows of the kernel matrix."""
 
-    __array_ufunc__ = None  # so that numbers of NumPy's leave + and * to the kernel
+    __array_ufunc__ = None  # NumPy numbers then defer + and * to the kernel
 
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
-        """The kernel with what it takes from the data, such as the width of bumps."""
+        """Return the kernel with its data-dependent parameters, such as the width of an RBF kernel."""
         return self
 
     @abstractmethod
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
-        """Rows made ready to be columns; ``positions`` are their places among the training rows."""
+        """Prepare rows as columns of the matrix; ``positions`` are their positions among the training rows."""
 
     def __call__(self, A: Any, B: Any = None) -> Floats:
-        """The kernel of all rows of A with all rows of B (by default with those of A), of shape (n_A, n_B)."""
+        """Return the kernel of all rows of A with all rows of B (by default A itself), of shape (n_A, n_B)."""
         names = BaseEstimator()
         left = check_rows(names, A, reset=True)
         right = left if B is None else check_rows(names, B)
-        with np.errstate(over="ignore", invalid="ignore"):  # told below, with the column
-            K = matrix_of(self.columns(right), left)
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below, with an error that names the column
+            K = compute_matrix(self.columns(right), left)
         if not np.isfinite(K).all():
             raise Block(right if np.isfinite(dense(left)).all() else left).non_finite()
         return K
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, and with ``deep`` those of the parts of a combined kernel, as in ``part0__gamma``.
+
+        So scikit-learn clones kernels and searches ``kernel__gamma`` of a model.
+        """
+        names: Any = getattr(self, "__dataclass_fields__", {})
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Kernel:
+        """Set parameters in place, with the checks of the constructor; see :meth:`get_params` for their names."""
+        own = self.get_params(deep=False)
+        unknown = [name for name in params if name not in own]
+        if unknown:
+            raise InvalidParameterError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}. Its parameters are {list(own)}.",
+                parameter=unknown[0],
+            )
+        changed = replace(self, **params)  # type: ignore[type-var]  # checks the values before any is set
+        for name in params:
+            object.__setattr__(self, name, getattr(changed, name))
+        return self
 
     def __add__(self, other: Any) -> Kernel:
         return KernelSum((self, _as_kernel(other)))
@@ -143,7 +167,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class ConstantKernel(Kernel):
-    """The same number for all pairs of rows: a feature that is constant, or a factor.
+    """Constant kernel, k(x, y) = value: a constant feature in a sum, or a factor in a product.
 
     Examples
     --------
@@ -166,7 +190,7 @@ class _ConstantColumns(Columns):
     def __init__(self, value: float, n: int) -> None:
         self.value, self.n = value, n
 
-    def facing(self, A: Rows) -> None:
+    def prepare_rows(self, A: Rows) -> None:
         return None
 
     def fill(self, rows: None, part: slice, columns: slice, out: Floats) -> None:
@@ -174,7 +198,7 @@ class _ConstantColumns(Columns):
 
 
 class _Combined(Kernel):
-    """Kernels taken together."""
+    """Base class of sums and products of kernels."""
 
     parts: tuple[Kernel, ...]
     _constraints: ClassVar[Constraints] = {
@@ -183,7 +207,7 @@ class _Combined(Kernel):
             lambda value, scope: (
                 isinstance(value, tuple) and len(value) > 0 and all(isinstance(each, Kernel) for each in value)
             ),
-            remedy=lambda value: "Write a + b or a * b of kernels.",
+            remedy=lambda value: "Write a + b or a * b for kernels a and b.",
         )
     }
 
@@ -198,6 +222,25 @@ class _Combined(Kernel):
     def is_precomputed(self) -> bool:  # type: ignore[override]
         return any(part.is_precomputed for part in self.parts)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = super().get_params(deep)
+        if deep:
+            named = self._named_parts()
+            params |= named
+            params |= {f"{part}__{name}": v for part, k in named.items() for name, v in k.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Kernel:
+        parts = self._named_parts()
+        for name in [name for name in params if name.partition("__")[0] in parts]:
+            part, _, inner = name.partition("__")
+            value = params.pop(name)
+            parts[part] = copy(parts[part]).set_params(**{inner: value}) if inner else value
+        return super().set_params(**{"parts": tuple(parts.values()), **params})
+
+    def _named_parts(self) -> dict[str, Kernel]:
+        return {f"part{i}": part for i, part in enumerate(self.parts)}
+
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         parts = tuple(part.fitted(X, weight) for part in self.parts)
         return replace(self, parts=parts)  # type: ignore[type-var]
@@ -206,8 +249,8 @@ class _Combined(Kernel):
         others = [part for part in self.parts if not isinstance(part, ConstantKernel)]
         if self.is_precomputed and not all(part.is_precomputed for part in others):
             raise InvalidDataError(
-                "A precomputed kernel takes its own matrix in place of rows, so it cannot be combined with a kernel of "
-                "rows. Add or multiply the matrices, and give the result to kernel='precomputed'."
+                "A precomputed kernel takes a matrix instead of rows, so it cannot be combined with a kernel of rows. "
+                "Add or multiply the matrices, and use the result with kernel='precomputed'."
             )
         return _CombinedColumns([part.columns(X, positions) for part in self.parts], self._combine)
 
@@ -217,7 +260,7 @@ class _Combined(Kernel):
 
 @dataclass(frozen=True)
 class KernelSum(_Combined):
-    """The sum of kernels, which is the dot product of their features side by side.
+    """Sum of kernels; its features are the concatenated features of the kernels.
 
     Parameters
     ----------
@@ -239,7 +282,7 @@ class KernelSum(_Combined):
 
 @dataclass(frozen=True)
 class KernelProduct(_Combined):
-    """The product of kernels, which is the dot product of all products of their features.
+    """Product of kernels; its features are all products of features of the kernels.
 
     Parameters
     ----------
@@ -263,8 +306,8 @@ class _CombinedColumns(Columns):
     def __init__(self, parts: list[Columns], combine: Any) -> None:
         self.parts, self.combine, self.n = parts, combine, parts[0].n
 
-    def facing(self, A: Rows) -> list[Any]:
-        return [part.facing(A) for part in self.parts]
+    def prepare_rows(self, A: Rows) -> list[Any]:
+        return [part.prepare_rows(A) for part in self.parts]
 
     def fill(self, rows: list[Any], part: slice, columns: slice, out: Floats) -> None:
         self.parts[0].fill(rows[0], part, columns, out)
@@ -280,6 +323,6 @@ def _as_kernel(other: Any) -> Kernel:
     if is_number(other):
         return ConstantKernel(float(other))
     raise InvalidParameterError(
-        f"A kernel is added to, or multiplied by, a kernel or a number > 0, but {other!r} came. Wrap a function: "
+        f"A kernel can be combined with a kernel or a number > 0, but got {other!r}. Wrap a function as "
         "FunctionKernel(function)."
     )

@@ -1,4 +1,4 @@
-"""Kernels that the user brings: functions, and matrices."""
+"""Kernels given by the user: functions and precomputed matrices."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from scipy.linalg import eigvalsh
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
-from likely.kernels.base import Columns, Kernel, matrix_of
+from likely.kernels.base import Columns, Kernel, compute_matrix
 
-LOOKED_AT, ROUNDING = 512, 1e-6
-"""Rows whose matrix is looked at, evenly taken; and how far below 0, in parts of the largest eigenvalue, rounding may
-bring the least."""
+CHECKED_ROWS, ROUNDING = 512, 1e-6
+"""Number of evenly spaced rows whose matrix is checked; and the most negative eigenvalue that counts as rounding error,
+relative to the largest eigenvalue."""
 
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """A function of the user's own.
+    """Kernel defined by a function of the user.
 
     Parameters
     ----------
     function : callable
-        Takes arrays (n, d) and (m, d), and gives the kernel of all their pairs, (n, m). It must be symmetric and
-        positive semi-definite, which is checked on some of the training rows; it is called from several threads.
+        Takes arrays (n, d) and (m, d), and returns the kernel of all pairs of rows, (n, m). It must be symmetric and
+        positive semi-definite, which is checked on some of the training rows. It is called from several threads.
 
     Examples
     --------
@@ -44,43 +44,43 @@ class FunctionKernel(Kernel):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise IncompatiblePartsError(
-                f"FunctionKernel takes a function of two arrays of rows, but {self.function!r} came."
+                f"FunctionKernel takes a function of two arrays of rows, but got {self.function!r}."
             )
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
-        return _Called(self.function, dense(X))
+        return _FunctionColumns(self.function, dense(X))
 
 
-class _Called(Columns):
+class _FunctionColumns(Columns):
     def __init__(self, function: Callable[[Floats, Floats], Any], X: Floats) -> None:
         self.function, self.X, self.n = function, X, len(X)
 
-    def facing(self, A: Rows) -> Floats:
+    def prepare_rows(self, A: Rows) -> Floats:
         return dense(A)
 
     def fill(self, rows: Floats, part: slice, columns: slice, out: Floats) -> None:
-        values = np.asarray(self.function(_locked(rows[part]), _locked(self.X[columns])))
+        values = np.asarray(self.function(_read_only(rows[part]), _read_only(self.X[columns])))
         if values.dtype.kind not in "fiub":
             raise InvalidDataError(
-                f"A kernel's values must be real numbers, but the function {_name(self.function)} gave an array of "
+                f"Kernel values must be real numbers, but the function {_name(self.function)} returned an array of "
                 f"{values.dtype}."
             )
         if values.shape != out.shape:
             raise InvalidDataError(
                 f"A kernel of {out.shape[0]} and {out.shape[1]} rows must be an array of shape {out.shape}, but the "
-                f"function {_name(self.function)} gave {values.shape}. It takes two arrays of rows and gives the "
-                "kernel of all their pairs."
+                f"function {_name(self.function)} returned {values.shape}. It must take two arrays of rows and return "
+                "the kernel of all pairs."
             )
         if not np.isfinite(values).all():
             raise InvalidDataError(
-                f"The kernel function {_name(self.function)} gave values that are not finite. See that it does so for "
-                "no pair of rows."
+                f"Kernel values must be finite, but the function {_name(self.function)} returned NaN or infinity. "
+                "Correct it for all pairs of rows."
             )
         out[...] = values
 
 
-def _locked(rows: Floats) -> Floats:
-    """A view that cannot be written to: the rows are the user's."""
+def _read_only(rows: Floats) -> Floats:
+    """Return a read-only view, because the rows belong to the user."""
     view = rows.view()
     view.flags.writeable = False
     return view
@@ -92,9 +92,10 @@ def _name(function: Any) -> str:
 
 @dataclass(frozen=True)
 class PrecomputedKernel(Kernel):
-    """A matrix in place of rows: models are fitted to the kernel of all training rows, of shape (n, n).
+    """Precomputed kernel: the input of a model is a kernel matrix instead of rows.
 
-    New rows are given by their kernel with the training rows, of shape (m, n).
+    Models are fitted to the kernel of all training rows with each other, of shape (n, n). New rows are given by their
+    kernel with the training rows, of shape (m, n).
     """
 
     is_known_semi_definite = False
@@ -104,24 +105,24 @@ class PrecomputedKernel(Kernel):
         if X.shape[0] != X.shape[1]:
             raise InvalidDataError(
                 f"With kernel='precomputed' X must be the kernel of all training rows with each other, a square "
-                f"matrix, but came with shape {X.shape}. Folds must cut rows and columns, as those of this library "
-                "and scikit-learn's do."
+                f"matrix, but has shape {X.shape}. Cross-validation must select both rows and columns, as this library "
+                "and scikit-learn do."
             )
         return self
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
-        return _Given(X.shape[0], positions)
+        return _PrecomputedColumns(X.shape[0], positions)
 
 
-class _Given(Columns):
+class _PrecomputedColumns(Columns):
     def __init__(self, n: int, positions: Integers | None) -> None:
         self.n, self.positions = n, positions
 
-    def facing(self, A: Rows) -> Floats:
+    def prepare_rows(self, A: Rows) -> Floats:
         rows = dense(A)
         if not np.isfinite(rows).all():
             row = int((~np.isfinite(rows)).any(axis=1).argmax())
-            raise InvalidDataError(f"A kernel's values must be finite, but row {row} has some that are not.")
+            raise InvalidDataError(f"Kernel values must be finite, but row {row} contains NaN or infinity.")
         return rows
 
     def fill(self, rows: Floats, part: slice, columns: slice, out: Floats) -> None:
@@ -129,24 +130,24 @@ class _Given(Columns):
 
 
 def check_semi_definite(kernel: Kernel, X: Rows) -> None:
-    """Refuse a kernel that is no dot product, as far as the matrix of some of the rows tells."""
+    """Raise if the kernel matrix of some of the rows is not symmetric and positive semi-definite."""
     if kernel.is_known_semi_definite:
         return
     n = X.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT)).astype(np.intp))
-    K = matrix_of(kernel.columns(X[some], some), X[some])
+    some = np.unique(np.linspace(0, n - 1, min(n, CHECKED_ROWS)).astype(np.intp))
+    K = compute_matrix(kernel.columns(X[some], some), X[some])
     scale = float(np.abs(K).max(initial=0.0))
-    torn = np.abs(K - K.T)
-    if torn.max(initial=0.0) > ROUNDING * scale:
-        i, j = np.unravel_index(int(torn.argmax()), torn.shape)
+    asymmetry = np.abs(K - K.T)
+    if asymmetry.max(initial=0.0) > ROUNDING * scale:
+        i, j = np.unravel_index(int(asymmetry.argmax()), asymmetry.shape)
         raise InvalidDataError(
-            f"A kernel must be symmetric, but that of rows {some[i]} and {some[j]} is {K[i, j]:.6g} one way and "
-            f"{K[j, i]:.6g} the other."
+            f"A kernel must be symmetric, but k(x_{some[i]}, x_{some[j]}) is {K[i, j]:.6g} and "
+            f"k(x_{some[j]}, x_{some[i]}) is {K[j, i]:.6g} for rows {some[i]} and {some[j]}."
         )
     values = eigvalsh((K + K.T) / 2)
     if values[0] < -ROUNDING * max(abs(values[-1]), np.finfo(np.float64).tiny):
         raise InvalidDataError(
             f"A kernel must be positive semi-definite, but its matrix of {len(some)} training rows has the eigenvalue "
-            f"{values[0]:.3g} beside {values[-1]:.3g}, so it is no dot product. Use a kernel that is one, such as "
-            "RBFKernel or PolynomialKernel."
+            f"{values[0]:.3g}, with {values[-1]:.3g} as the largest. Use a kernel that is positive semi-definite, such "
+            "as RBFKernel or PolynomialKernel."
         )

@@ -1,4 +1,4 @@
-"""Matrices of kernels over training rows: landmarks, eigenvectors, and rows kept within a limit of memory."""
+"""Kernel matrices of training rows: landmarks, eigenvectors, and a cache of rows with a memory limit."""
 
 from __future__ import annotations
 
@@ -13,38 +13,36 @@ from likely._constraints import Constraint, Scope, ViolationError, check_shape, 
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import ArraySource, Block, Source
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
-from likely.kernels.base import Columns, Kernel, by_pieces, matrix_of
+from likely.kernels.base import Columns, Kernel, compute_matrix, compute_pieces
 from likely.kernels.given import check_semi_definite
 
 ROUNDING = 1e-12
-"""Eigenvalues below this share of the largest are taken for rounding; for many rows it grows with their number."""
+"""Eigenvalues below this share of the largest count as rounding error; the share is n · eps if that is larger."""
 
-LOST = 1e-10
-"""Digits are lost where squared distances of rows from their mean are below this share of the squared lengths."""
+CANCELLATION = 1e-10
+"""Centring cancels digits if squared distances of rows from their mean are below this share of the squared lengths."""
 
-LARGEST_SET = 3072
-"""Rows that are looked at together, at most: their square takes 75 MB."""
+MAX_SET = 3072
+"""Maximum number of rows of a working set: their square matrix takes 75 MB."""
 
 
-def all_at_once(source: Source, whom: str, most: int, remedy: str) -> ArraySource:
-    """Return the rows, which must be in memory, and few enough for a matrix of all rows with all rows."""
+def require_in_memory(source: Source, whom: str, max_rows: int, remedy: str) -> ArraySource:
+    """Return the rows; raise unless they are in memory and few enough for a matrix of all pairs."""
     rows = source.in_memory(whom, remedy)
     n = rows.X.shape[0]
-    if n > most:
+    if n > max_rows:
         raise InvalidDataError(
-            f"{whom} compares all rows with each other, at most {most} of them, but X has {n}, whose matrix would "
-            f"take {8 * n**2 / 1e9:.1f} GB. {remedy}"
+            f"{whom} compares all rows with each other and takes at most {max_rows} rows, but X has {n}, whose matrix "
+            f"would take {8 * n**2 / 1e9:.1f} GB. {remedy}"
         )
     return rows
 
 
-def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
-    """The kernel with what it takes from the training rows.
+def fit_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
+    """Return the kernel with its data-dependent parameters.
 
-    Refuses a kernel that the training rows show not to be positive semi-definite.
-
-    ``positions`` are the places of the rows before those of weight 0 were dropped; a matrix in place of rows still has
-    columns for these.
+    Raise if its matrix of some training rows is not positive semi-definite. ``positions`` are the positions of the rows
+    before rows of weight 0 were dropped; a precomputed matrix still has columns for the dropped rows.
     """
     square = X[:, positions] if kernel.is_precomputed and positions is not None else X
     found = kernel.fitted(square, weight)
@@ -52,120 +50,127 @@ def fitted_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positio
     return found
 
 
-def landmarks_of(kernel: Kernel, X: Rows, positions: Integers | None = None) -> Rows:
-    """What a model keeps of rows: a copy; for a precomputed kernel their positions among the training rows."""
+def copy_landmarks(kernel: Kernel, X: Rows, positions: Integers | None = None) -> Rows:
+    """Return a copy of the rows for a model to keep; for a precomputed kernel their positions in the training data."""
     if kernel.is_precomputed:
         return np.arange(X.shape[0]) if positions is None else np.array(positions, dtype=np.intp)
     rows: Rows = X.astype(np.float64, copy=True) if issparse(X) else np.array(X, dtype=np.float64)
     return rows
 
 
-def columns_of(kernel: Kernel, landmarks: Rows) -> Columns:
-    """Landmarks made ready to be compared with."""
+def prepare_landmarks(kernel: Kernel, landmarks: Rows) -> Columns:
+    """Prepare landmarks as columns of a kernel matrix."""
     with np.errstate(over="ignore", invalid="ignore"):
         return kernel.columns(landmarks, landmarks if kernel.is_precomputed else None)  # type: ignore[arg-type]
 
 
 def is_precomputed(value: Any) -> bool:
-    """Whether a parameter, valid or not, asks for rows of a kernel's matrix in place of rows."""
+    """Return whether a parameter, valid or not, is a precomputed kernel."""
     return (isinstance(value, str) and value == "precomputed") or bool(getattr(value, "is_precomputed", False))
 
 
-def gram_of(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
-    """The kernel's matrix of the landmarks, which are the rows X; values that are not finite are refused."""
-    K = matrix_of(columns_of(kernel, landmarks), X)
-    if not (np.isfinite(K.min()) and np.isfinite(K.max())):  # no array of flags: the matrix may be large
+def compute_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
+    """Return the kernel matrix of the landmarks, which are the rows X; raise if a value is not finite."""
+    K = compute_matrix(prepare_landmarks(kernel, landmarks), X)
+    if not (np.isfinite(K.min()) and np.isfinite(K.max())):  # np.isfinite(K) would allocate a large array
         raise Block(X).non_finite()
     return K
 
 
-def hardly_vary(K: Floats) -> bool:
-    """Whether rows differ so little, beside their distance from the origin of the space, that digits are lost."""
-    whole = float(K.trace())
-    return len(K) > 1 and whole - float(K.sum()) / len(K) < LOST * whole
+def centring_cancels(K: Floats) -> bool:
+    """Return whether centring the kernel matrix cancels ten or more digits."""
+    # The trace of the centred matrix is trace(K) − sum(K) / n.
+    trace = float(K.trace())
+    return len(K) > 1 and trace - float(K.sum()) / len(K) < CANCELLATION * trace
 
 
-def warn_of_lost_digits(kernel: Kernel) -> None:
-    """Warn of rows that hardly vary."""
+def warn_of_cancellation(kernel: Kernel) -> None:
+    """Warn that centring the kernel matrix cancels digits."""
     warn_of_degenerate_data(
-        f"Rows differ so little in the space of {kernel}, beside their distance from its origin, that digits are lost. "
-        "Put Standardize first, or use a kernel that tells them apart."
+        f"Rows differ so little in the space of {kernel}, relative to their distance from the origin, that digits are "
+        "lost. Use Standardize first, or use a kernel with larger differences between the rows."
     )
 
 
-def directions(A: Floats, most: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:
-    """Eigenvalues of a symmetric matrix from the largest on, and eigenvectors as columns, without what is rounding.
+def eigendecompose(A: Floats, max_pairs: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:
+    """Return the eigenvalues of a symmetric matrix, largest first, and the eigenvectors as columns.
+
+    Eigenvalues that are rounding error are dropped.
 
     Parameters
     ----------
     A : array of shape (n, n)
         Overwritten.
-    most : int, optional
-        How many are wanted.
+    max_pairs : int, optional
+        Maximum number of eigenvalues.
     scale : float
-        What else rounding is relative to: the size of what A was computed from.
+        Size of the values from which A was computed. Rounding error is relative to it, or to the largest eigenvalue if
+        that is larger.
     """
     n = len(A)
-    subset = None if most is None or most >= n else (n - most, n - 1)
-    # The transpose of a symmetric matrix in C order is the matrix in LAPACK's: no copy is made.
+    subset = None if max_pairs is None or max_pairs >= n else (n - max_pairs, n - 1)
+    # The transpose of a symmetric matrix in C order is the same matrix in LAPACK's order, so no copy is made.
     values, vectors = eigh(A.T, subset_by_index=subset, overwrite_a=True, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
-    least = max(ROUNDING, n * np.finfo(np.float64).eps) * max(float(values[0]), scale)
-    kept = int((values > max(least, 0.0)).sum())
+    rounding = max(ROUNDING, n * np.finfo(np.float64).eps) * max(float(values[0]), scale)
+    kept = int((values > max(rounding, 0.0)).sum())
     return values[:kept].copy(), np.ascontiguousarray(vectors[:, :kept])
 
 
 class GramRows:
-    """Rows of the kernel's matrix of the training rows, reckoned when asked for and kept while there is room.
+    """Least-recently-used cache of rows of the kernel matrix of the training rows.
 
     Parameters
     ----------
     kernel : Kernel
     X : array or CSR array of shape (n, d)
     bytes_kept : int
-        Most memory, of which a quarter is for a square of rows that are looked at together, and the rest for rows kept;
-        those not used for the longest time make room for others.
+        Maximum memory. A quarter is for the square matrix of a working set, and the rest for cached rows. The rows that
+        were not used for the longest time are replaced first.
 
     Attributes
     ----------
     n : int
     capacity : int
-        Rows that can be kept.
-    most_together : int
-        Rows that can be looked at together.
-    n_reckoned : int
-        Rows reckoned so far, of which some may have been so more than once.
+        Maximum number of cached rows.
+    max_set : int
+        Maximum number of rows of a working set.
+    n_computed : int
+        Number of rows computed so far; a row that was computed again counts again.
     """
 
     def __init__(self, kernel: Kernel, X: Rows, bytes_kept: int) -> None:
         self.X, self.n = X, X.shape[0]
         self._columns = kernel.columns(X)
-        together = int(min(LARGEST_SET, math.isqrt(bytes_kept // 32)))
-        self.capacity = min(self.n, (bytes_kept - 8 * min(together, self.n) ** 2) // (8 * self.n))
-        if min(self.capacity, together) < 2:
+        set_size = int(min(MAX_SET, math.isqrt(bytes_kept // 32)))
+        self.capacity = min(self.n, (bytes_kept - 8 * min(set_size, self.n) ** 2) // (8 * self.n))
+        if min(self.capacity, set_size) < 2:
             raise InvalidParameterError(
-                f"Two rows of the kernel of {self.n} rows must be kept, which with their square takes "
-                f"{(16 * self.n + 128) / 1e6:.2g} MB, but the cache may take {bytes_kept / 1e6:.2g} MB. Raise cache_mb."
+                f"The cache must hold two rows of the kernel of {self.n} rows and their square matrix, which take "
+                f"{(16 * self.n + 128) / 1e6:.2g} MB, but its limit is {bytes_kept / 1e6:.2g} MB. Raise cache_mb."
             )
-        self.most_together = min(together, self.capacity)
-        self.kept = np.empty((self.capacity, self.n))  # memory that nobody wrote to is not taken
+        self.max_set = min(set_size, self.capacity)
+        self.kept = np.empty((self.capacity, self.n))  # pages are allocated only when they are written to
         self._slot = np.full(self.n, -1, dtype=np.intp)
         self._owner = np.full(self.capacity, -1, dtype=np.intp)
         self._used = np.zeros(self.capacity, dtype=np.intp)
-        self._clock, self.n_reckoned = 0, 0
+        self._clock, self.n_computed = 0, 0
 
     def slots(self, rows: Integers) -> Integers:
-        """Where in ``kept`` these rows are now, at most ``capacity`` of them; the others may be gone after the call."""
+        """Return the positions in ``kept`` of at most ``capacity`` rows, computing those that are not cached.
+
+        Other rows may be replaced by the call.
+        """
         self._clock += 1
         found = self._slot[rows]
         self._used[found[found >= 0]] = self._clock
         missing = rows[found < 0]
         if len(missing):
-            self._reckon(missing)
+            self._compute(missing)
         return np.asarray(self._slot[rows])
 
-    def _reckon(self, missing: Integers) -> None:
-        slots = np.argsort(self._used, kind="stable")[: len(missing)]  # unused ones first, in their order
+    def _compute(self, missing: Integers) -> None:
+        slots = np.argsort(self._used, kind="stable")[: len(missing)]  # unused slots first, then the oldest
         owners = self._owner[slots]
         self._slot[owners[owners >= 0]] = -1
         self._owner[slots], self._slot[missing], self._used[slots] = missing, slots, self._clock
@@ -173,19 +178,18 @@ class GramRows:
         def keep(part: slice, columns: slice, piece: Floats) -> None:
             self.kept[slots[part], columns] = piece
 
-        by_pieces(self._columns, self.X[missing], keep)
-        if not np.isfinite(
-            self.kept[slots, missing]
-        ).all():  # no kernel of two rows is larger than those with themselves
+        compute_pieces(self._columns, self.X[missing], keep)
+        # |k(x, y)|² <= k(x, x) k(y, y), so checking the diagonal is enough.
+        if not np.isfinite(self.kept[slots, missing]).all():
             raise Block(self.X).non_finite()
-        self.n_reckoned += len(missing)
+        self.n_computed += len(missing)
 
 
-# Declarations for models that have a fitted kernel and landmarks
+# Constraints of models that have a fitted kernel and landmarks
 
 
 def landmark_rows(letter: str) -> Constraint:
-    """Rows that others are compared with, dense or sparse, or positions of such rows."""
+    """Return the constraint of landmarks: dense or sparse rows, or positions of rows."""
     rows = floats(letter, "d")
 
     def test(value: Any, scope: Scope) -> bool:
@@ -198,7 +202,7 @@ def landmark_rows(letter: str) -> Constraint:
         elif not (type(value) is np.ndarray and value.dtype == np.intp and value.ndim == 1):
             raise ViolationError(f"must be rows of float64, or positions of rows, but is {show(value)}")
         elif not ((value >= 0) & (value < scope.sizes["d"])).all():
-            raise ViolationError(f"must be positions among {scope.sizes['d']} rows, but are not")
+            raise ViolationError(f"must be positions from 0 to {scope.sizes['d'] - 1}, but are not")
         check_shape(value.shape[:1], (letter,), scope)
         return True
 
@@ -206,6 +210,6 @@ def landmark_rows(letter: str) -> Constraint:
 
 
 def check_landmarks(model: Any, scope: Scope) -> None:
-    """Raise ViolationError unless positions go with a precomputed kernel, and rows with any other."""
+    """Raise ViolationError unless landmarks are positions for a precomputed kernel and rows for others."""
     if scope.fitted and model.kernel_.is_precomputed != (model.landmarks_.ndim == 1):
         raise ViolationError("landmarks_ must be positions for a precomputed kernel and rows for others, but are not")

@@ -1,7 +1,8 @@
-"""Linear, polynomial and Gaussian kernels, and kernels by name."""
+"""Linear, polynomial and RBF kernels, and kernels by name."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,19 +18,19 @@ from likely.kernels.base import Columns, Kernel
 from likely.kernels.given import FunctionKernel, PrecomputedKernel
 from likely.statistics import DiagonalMoments
 
-LOST = 2.0**20
-"""Where γ times the squared length of a row is larger, distances are made of differences of rows, not of their lengths:
-rounding would change kernels by more than about 1e-10."""
+MAX_EXPANDED = 2.0**20
+"""Squared distances are expanded, ‖a‖² − 2a'b + ‖b‖², as long as γ times the squared length of every row is at most
+this. Beyond it cancellation would change kernel values by more than about 1e-10, so differences of rows are used."""
 
 
 class DotProducts(Columns):
-    """Dot products of rows, which stay sparse if the columns are."""
+    """Dot products of rows; sparse columns stay sparse."""
 
     def __init__(self, X: Rows) -> None:
         self.X: Any = X.astype(np.float64) if issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
         self.n, self.is_sparse = X.shape[0], bool(issparse(X))
 
-    def facing(self, A: Rows) -> Any:
+    def prepare_rows(self, A: Rows) -> Any:
         if self.is_sparse:
             return A.astype(np.float64) if issparse(A) else np.asarray(A, dtype=np.float64)
         return dense(A)
@@ -44,7 +45,7 @@ class DotProducts(Columns):
 
 @dataclass(frozen=True)
 class LinearKernel(Kernel):
-    """The dot product itself, k(x, y) = x'y.
+    """Linear kernel, k(x, y) = x'y.
 
     Examples
     --------
@@ -58,17 +59,17 @@ class LinearKernel(Kernel):
 
 @dataclass(frozen=True)
 class PolynomialKernel(Kernel):
-    """All products of up to ``degree`` columns: k(x, y) = (x'y + offset)^degree.
+    """Polynomial kernel, k(x, y) = (x'y + offset)^degree: all products of up to ``degree`` columns.
 
     Parameters
     ----------
     degree : int, default 2
     offset : float >= 0, default 1
-        How much lower powers count: 0 leaves the products of exactly ``degree`` columns.
+        Weight of the products of fewer columns; with 0 only products of exactly ``degree`` columns remain.
 
     Notes
     -----
-    (x'y + 1)² is the dot product of (vec(xx'), √2 x, 1) with the same of y.
+    (x'y + 1)² is the dot product of the features (vec(xx'), √2 x, 1) of x and y.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class PolynomialKernel(Kernel):
 
 
 class _Powers(DotProducts):
-    """Powers by repeated products: NumPy's own take ten times as long."""
+    """Powers of dot products, by repeated squaring; ``numpy.power`` takes ten times as long."""
 
     def __init__(self, X: Rows, degree: int, offset: float) -> None:
         super().__init__(X)
@@ -97,6 +98,7 @@ class _Powers(DotProducts):
         super().fill(rows, part, columns, out)
         out += self.offset
         base = out.copy() if self.degree > 1 else out
+        # Exponentiation by squaring over the binary digits of the degree
         for bit in f"{self.degree:b}"[1:]:
             np.square(out, out=out)
             if bit == "1":
@@ -105,16 +107,17 @@ class _Powers(DotProducts):
 
 @dataclass(frozen=True)
 class RBFKernel(Kernel):
-    """Nearness: k(x, y) = exp(−γ ‖x − y‖²), 1 for equal rows and 0 for distant ones.
+    """Radial basis function (Gaussian) kernel, k(x, y) = exp(−γ ‖x − y‖²).
 
-    Distances are Euclidean, so columns should be on one scale: put :class:`likely.Standardize` before it.
+    It is 1 for equal rows and tends to 0 for distant rows. Distances are Euclidean, so columns should be on one scale:
+    use :class:`likely.Standardize` first.
 
     Parameters
     ----------
     gamma : float > 0, optional
-        γ = 1 / 2σ² for bumps of the width σ. By default it is taken from the training rows: one over the sum of the
-        variances of their columns, with which γ ‖x − y‖² is 2 on average. A kernel that is called without having been
-        fitted takes it from the columns of the matrix, the second array of rows.
+        γ = 1 / 2σ² for the width σ. By default it is one over the sum of the variances of the columns of the training
+        rows, with which γ ‖x − y‖² is 2 on average. A kernel that is called before it is fitted uses the second array
+        of rows, the columns of the matrix.
 
     Examples
     --------
@@ -131,37 +134,38 @@ class RBFKernel(Kernel):
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         if self.gamma is not None:
             return self
-        with np.errstate(over="ignore", invalid="ignore"):  # told below, with the column
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below, with an error that names the column
             variance = float(DiagonalMoments.of(X, weight).variances().sum())
         if not np.isfinite(variance):
             raise Block(X).non_finite()
-        is_some = variance >= np.finfo(np.float64).tiny
-        return RBFKernel(1 / variance if is_some else 1.0)  # equal rows have the kernel 1 with any γ
+        has_variance = variance >= np.finfo(np.float64).tiny
+        return RBFKernel(1 / variance if has_variance else 1.0)  # equal rows have the kernel 1 for any γ
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
         gamma = self.gamma
         if gamma is None:
             gamma = self.fitted(X).gamma  # type: ignore[attr-defined]
-        return _SparseBumps(X, float(gamma)) if issparse(X) else _Bumps(X, float(gamma))
+        return _SparseRBFColumns(X, float(gamma)) if issparse(X) else _RBFColumns(X, float(gamma))
 
 
-class _Bumps(Columns):
-    """Exponents by one product: −γ‖a − b‖² = (√2γ a, −γ‖a‖², 1)'(√2γ b, 1, −γ‖b‖²), about the mean of the columns.
+class _RBFColumns(Columns):
+    """Dense columns of an RBF kernel; rows are centred by the mean of the columns.
 
-    Where that would cancel too much they are made of the differences, at several times the cost.
+    Exponents come from one matrix product, −γ‖a − b‖² = (√(2γ) a, −γ‖a‖², 1)'(√(2γ) b, 1, −γ‖b‖²). If that would cancel
+    too many digits they come from differences of rows, at several times the cost.
     """
 
     def __init__(self, X: Rows, gamma: float) -> None:
         rows = dense(X)
         self.gamma, self.n, self.centre = gamma, len(rows), rows.mean(axis=0)
         self.X = self._extended(rows, -1, -2)
-        self.is_far = not bool((-self.X[:, -1] <= LOST).all())
+        self.is_far = not bool((-self.X[:, -1] <= MAX_EXPANDED).all())
         self.raw = X
 
-    def facing(self, A: Rows) -> tuple[Floats, Floats | None]:
+    def prepare_rows(self, A: Rows) -> tuple[Floats, Floats | None]:
         rows = dense(A)
         ready = self._extended(rows, -2, -1)
-        is_far = self.is_far or not bool((-ready[:, -2] <= LOST).all())
+        is_far = self.is_far or not bool((-ready[:, -2] <= MAX_EXPANDED).all())
         return ready, rows if is_far else None
 
     def _extended(self, X: Floats, square: int, one: int) -> Floats:
@@ -182,20 +186,24 @@ class _Bumps(Columns):
         np.exp(out, out=out)
 
 
-class _SparseBumps(DotProducts):
-    """Exponents of sparse rows by their dot products and lengths; where these would cancel too much, by differences."""
+class _SparseRBFColumns(DotProducts):
+    """Sparse columns of an RBF kernel.
+
+    Exponents come from dot products and squared lengths, or from differences of rows if that would cancel too many
+    digits.
+    """
 
     def __init__(self, X: Any, gamma: float) -> None:
         super().__init__(X)
-        self.gamma, self.lengths = gamma, _lengths(self.X)
+        self.gamma, self.lengths = gamma, _squared_lengths(self.X)
         self.is_far = self._are_far(self.lengths)
 
     def _are_far(self, lengths: Floats) -> bool:
-        return not bool((self.gamma * lengths <= LOST).all())
+        return not bool((self.gamma * lengths <= MAX_EXPANDED).all())
 
-    def facing(self, A: Rows) -> tuple[Any, Floats, bool]:
-        ready = super().facing(A)
-        lengths = _lengths(ready)
+    def prepare_rows(self, A: Rows) -> tuple[Any, Floats, bool]:
+        ready = super().prepare_rows(A)
+        lengths = _squared_lengths(ready)
         return ready, lengths, self.is_far or self._are_far(lengths)
 
     def fill(self, rows: tuple[Any, Floats, bool], part: slice, columns: slice, out: Floats) -> None:
@@ -212,7 +220,7 @@ class _SparseBumps(DotProducts):
         np.exp(out, out=out)
 
 
-def _lengths(X: Any) -> Floats:
+def _squared_lengths(X: Any) -> Floats:
     return np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
 
 
@@ -232,7 +240,7 @@ def _is_kernel(value: Any, scope: Any) -> bool:
 
 def _instance_needed(value: Any) -> str:
     is_class = isinstance(value, type) and issubclass(value, Kernel)
-    return f"{value.__name__} is a class; write {value.__name__}(), with brackets." if is_class else ""
+    return f"{value.__name__} is a class; pass an instance, {value.__name__}()." if is_class else ""
 
 
 KERNEL = Constraint(
@@ -242,9 +250,22 @@ KERNEL = Constraint(
 )
 
 
-def kernel_of(value: Any, whom: str) -> Kernel:
-    """The kernel that a name stands for, the kernel itself, or a function as one."""
+def resolve_kernel(value: Any, whom: str) -> Kernel:
+    """Return the kernel with this name, the kernel itself, or a function wrapped as a kernel."""
     check_argument("kernel", value, KERNEL, whom)
     if isinstance(value, str):
-        return KERNELS[value]
+        return copy(KERNELS[value])  # set_params changes a kernel in place
     return value if isinstance(value, Kernel) else FunctionKernel(value)
+
+
+class KernelEstimator:
+    """Mixin of estimators with a parameter ``kernel``: searches may set ``kernel__gamma`` of a kernel given by name."""
+
+    kernel: Any
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, those of the kernel as in ``kernel__gamma``."""
+        sets_kernel = any(name.startswith("kernel__") for name in params) and "kernel" not in params
+        if sets_kernel and isinstance(self.kernel, str):
+            self.kernel = resolve_kernel(self.kernel, type(self).__name__)
+        return super().set_params(**params)  # type: ignore[misc]

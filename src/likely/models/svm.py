@@ -37,8 +37,8 @@ from likely.exceptions import (
     warn_of_degenerate_data,
     warn_of_no_convergence,
 )
-from likely.kernels import Kernel, KernelEstimator, kernel_of, weighted_sums
-from likely.kernels.gram import columns_of, fitted_kernel, is_precomputed, landmark_rows, landmarks_of
+from likely.kernels import Kernel, KernelEstimator, resolve_kernel, weighted_sums
+from likely.kernels.gram import copy_landmarks, fit_kernel, is_precomputed, landmark_rows, prepare_landmarks
 from likely.kernels.standard import KERNEL
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import check_scores, linear_scores
@@ -281,14 +281,14 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         """Fit models that differ only in C, sorted from the smallest C to the largest."""
         classes = source.require_classes("SVM")
         check_n_classes("SVM", classes)
-        kernel, rows = kernel_of(self.kernel, "SVM"), source.arrays
+        kernel, rows = resolve_kernel(self.kernel, "SVM"), source.arrays
         is_hard = any(model.regularization is None and np.isinf(model._cost) for model in models)
         # With two classes the joint problem is the ordinary one.
         plan = plan_solvers(self.solver, kernel, source, is_hard, self.multiclass == "joint" and len(classes) > 2)
         counts = count_classes(source)
         source.reduce(check_finite)
         if rows is not None:
-            kernel = fitted_kernel(kernel, rows.X, rows.weight, rows.positions)
+            kernel = fit_kernel(kernel, rows.X, rows.weight, rows.positions)
         weights = None if rows is None else rows.weight
         costs = [model._costs(counts.weights, classes, weights) for model in models]
         sides = make_sides(self.multiclass, len(classes))
@@ -330,7 +330,7 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         if support is not None and rows is not None:
             optional["support_"] = support if rows.positions is None else rows.positions[support]
             if not kernel.is_precomputed:
-                optional["support_vectors_"] = landmarks_of(kernel, rows.X[support])
+                optional["support_vectors_"] = copy_landmarks(kernel, rows.X[support])
             optional["dual_coef_"] = machine.dual_coef
         with np.errstate(divide="ignore"):
             margins = 1 / np.sqrt(machine.squares)
@@ -363,7 +363,7 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
             check_finite(Block(X))
             rows = self.support_ if self.kernel_.is_precomputed else self.support_vectors_
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = weighted_sums(columns_of(self.kernel_, rows), X, self.dual_coef_.T) + self.intercept_
+                scores = weighted_sums(prepare_landmarks(self.kernel_, rows), X, self.dual_coef_.T) + self.intercept_
             check_scores(scores, X)
         return combine_scores(scores, self._sides)
 

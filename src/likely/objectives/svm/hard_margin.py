@@ -1,4 +1,13 @@
-"""Whether a surface separates the classes, and the proof that none does: a point in the convex hulls of both sides."""
+"""Separability of the two sides of a hard-margin problem in the feature space of the kernel.
+
+Two finite sets of points cannot be separated by a hyperplane with a positive margin if and only if their convex hulls
+share a point. Such a point, written as a convex combination of the rows of each side, is the certificate. It is found
+by non-negative least squares.
+
+References
+----------
+Lawson and Hanson, Solving least squares problems (1974), chapter 23, for non-negative least squares.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +24,29 @@ from likely._typing import Floats, Integers
 from likely.exceptions import NotSeparableError
 from likely.kernels import GramRows
 
-NEAR = 1e-2
-"""Distance of two mixtures, relative to the length of the longest row, below which a proof is sought."""
+NEAR_DISTANCE = 1e-2
+"""A proof is sought once the distance of the two convex combinations, relative to the norm of the longest row, is
+below this value."""
 
 MAX_VALUES = 2**22
-"""Values of features for which the test takes seconds."""
+"""Maximum number of feature values for the test; it then takes seconds."""
 
 ROUNDING = 1e-12
-"""Parts of a size, and weights in a mixture, that are taken for none."""
+"""Relative sizes, and weights of a convex combination, that are treated as 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """The certificate that classes are not separable: one point that is a mixture of rows of either side.
+    """Certificate that classes are not separable: a point that lies in the convex hulls of both sides.
 
     Attributes
     ----------
     rows : array of int of shape (k,)
-        The rows that take part.
+        Rows with a positive weight.
     weights : array of shape (k,)
-        Of each in the mixture of its side; those of a side sum to 1.
+        Weight of each row in the convex combination of its side. The weights of each side sum to 1.
     distance : float
-        Between the two mixtures, in parts of the spread of the rows: 0 but for rounding.
+        Distance between the two convex combinations, relative to the spread of the rows: 0 up to rounding.
     """
 
     rows: Annotated[Integers, integers("n")]
@@ -45,30 +55,30 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
-    """Rows in a space where the kernel is their dot product, in units of their spread there.
+class KernelFeatures:
+    """Feature vectors of the rows whose dot product is the kernel, centred and scaled to unit spread.
 
     Attributes
     ----------
     values : array of shape (n, d)
     rounding : float
-        What a difference of two rows may be wrong by.
+        Bound of the rounding error of a difference of two rows.
     """
 
     values: Floats
     rounding: float
 
     @classmethod
-    def of_rows(cls, X: Floats) -> Features:
-        """Of a linear kernel, which sees the same planes whatever the unit of each column."""
+    def of_rows(cls, X: Floats) -> KernelFeatures:
+        """Return the features of a linear kernel. Each column has its own scale, which does not change separability."""
         size, spread = np.abs(X).max(axis=0), X.std(axis=0)
         varies = spread > ROUNDING * size
         values = (X - X.mean(axis=0))[:, varies] / spread[varies]
         return cls(values, 1e-14 * float((size[varies] / spread[varies]).max(initial=0.0)))
 
     @classmethod
-    def of_matrix(cls, K: Floats) -> Features:
-        """Of any kernel, as many as its matrix has rank: K = ΦΦ', by Cholesky's method with pivots."""
+    def of_matrix(cls, K: Floats) -> KernelFeatures:
+        """Return features of any kernel, as many as the rank of its Gram matrix: K = ΦΦ' by pivoted Cholesky."""
         size = np.sqrt(float(K.diagonal().max()))
         factor, pivots, rank, _ = dpstrf(K, lower=1, tol=1e-13 * size**2)
         features = np.empty((len(K), rank))
@@ -76,41 +86,45 @@ class Features:
         features -= features.mean(axis=0)
         spread = np.sqrt(float(np.square(features).sum(axis=1).mean()))
         spread = spread if spread > ROUNDING * size else size
-        return cls(features / spread, 1e-9 * size / spread)  # a pivot of 3e-7 divides what is known to 1e-16
+        # The smallest pivot is 3e-7, the root of tol, and entries are known to 1e-16: their quotient has an error of
+        # about 1e-9.
+        return cls(features / spread, 1e-9 * size / spread)
 
     @property
     def is_small(self) -> bool:
-        """Whether the test is quick."""
+        """Whether the features are few enough for the test."""
         return self.values.size <= MAX_VALUES
 
 
-def overlap_of(features: Features, z: Floats) -> Overlap | None:
-    """The certificate; None if a plane separates the sides, however near they are, or rounding leaves it open.
+def find_overlap(features: KernelFeatures, z: Floats) -> Overlap | None:
+    """Return the certificate, or None if a plane separates the sides or rounding does not allow a decision.
 
     Notes
     -----
-    With A the matrix of the columns (z φ, [z = 1], [z = −1]) and b = (0, 1, 1), α ≥ 0 with Aα = b are two mixtures that
-    are equal. Let α ≥ 0 be those with the least ‖b − Aα‖, and r = b − Aα. Then A'r ≤ 0 and b'r = ‖r‖², so unless r is 0
-    the plane across −r keeps the sides apart.
+    Let A be the matrix with the columns (z φ, [z = 1], [z = −1]), and b = (0, 1, 1). Then α ≥ 0 with Aα = b are the
+    weights of two equal convex combinations. Let α ≥ 0 minimise ‖b − Aα‖ (non-negative least squares), and r = b − Aα.
+    By the optimality conditions A'r ≤ 0 and b'r = ‖r‖². So if r is not 0, the plane with normal −r separates the sides.
     """
     columns = np.vstack([features.values.T * z, z > 0, z < 0])
     wanted = np.append(np.zeros(features.values.shape[1]), [1.0, 1.0])
     try:
         alpha, _ = nnls(columns, wanted)
-    except RuntimeError:  # it cycles where features are collinear up to rounding
+    except RuntimeError:  # the active-set method cycles if features are collinear up to rounding
         return None
+    # The residual is the normal of a separating plane, unless it is 0.
     normal = (columns @ alpha - wanted)[:-2]
-    return None if _is_apart(features, normal, z) else _mixtures(alpha, features, z)
+    return None if _is_separating(features, normal, z) else _make_certificate(alpha, features, z)
 
 
-def _is_apart(features: Features, normal: Floats, z: Floats) -> bool:
+def _is_separating(features: KernelFeatures, normal: Floats, z: Floats) -> bool:
+    """Return whether the projections of the two sides on a normal do not overlap, beyond rounding."""
     along = features.values @ normal
     between = float(along[z > 0].min()) - float(along[z < 0].max())
     return between > features.rounding * float(np.linalg.norm(normal))
 
 
-def _mixtures(alpha: Floats, features: Features, z: Floats) -> Overlap | None:
-    """Mixtures that are equal but for rounding; None if they are not."""
+def _make_certificate(alpha: Floats, features: KernelFeatures, z: Floats) -> Overlap | None:
+    """Normalise weights to two convex combinations; None if these are not equal up to rounding."""
     alpha = np.where(alpha > ROUNDING, alpha, 0.0)
     totals = np.where(z > 0, alpha[z > 0].sum(), alpha[z < 0].sum())
     if not totals.all():
@@ -121,20 +135,21 @@ def _mixtures(alpha: Floats, features: Features, z: Floats) -> Overlap | None:
 
 
 class SeparabilityCheck:
-    """Checks, while a hard margin is sought, whether there is one; if not it raises with the proof.
+    """Callback of the dual solver that raises, with a proof, if no hard margin exists.
 
-    Where classes overlap the weighted means of the two sides, with the dual coefficients as weights, approach each
-    other. Once they are near, the support vectors are tested for separability, at working sets 1, 2, 4 and so on: if
-    these are not separable, all rows are not.
+    If classes overlap, the dual is unbounded, and the convex combinations of the two sides with the dual coefficients
+    as weights approach each other. Once they are near, the support vectors are tested for separability, at working sets
+    1, 2, 4 and so on. If the support vectors are not separable, all rows are not.
 
     Parameters
     ----------
     rows : GramRows
     z : array of shape (n,)
-        Sides of the rows.
+        Sides of the rows, +1 or −1.
     is_linear : bool
+        Whether the kernel is linear.
     positions : array of int of shape (n,)
-        Of the rows among those of the user, for the message.
+        Row numbers in the user's data, for the message.
     problem : str
         Description of the problem, for the message.
     """
@@ -146,37 +161,38 @@ class SeparabilityCheck:
     def __call__(self, alpha: Floats, f: Floats) -> None:
         self.calls += 1
         support = np.flatnonzero(alpha)
-        if self.calls < self.next or not 1 < len(support) <= self.rows.most_together:
+        if self.calls < self.next or not 1 < len(support) <= self.rows.max_set:
             return
+        # ‖w‖ / (Σ α / 2) is the distance of the two convex combinations.
         length = np.sqrt(float(self.rows.kept[self.rows.slots(support), support].max()))
         distance = np.sqrt(max(float((alpha * self.z) @ f), 0.0)) / (float(alpha.sum()) / 2)
-        if distance > NEAR * length or len(np.unique(self.z[support])) < 2:
+        if distance > NEAR_DISTANCE * length or len(np.unique(self.z[support])) < 2:
             return
         self.next = 2 * self.calls
         features = self._features(support)
-        overlap = overlap_of(features, self.z[support]) if features.is_small else None
+        overlap = find_overlap(features, self.z[support]) if features.is_small else None
         if overlap is not None:
             raise self._error(support, overlap)
 
-    def _features(self, support: Integers) -> Features:
+    def _features(self, support: Integers) -> KernelFeatures:
         if self.is_linear and self.rows.X.shape[1] <= len(support):
-            return Features.of_rows(dense(self.rows.X[support]))
-        return Features.of_matrix(self.rows.kept[self.rows.slots(support)[:, None], support])
+            return KernelFeatures.of_rows(dense(self.rows.X[support]))
+        return KernelFeatures.of_matrix(self.rows.kept[self.rows.slots(support)[:, None], support])
 
     def _error(self, support: Integers, overlap: Overlap) -> NotSeparableError:
         rows = self.positions[support[overlap.rows]]
         ups = self.z[support[overlap.rows]] > 0
         return NotSeparableError(
-            f"SVM with a hard margin (C=inf) needs classes that a surface keeps apart, but no surface of this kernel "
-            f"does so for {self.problem}: a mixture of {_name_rows(rows[ups])} and one of "
-            f"{_name_rows(rows[~ups])} are the same point but for {max(overlap.distance, 1e-16):.0e} of the spread "
-            "of the rows (the error's certificate has the rows and their weights). Set a finite C, or use another "
+            f"SVM with a hard margin (C=inf) needs separable classes, but no surface of this kernel separates "
+            f"them for {self.problem}: a convex combination of {_format_rows(rows[ups])} equals one of "
+            f"{_format_rows(rows[~ups])} up to {max(overlap.distance, 1e-16):.0e} times the spread of the rows "
+            "(the certificate of this error holds the rows and their weights). Set a finite C, or use another "
             "kernel.",
             Overlap(rows, overlap.weights, overlap.distance),
         )
 
 
-def _name_rows(rows: Integers) -> str:
+def _format_rows(rows: Integers) -> str:
     few = ", ".join(map(str, rows[:3].tolist()))
     if len(rows) == 1:
         return f"row {few}"

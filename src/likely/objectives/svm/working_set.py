@@ -34,10 +34,10 @@ where more are free at once the set must hold them all, or it cycles for long.""
 PRECISION, CHANGES = 0.1, 20
 """A working set is left when its worst violation is that part of the worst of all, or after so many changes per row."""
 
-MOST_IDLE, LEAST_GAIN = 20, 1e-12
+MAX_IDLE, MIN_GAIN = 20, 1e-12
 """Working sets in a row that raise the dual by no more than that part of it, after which rounding lets none gain."""
 
-LEAST_VIOLATION = 1e-14
+MIN_VIOLATION = 1e-14
 """Below it, beside the largest score, a violation is rounding."""
 
 MAX_STEPS, WORK = 30, 4000
@@ -121,10 +121,10 @@ def solve_dual(
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     chosen, K, rounds, idle = np.empty(0, dtype=np.intp), np.empty((0, 0)), 0, 0
-    space = np.empty(rows.most_together**2)
+    space = np.empty(rows.max_set**2)
     state = DualState.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
-        while not _is_done(state, tol, f) and rounds < max_rounds and idle < MOST_IDLE:
+        while not _is_done(state, tol, f) and rounds < max_rounds and idle < MAX_IDLE:
             # Select a working set, maximise over it, update the scores of all rows.
             is_free = (alpha > 0) & (alpha < C)
             last, chosen = chosen, select_working_set(state, chosen, _set_size(rows, int(is_free.sum())), is_free)
@@ -135,7 +135,7 @@ def solve_dual(
             if not np.isfinite(f).all():
                 raise Block(rows.X).non_finite()
             before, state = state, DualState.of(alpha, f, z, C, has_bias)
-            rounds, idle = rounds + 1, idle + 1 if state.dual <= before.dual * (1 + LEAST_GAIN) else 0
+            rounds, idle = rounds + 1, idle + 1 if state.dual <= before.dual * (1 + MIN_GAIN) else 0
             if on_round is not None:
                 on_round(rounds, _relative_gap(state))
             if check is not None:
@@ -154,17 +154,17 @@ def dual_solution(
         bias = best if primal_value(alpha, square, z * (f + best), C)[0] < state.primal else bias
     primal, s = primal_value(alpha, square, z * (f + bias), C)
     dual = s * float(alpha.sum()) - s**2 * square / 2
-    near = _is_near(primal, dual, tol)
+    near = _is_within(primal, dual, tol)
     return DualSolution(s * alpha, s * f, s * bias, primal, dual, s**2 * square, rounds, near)
 
 
-def _is_near(primal: float, dual: float, tol: float) -> bool:
+def _is_within(primal: float, dual: float, tol: float) -> bool:
     return bool(np.isfinite(primal)) and abs(primal - dual) <= tol * abs(primal)
 
 
 def _set_size(rows: GramRows, n_free: int) -> int:
     """Size of a working set: half as many again as are free, within the limits."""
-    return int(min(max(WORKING_SET, 3 * n_free // 2), rows.most_together))
+    return int(min(max(WORKING_SET, 3 * n_free // 2), rows.max_set))
 
 
 def _relative_gap(state: DualState) -> float:
@@ -172,9 +172,9 @@ def _relative_gap(state: DualState) -> float:
 
 
 def _is_done(state: DualState, tol: float, f: Floats) -> bool:
-    if _is_near(state.primal, state.dual, tol):
+    if _is_within(state.primal, state.dual, tol):
         return True
-    return state.violation <= LEAST_VIOLATION * max(1.0, float(np.abs(f).max()))
+    return state.violation <= MIN_VIOLATION * max(1.0, float(np.abs(f).max()))
 
 
 def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> Floats:
@@ -195,7 +195,7 @@ def _ascend(
 
     z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
     v, most = z_in - f[chosen], CHANGES * len(chosen)
-    ascend = compiled.ascend_by_pairs if has_bias else compiled.ascend_by_ones
+    ascend = compiled.ascend_by_pairs if has_bias else compiled.ascend_by_coordinates
     if ascend(K, z_in, C_in, changed, v, tol, most) == most:
         newton_on_face(K, z_in, C_in, changed, v, has_bias)
     steps = (changed - alpha[chosen]) * z_in
@@ -293,7 +293,7 @@ def select_working_set(state: DualState, old: Integers, most: int, is_free: Bool
     if len(is_free) <= most:
         return np.arange(len(is_free))
     quarter = max(1, most // 4)
-    worst_up, worst_low = _largest(state.upper, quarter), _largest(-state.lower, quarter)
+    worst_up, worst_low = _select_largest(state.upper, quarter), _select_largest(-state.lower, quarter)
     worst_up = worst_up[state.upper[worst_up] > state.bias]
     worst_low = worst_low[state.lower[worst_low] < state.bias]
     fresh = np.union1d(worst_up, worst_low)
@@ -302,7 +302,7 @@ def select_working_set(state: DualState, old: Integers, most: int, is_free: Bool
     return np.sort(np.concatenate([fresh, left])[:most])
 
 
-def _largest(values: Floats, k: int) -> Integers:
+def _select_largest(values: Floats, k: int) -> Integers:
     if k >= len(values):
         return np.arange(len(values))
     return np.argpartition(-values, k - 1)[:k]
@@ -395,7 +395,7 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
     return most
 
 
-def ascend_by_ones(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
+def ascend_by_coordinates(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
     """Change coefficients one by one, the one that gains most first, until no derivative exceeds the tolerance."""
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
