@@ -391,7 +391,7 @@ def test_what_cannot_be_solved_is_refused(monkeypatch):
     with pytest.raises(InvalidParameterError, match="has only a primal solver"):
         machine(solver="dual").fit(X, y)
     monkeypatch.setattr(svm_training, "MAX_ROWS", 20)
-    with pytest.raises(InvalidDataError, match=r"at most 20 of them, but X has 30.*NystromFeatures"):
+    with pytest.raises(InvalidDataError, match=r"at most 20 rows, but X has 30.*NystromFeatures"):
         machine(kernel="rbf").fit(X, y)
     with pytest.raises(SourceError, match="NystromFeatures"):
         machine(kernel=RBFKernel(1.0)).fit_source(elsewhere(X, y))
