@@ -64,7 +64,7 @@ def percentiles(y, llr, n_resamples, seed):
         resample = trials.reweighted(weight)
         return np.array([method(resample, **option) for method, option in zip(methods, options, strict=True)])
 
-    return np.quantile(Bootstrap(y, None, n_resamples, seed).over(all_of), [0.025, 0.975], axis=0)
+    return np.quantile(Bootstrap(y, None, n_resamples, seed).evaluate(all_of), [0.025, 0.975], axis=0)
 
 
 def coverage(d, targets, nontargets, n_simulations, n_resamples=300):

@@ -217,7 +217,7 @@ def test_priors_outside_their_range_are_refused_by_curves():
         cost_curve(y, llr, [-0.1, 1.2])
     for odds in (np.nan, np.inf, -np.inf):
         for curve in (bayes_error_curve, cross_entropy_curve):
-            with pytest.raises(InvalidParameterError, match="prior_log_odds must be numbers in a row, finite"):
+            with pytest.raises(InvalidParameterError, match="prior_log_odds must be a 1D array of numbers, finite"):
                 curve(y, llr, [odds])
 
 

@@ -1,4 +1,4 @@
-"""What is said of scores, labels, applications and calibrators that cannot be."""
+"""Error messages for invalid scores, labels, applications and calibrators."""
 
 import re
 
@@ -59,7 +59,7 @@ def at(values, row, value):
     return changed
 
 
-def refused(call, error, message):
+def assert_raises(call, error, message):
     with pytest.raises(error, match=re.escape(message)) as found:
         call()
     assert isinstance(found.value, LikelyError)
@@ -70,12 +70,12 @@ TWO_CLASSES = [
     (lambda f: f(Y, at(S, 4, np.nan)), "may be infinite but not NaN, but row 4 has NaN"),
     (
         lambda f: f(np.ones(6, int), S),
-        "Trials are of two classes, but y_true holds 1 (1). Add trials of the other class",
+        "Trials must have two classes, but y_true has 1 (1). Add trials of the other class",
     ),
-    (lambda f: f([], []), "Trials are of two classes, but y_true holds 0"),
-    (lambda f: f(Y3, S), "y_true holds 3 ('a', 'b', 'c'). Judge one class against the rest"),
-    (lambda f: f(Y, S3), "one score a row, or two log-likelihoods, but scores came with shape (6, 3)"),
-    (lambda f: f(Y, S3[None]), "Scores must have shape (n,) or (n, classes), but came with shape (1, 6, 3)"),
+    (lambda f: f([], []), "Trials must have two classes, but y_true has 0"),
+    (lambda f: f(Y3, S), "y_true has 3 ('a', 'b', 'c'). Evaluate one class against the others"),
+    (lambda f: f(Y, S3), "must be one llr or two log-likelihoods per row, but have shape (6, 3)"),
+    (lambda f: f(Y, S3[None]), "Scores must have shape (n,) or (n, n_classes), but have shape (1, 6, 3)"),
     (lambda f: f(Y, list("abcdef")), "Scores given to Evaluation must be numbers"),
     (lambda f: f([0, 0, None, 1, 1, 1], S), "the label of row 2 is missing"),
     (lambda f: f(np.array([0, 0, "x", 1, 1, 1], object), S), "must be of one type"),
@@ -91,8 +91,8 @@ TWO_CLASSES = [
 
 @pytest.mark.parametrize(("call", "message"), TWO_CLASSES)
 @pytest.mark.parametrize("f", [roc_auc, roc_curve, lambda y, s, **kw: min_dcf(y, s, 0.5, **kw)])
-def test_trials_that_cannot_be_judged_are_named(f, call, message):
-    refused(lambda: call(f), InvalidDataError, message)
+def test_invalid_trials_raise_an_error_with_the_reason(f, call, message):
+    assert_raises(lambda: call(f), InvalidDataError, message)
 
 
 @pytest.mark.parametrize("f", [bayes_risk, cross_entropy, risk_coverage_curve, bayes_risk_after_affine])
@@ -100,7 +100,7 @@ def test_trials_that_cannot_be_judged_are_named(f, call, message):
     ("y", "scores", "options", "message"),
     [
         (Y3, S3[:5], {}, "y_true and scores must have one entry for each row, but have 6 and 5"),
-        (Y3, at(S3, (2, 1), np.nan), {}, "and row 2 has one"),
+        (Y3, at(S3, (2, 1), np.nan), {}, "but row 2 has NaN"),
         (Y3, S3[:, :2], {}, "there are 2 columns and the classes 3 ('a', 'b', 'c'). Name all classes"),
         (Y3, S, {}, "there are 2 columns and the classes 3"),
         (Y3, S3, {"labels": list("abz")}, "y_true holds the label 'c', which is not among labels=['a', 'b', 'z']"),
@@ -110,9 +110,9 @@ def test_trials_that_cannot_be_judged_are_named(f, call, message):
         (np.array(list("aabbbb")), S3, {"labels": list("abc")}, "'c'"),
     ],
 )
-def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message):
+def test_invalid_evidence_raises_an_error_with_the_reason(f, y, scores, options, message):
     priors = THIRDS.priors if f is cross_entropy else THIRDS
-    refused(lambda: f(y, scores, priors, **options), InvalidDataError, message)
+    assert_raises(lambda: f(y, scores, priors, **options), InvalidDataError, message)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
         (
             lambda: min_dcf(Y, S, [0.5, 1.5]),
             InvalidParameterError,
-            "prior must lie between 0 and 1, but they are [0.5, 1.5]",
+            "Effective priors must be in the open interval (0, 1), but are [0.5, 1.5]",
         ),
         (lambda: actual_dcf(Y, S, 0.0), InvalidParameterError, "prior must be in the open interval (0, 1), but is 0.0"),
         (lambda: bayes_risk(Y, S, THIRDS), InvalidDataError, "The application has priors for 3 classes"),
@@ -140,7 +140,11 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
             "priors must be >= 0 and sum to 1, but are [0.7, 0.7]",
         ),
         (lambda: Application([0.5, 0.5], np.eye(3)), InvalidParameterError, "must have shape (2, 2)"),
-        (lambda: Application([0.5, 0.5], np.eye(2)), InvalidParameterError, "correct decision must not cost more than a wrong one"),
+        (
+            lambda: Application([0.5, 0.5], np.eye(2)),
+            InvalidParameterError,
+            "correct decision must not cost more than a wrong one",
+        ),
         (lambda: Application.binary(0.5, cost_fn=-1), InvalidParameterError, "must not cost more than a wrong one"),
         (
             lambda: actual_dcf(Y, S, Application([1.0, 0.0])),
@@ -158,11 +162,11 @@ def test_evidence_that_cannot_be_judged_is_named(f, y, scores, options, message)
         (lambda: confusion(Y, [0, None] * 3).risk(EVEN), InvalidDataError, "but the application has no reject_cost"),
         (lambda: confusion(Y, Y3), InvalidDataError, "Labels must be of one type"),
         (lambda: confusion(Y, Y).risk(THIRDS), InvalidDataError, "priors for 3 classes"),
-        (lambda: confusion(Y * 0, Y).risk(EVEN), InvalidDataError, "expects the class 1, of which no row was judged"),
+        (lambda: confusion(Y * 0, Y).risk(EVEN), InvalidDataError, "but class 1 of the application has none"),
     ],
 )
-def test_applications_that_do_not_fit_are_named(call, error, message):
-    refused(call, error, message)
+def test_applications_that_do_not_match_raise_an_error_with_the_reason(call, error, message):
+    assert_raises(call, error, message)
 
 
 @pytest.mark.parametrize(
@@ -171,16 +175,20 @@ def test_applications_that_do_not_fit_are_named(call, error, message):
         (
             lambda: confidence_interval(cllr, Y, S, n_resamples=9),
             InvalidParameterError,
-            "n_resamples must be a whole number from 10",
+            "n_resamples must be a whole number >= 10",
         ),
         (lambda: confidence_interval(cllr, Y, S, n_resamples=20.5), InvalidParameterError, "but is 20.5"),
         (
             lambda: confidence_interval(cllr, Y, S, level=1.0),
             InvalidParameterError,
-            "level must lie between 0 and 1, but is 1.0",
+            "level must be in the open interval (0, 1), but is 1.0",
         ),
         (lambda: confidence_interval(cllr, Y, S, level=95), InvalidParameterError, "but is 95"),
-        (lambda: paired_difference(cllr, Y, S, S, level=0), InvalidParameterError, "level must lie between 0 and 1"),
+        (
+            lambda: paired_difference(cllr, Y, S, S, level=0),
+            InvalidParameterError,
+            "level must be in the open interval (0, 1), but is 0",
+        ),
         (
             lambda: confidence_interval(cllr, Y, S, groups=[1, 2]),
             InvalidDataError,
@@ -191,12 +199,12 @@ def test_applications_that_do_not_fit_are_named(call, error, message):
         (
             lambda: confidence_interval(cllr, Y[2:4], S[2:4]),
             DegenerateDataError,
-            "needs two independent rows or groups",
+            "needs at least two independent rows or groups",
         ),
         (
             lambda: confidence_interval(cllr, Y, S, groups=Y),
             DegenerateDataError,
-            "needs two independent rows or groups",
+            "needs at least two independent rows or groups",
         ),
         (
             lambda: confidence_intervals({"c": __import__("functools").partial(cllr, Y)}, Y, S),
@@ -205,8 +213,8 @@ def test_applications_that_do_not_fit_are_named(call, error, message):
         ),
     ],
 )
-def test_intervals_that_cannot_be_are_named(call, error, message):
-    refused(call, error, message)
+def test_impossible_intervals_raise_an_error_with_the_reason(call, error, message):
+    assert_raises(call, error, message)
 
 
 @pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator])
@@ -226,14 +234,14 @@ def test_intervals_that_cannot_be_are_named(call, error, message):
         (S, None, {}, "requires y to be passed"),
     ],
 )
-def test_scores_that_no_calibrator_can_learn_from_are_named(make, scores, y, options, message):
-    refused(lambda: make().fit(scores, y, **options), ValueError, message)
+def test_invalid_training_scores_of_calibrators_raise_an_error_with_the_reason(make, scores, y, options, message):
+    assert_raises(lambda: make().fit(scores, y, **options), ValueError, message)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_infinite_training_scores_are_named(value):
+def test_infinite_training_scores_raise_an_error_with_the_row(value):
     for make, scores in [(AffineCalibrator, at(S, 4, value)), (LogisticFusion, at(S[:, None], 4, value))]:
-        refused(
+        assert_raises(
             lambda make=make, scores=scores: make().fit(scores, Y),
             InvalidDataError,
             f"{make.__name__} cannot learn from infinite scores, and row 4 has one",
@@ -292,21 +300,21 @@ def test_infinite_training_scores_are_named(value):
         (lambda: kfold_calibrate(AffineCalibrator(), S, Y[:5]), InvalidDataError, "have 6 and 5"),
     ],
 )
-def test_calibrators_that_cannot_be_are_named(call, error, message):
-    refused(call, error, message)
+def test_invalid_calibrators_raise_an_error_with_the_reason(call, error, message):
+    assert_raises(call, error, message)
 
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
-def test_a_fusion_fitted_to_other_classes_says_so():
+def test_a_fusion_fitted_to_other_classes_raises():
     many = np.random.default_rng(0).normal(size=(30, 2, 3))
     fusion = LogisticFusion().fit(many, np.arange(30) % 3)
 
-    refused(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "The fusion was fitted to 3 classes")
-    refused(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "The fusion was fitted to 3 classes")
+    assert_raises(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "The fusion was fitted to 3 classes")
+    assert_raises(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "The fusion was fitted to 3 classes")
 
 
 @pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion])
-def test_maps_that_are_not_fitted_say_so(make):
+def test_maps_that_are_not_fitted_raise(make):
     with pytest.raises(NotFittedError, match=make.__name__):
         make().transform(S)
 
@@ -348,11 +356,11 @@ def test_maps_that_are_not_fitted_say_so(make):
         ),
     ],
 )
-def test_classifiers_that_cannot_be_calibrated_are_named(call, error, message):
-    refused(call, error, message)
+def test_classifiers_that_cannot_be_calibrated_raise_an_error_with_the_reason(call, error, message):
+    assert_raises(call, error, message)
 
 
-def test_errors_of_trials_leave_no_trials():
+def test_a_failed_construction_of_trials_has_no_lasting_effect():
     with pytest.raises(InvalidDataError):
         Trials(Y, S[:3])
     assert Trials(Y, S).n_targets == 3

@@ -254,7 +254,7 @@ def test_as_many_coefficients_as_rows_leave_no_degree_of_freedom():
     model = LinearRegression().fit(X[:3], [1.0, 2.0, 4.0])
 
     assert_allclose(model.predict(X[:3]), [1, 2, 4])
-    with pytest.raises(DegenerateDataError, match="A total weight of 3 leaves no degree of freedom beside 2 coeff"):
+    with pytest.raises(DegenerateDataError, match="A total weight of 3 leaves no degrees of freedom after 2 coeff"):
         model.predict_interval(X)
 
 

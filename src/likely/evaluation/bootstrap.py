@@ -1,4 +1,10 @@
-"""Bootstrap resamples of trials, and the ends of intervals computed from them."""
+"""Bootstrap resamples of trials, and the bounds of intervals computed from them.
+
+References
+----------
+Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American Statistical Association 82, 171-185.
+Hesterberg, T. (2015). What teachers should know about the bootstrap. The American Statistician 69, 371-386.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +22,10 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 
 
 class Bootstrap:
-    """Draws of rows, or of groups of rows that depend on each other, with replacement.
+    """Bootstrap resamples: draws with replacement of rows, or of groups of dependent rows.
 
-    Each class keeps its number of draws where groups are of one class each, as single rows are. Where groups hold
-    several classes, groups are drawn whatever they hold.
+    Draws are stratified by class if every group is of one class, as single rows are: each class keeps its number of
+    draws. If groups contain several classes, groups are drawn regardless of their classes.
 
     Parameters
     ----------
@@ -29,26 +35,26 @@ class Bootstrap:
         Rows of a group (a speaker, a patient) are drawn together.
     n_resamples : int
     seed : int
-        The same seed draws the same, however many threads there are, and for every metric and system.
+        The same seed gives the same draws for any number of threads, and for every metric and system.
     """
 
     def __init__(self, codes: Integers, groups: Any, n_resamples: int, seed: int) -> None:
         if not is_count(n_resamples, 10, 10**7):
-            raise InvalidParameterError(f"n_resamples must be a whole number from 10 on, but is {n_resamples!r}.")
+            raise InvalidParameterError(f"n_resamples must be a whole number >= 10, but is {n_resamples!r}.")
         if not is_count(seed, 0, 2**63):
-            raise InvalidParameterError(f"seed must be a whole number from 0 on, but is {seed!r}.")
+            raise InvalidParameterError(f"seed must be a whole number >= 0, but is {seed!r}.")
         self.n_resamples, self.seed, self.codes = n_resamples, seed, codes
-        self.group_of_row = None if groups is None else _groups(groups, len(codes))
+        self.group_of_row = None if groups is None else _encode_groups(groups, len(codes))
         self._strata = self._make_strata()
         self.n_units = min(len(stratum) for stratum in self._strata)
         if self.n_units < 2:
             raise DegenerateDataError(
-                "An interval needs two independent rows or groups of each class at least, but there is one. "
-                "Gather more, or draw rows instead of groups."
+                "An interval needs at least two independent rows or groups of each class, but there is one. "
+                "Collect more, or draw rows instead of groups."
             )
 
     def _make_strata(self) -> list[Integers]:
-        """Units, that is rows or groups, that are drawn among each other."""
+        """Return the strata: units (rows or groups) that are drawn independently of those in other strata."""
         if self.group_of_row is None:
             return [np.flatnonzero(self.codes == k) for k in np.unique(self.codes)]
         n_groups = int(self.group_of_row.max()) + 1
@@ -60,7 +66,7 @@ class Bootstrap:
         return [np.arange(n_groups)]
 
     def weights(self, index: int) -> Floats:
-        """How often each row is drawn in the resample of this index."""
+        """Return how often each row is drawn in the resample with this index."""
         rng = np.random.default_rng((self.seed, index))
         n_classes = int(self.codes.max()) + 1
         for _ in range(1000):
@@ -68,7 +74,8 @@ class Bootstrap:
             if len(self._strata) > 1 or (np.bincount(self.codes, weights, n_classes) > 0).all():
                 return weights
         raise DegenerateDataError(
-            "Resamples of groups hardly ever hold all classes. Gather more groups, or draw rows instead."
+            "Resamples of groups must contain all classes, but 1000 in a row did not. Collect more groups, or draw "
+            "rows instead."
         )
 
     def _draw(self, rng: np.random.Generator) -> Floats:
@@ -79,62 +86,88 @@ class Bootstrap:
             times[stratum] = np.bincount(drawn, minlength=len(stratum))
         return times if self.group_of_row is None else times[self.group_of_row]
 
-    def over(self, metric: Callable[[Floats], Floats]) -> Floats:
-        """Values of a function of the weights, of shape (n_resamples, …)."""
+    def evaluate(self, metric: Callable[[Floats], Floats]) -> Floats:
+        """Return the values of a function of the weights for all resamples, of shape (n_resamples, …)."""
         return np.array(for_each(lambda index: metric(self.weights(index)), list(range(self.n_resamples))))
 
 
-def _groups(groups: Any, n: int) -> Integers:
-    """The position of each row's group among the groups; whatever names them."""
+def _encode_groups(groups: Any, n: int) -> Integers:
+    """Return the index of each row's group among the groups; names of groups may have any type."""
     names = np.asarray(groups)
     check_lengths("groups", names, n)
     if names.ndim != 1 or any(name is None or name != name for name in names.tolist()):
-        raise InvalidDataError("groups must name the group of every row, in one row, but some are missing.")
+        raise InvalidDataError("groups must be a 1D array with a group for every row, but some groups are missing.")
     return np.unique(names.astype(str) if names.dtype.kind in "OT" else names, return_inverse=True)[1].astype(np.intp)
 
 
-def accelerated(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """Bias-corrected and accelerated percentiles (Efron's BCa)."""
+def compute_bca_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
+    """Return the bounds of BCa intervals: bias-corrected and accelerated percentiles (Efron 1987).
+
+    The bounds are the quantiles of the resampled values at Φ(z₀ + (z₀ ± z) / (1 − a (z₀ ± z))), with the bias
+    correction z₀ and the acceleration a.
+
+    Parameters
+    ----------
+    estimate : array of shape (m,)
+    values : array of shape (n_resamples, m)
+    z : float
+        Quantile of the standard normal distribution, or a wider one for few units (:func:`student_quantile`).
+    """
     n = len(values)
+    # Bias correction z₀: normal quantile of the share of resamples below the estimate; ties count half.
     below = (values < estimate).mean(axis=0) + (values == estimate).mean(axis=0) / 2
     bias = norm.ppf(np.clip(below, 1 / n, 1 - 1 / n))
+    # Acceleration a: a sixth of the skewness of the resampled values; 0 if they are infinite or constant.
     finite = np.asarray(np.isfinite(values).all(axis=0))
     acceleration = np.zeros(len(estimate))
     spread, size = values[:, finite].std(axis=0), np.abs(values[:, finite]).max(axis=0)
-    moving = np.flatnonzero(finite)[spread > 1e-12 * size]
-    acceleration[moving] = skew(values[:, moving]) / 6
+    varying = np.flatnonzero(finite)[spread > 1e-12 * size]
+    acceleration[varying] = skew(values[:, varying]) / 6
     bounds = []
     for end in (-z, z):
+        # The denominator is kept positive: for a strong skewness it would change its sign.
         shifted = bias + (bias + end) / np.maximum(1 - acceleration * (bias + end), 0.1)
-        shares = np.asarray(norm.cdf(shifted))
-        bounds.append(np.array([_quantile_of(*pair) for pair in zip(values.T, shares, strict=True)]))
+        levels = np.asarray(norm.cdf(shifted))
+        bounds.append(np.array([_quantile(*pair) for pair in zip(values.T, levels, strict=True)]))
     return bounds[0], bounds[1]
 
 
-def _quantile_of(values: Floats, share: float) -> float:
-    """A quantile, interpolated unless there is an infinity, since nothing lies between infinities."""
+def _quantile(values: Floats, level: float) -> float:
+    """Return a quantile, interpolated unless a value is infinite, because infinities cannot be interpolated."""
     return float(
-        np.quantile(values, share) if np.isfinite(values).all() else np.quantile(values, share, method="nearest")
+        np.quantile(values, level) if np.isfinite(values).all() else np.quantile(values, level, method="nearest")
     )
 
 
-def around_minimum(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """A normal interval of the logarithm, about the estimate less twice the bias that the resamples show."""
+def compute_minimum_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
+    """Return the bounds of intervals of minima: normal on a logarithmic scale, after bias correction.
+
+    The centre is the estimate minus twice the bootstrap estimate of its bias, all on the logarithmic scale, because
+    resamples show about half of the bias of a minimum.
+    """
     mean = values.mean(axis=0)
     positive = (estimate > 0) & (mean > 0)
+    # log centre = log estimate − 2 (log mean − log estimate)
     ratio = np.divide(estimate, mean, out=np.ones(len(estimate)), where=positive)
-    spread = np.divide(values.std(axis=0, ddof=1), mean, out=np.zeros(len(estimate)), where=positive)
     centre = estimate * ratio**2
+    # Delta method: the standard deviation of the logarithm is the relative standard deviation.
+    spread = np.divide(values.std(axis=0, ddof=1), mean, out=np.zeros(len(estimate)), where=positive)
     return np.asarray(centre * np.exp(-z * spread)), np.asarray(centre * np.exp(z * spread))
 
 
-def around_loss(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """A normal interval about the estimate less twice the bias, which for actual minus minimum is upward; from 0 on."""
+def compute_loss_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
+    """Return the bounds of intervals of actual minus minimum cost: normal after bias correction, and at least 0.
+
+    The centre is the estimate minus twice its bootstrap bias, which is upward for such a difference.
+    """
     centre = estimate - 2 * (values.mean(axis=0) - estimate)
     reach = z * values.std(axis=0, ddof=1)
     return np.maximum(centre - reach, 0), np.maximum(centre + reach, 0)
 
 
 def student_quantile(level: float, n_units: int) -> float:
-    """Of Student's t, with the spread of a sample made up for: resamples of few units vary too little."""
+    """Return the quantile of Student's t for a confidence level, times √(n / (n − 1)) for n units.
+
+    Resamples of few units vary too little; this factor corrects the narrowness (Hesterberg 2015).
+    """
     return float(t.ppf((1 + level) / 2, n_units - 1) * np.sqrt(n_units / (n_units - 1)))

@@ -1,4 +1,4 @@
-"""How often each class was decided, against the truth; everything that counts decisions."""
+"""Confusion matrices, and the rates and costs computed from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from likely._html import html_table
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_weight
 from likely.decisions import Application, as_application
@@ -17,10 +18,10 @@ from likely.exceptions import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Decisions counted by truth.
+    """Confusion matrix: decisions counted by true class, with rejections.
 
     A rejected row is neither right nor wrong, so accuracy, error rate and rejection rate add up to 1. Rates by class
-    set each class against the rest, in the order of ``labels``; for two classes the second entry is the target's.
+    compare each class with all others, in the order of ``labels``; for two classes the second entry is the target's.
 
     Attributes
     ----------
@@ -43,6 +44,18 @@ class Confusion:
     labels: Labels
     counts: Floats
 
+    def _repr_html_(self) -> str:
+        rejects = bool(self.counts[:, -1].any())
+        header = ["truth", *(f"decided {label}" for label in self.labels.tolist()), *(["rejected"] if rejects else [])]
+        counts = self.counts if rejects else self.counts[:, :-1]
+        rows = [
+            [label, *(f"{count:g}" for count in row)] for label, row in zip(self.labels.tolist(), counts, strict=True)
+        ]
+        rates = f"Accuracy {self.accuracy:.3g}, error rate {self.error_rate:.3g}"
+        return html_table(
+            "Confusion", header, rows, rates + (f", rejected {self.rejection_rate:.3g}." if rejects else ".")
+        )
+
     @property
     def total(self) -> float:
         """Weight of all rows."""
@@ -50,12 +63,12 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """Share of the rows decided rightly."""
+        """Share of the rows decided correctly."""
         return float(self._right.sum() / self.total)
 
     @property
     def rejection_rate(self) -> float:
-        """Share of the rows rejected."""
+        """Share of the rows that were rejected."""
         return float(self.counts[:, -1].sum() / self.total)
 
     @property
@@ -65,51 +78,57 @@ class Confusion:
 
     @property
     def tpr(self) -> Floats:
-        """Share of each class's rows that were decided so: recall, sensitivity."""
+        """True positive rate (recall, sensitivity): share of each class's rows that were decided to be of it."""
         return _share(self._right, self._truths)
 
     @property
     def fnr(self) -> Floats:
-        """Share of each class's rows that were decided to be of another; with ``tpr`` and the rejected it makes 1."""
+        """False negative rate: share of each class's rows that were decided to be of another class.
+
+        It adds up to 1 with ``tpr`` and the share of rejected rows.
+        """
         return _share(self.counts[:, :-1].sum(axis=1) - self._right, self._truths)
 
     @property
     def fpr(self) -> Floats:
-        """Share of the rows of all other classes that were decided to be of each class."""
+        """False positive rate: share of the rows of all other classes that were decided to be of each class."""
         return _share(self._decided - self._right, self.total - self._truths)
 
     @property
     def tnr(self) -> Floats:
-        """Share of the rows of all other classes that were decided to be of another than each class."""
+        """True negative rate: share of the rows of all other classes that were decided to be of one of those."""
         others = self.counts[:, :-1].sum() - self.counts[:, :-1].sum(axis=1) - (self._decided - self._right)
         return _share(others, self.total - self._truths)
 
     @property
     def recall(self) -> Floats:
-        """The same as ``tpr``."""
+        """Recall of each class, the same as ``tpr``."""
         return self.tpr
 
     @property
     def precision(self) -> Floats:
-        """Share of the decisions for each class that are right; 0 where there is none, as in scikit-learn."""
+        """Share of the decisions for each class that are correct; 0 if there are none, as in scikit-learn."""
         return _share(self._right, self._decided)
 
     @property
     def f1(self) -> Floats:
-        """Harmonic mean of precision and recall of each class; 0 where no row and no decision is of it."""
+        """Harmonic mean of precision and recall of each class; 0 if no row and no decision is of that class."""
         return _share(2 * self._right, self._truths + self._decided)
 
     def rates(self) -> Floats:
-        """Decisions as shares of each class's rows, of the shape of ``counts``; zeros for a class without rows."""
+        """Return the counts as shares of each class's rows, in the shape of ``counts``; 0 for a class without rows."""
         return _share(self.counts, self._truths[:, None])
 
     def weighted_error(self, priors: Sequence[float] | Mapping[Any, float] | Floats | None = None) -> float:
-        """Error rates of the classes averaged with some priors, by default equal ones."""
+        """Return the mean of the error rates of the classes, weighted by priors; by default the priors are equal."""
         application = Application.equal(len(self.labels)) if priors is None else Application(priors)
         return float(self._application(application).priors @ self.fnr)
 
     def risk(self, application: Application | float, normalize: bool = True) -> float:
-        """Mean cost of the decisions in an application, by default as a multiple of the best constant decision's."""
+        """Return the expected cost of the decisions in an application.
+
+        By default it is divided by the cost of the best constant decision.
+        """
         aligned = self._application(application)
         return aligned.risk(self.rates()) / (aligned.constant_cost if normalize else 1.0)
 
@@ -118,7 +137,8 @@ class Confusion:
         absent = np.flatnonzero((application.priors > 0) & (self._truths == 0))
         if len(absent):
             raise InvalidDataError(
-                f"The application expects the class {self.labels.tolist()[absent[0]]!r}, of which no row was judged."
+                f"Every class with a prior above 0 must have rows, but class {self.labels.tolist()[absent[0]]!r} of "
+                "the application has none. Add rows of that class, or set its prior to 0."
             )
         return application
 
@@ -136,15 +156,15 @@ class Confusion:
 
 
 def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight: Any = None) -> Confusion:
-    """Count decisions by truth.
+    """Count decisions by true class.
 
     Parameters
     ----------
     y_true : array of labels of shape (n,)
     y_decided : array of labels of shape (n,)
-        None, in an object array, where a row was rejected.
+        Decisions; None, in an object array, for a rejected row.
     labels : sequence of labels, optional
-        All classes in the order wanted; by default those of both arrays, sorted.
+        All classes in the required order; by default those of both arrays, sorted.
     sample_weight : array of shape (n,), optional
         Frequencies.
 
@@ -159,7 +179,7 @@ def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight:
            [0., 1., 0.]])
     """
     if not np.size(y_true):
-        raise InvalidDataError("There is nothing to count: y_true is empty.")
+        raise InvalidDataError("y_true must have rows, but is empty.")
     truth, decided = check_labels("confusion", y_true), np.asarray(y_decided)
     check_lengths("y_decided", decided, len(truth))
     rejected = np.array([label is None for label in decided], dtype=bool)
@@ -169,11 +189,14 @@ def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight:
     classes, truths = codes_of(truth, np.union1d(truth, made) if labels is None else labels)
     columns = np.full(len(truth), len(classes), dtype=np.intp)
     columns[~rejected] = codes_of(made, classes, "y_decided")[1] if len(made) else 0
-    return Confusion(classes, count(truths, columns, len(classes), check_weight(sample_weight, len(truth))))
+    return Confusion(classes, count_decisions(truths, columns, len(classes), check_weight(sample_weight, len(truth))))
 
 
-def count(truths: Integers, decisions: Integers, n_classes: int, weight: Floats | None) -> Floats:
-    """Weight by truth and decision, of shape (n_classes, n_classes + 1); rejected is the last decision, or −1."""
+def count_decisions(truths: Integers, decisions: Integers, n_classes: int, weight: Floats | None) -> Floats:
+    """Sum weights by true class and decision, in shape (n_classes, n_classes + 1).
+
+    A rejection has the code −1 or ``n_classes``, and is counted in the last column.
+    """
     cells = truths * (n_classes + 1) + decisions % (n_classes + 1)
     table = np.bincount(cells, weight, n_classes * (n_classes + 1)).reshape(n_classes, -1)
     return table.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Costs of evidence about any number of classes: of decisions, of log scores, and of open-set decisions."""
+"""Costs of scores of any number of classes: Bayes risk, cross-entropy, risk-coverage curve and open-set cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from likely._typing import Floats, Integers, Labels
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application, OpenSetCost, as_application, cost_of_open_set
-from likely.evaluation.confusion import Confusion, count
+from likely.evaluation.confusion import Confusion, count_decisions
 from likely.evaluation.curves import RiskCoverageCurve
 from likely.evaluation.truth import check_evidence
 from likely.exceptions import InvalidDataError
@@ -29,9 +29,9 @@ def bayes_risk(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Mean cost of the Bayes decisions that evidence leads to in an application, for any number of classes.
+    """Return the expected cost of Bayes decisions in an application, for any number of classes.
 
-    Rows of a class share its prior, however many there are.
+    The rows of a class share its prior, whatever their number.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def bayes_risk(
     log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' llrs
         Columns in the order of ``labels``. Infinities are legal.
     application : Application, or effective prior for two classes
-        With a reject cost, rows are rejected where that is cheapest.
+        With a reject cost, rows are rejected where that has the lowest expected cost.
     normalize : bool, default True
-        Divide by the cost of the best decision that does not look at the evidence: the best class for all rows, or,
-        where rejecting has a price, rejecting all of them if that is cheaper. An error where this costs nothing.
+        Divide by the cost of the best constant decision: the best class for all rows, or, with a reject cost, rejecting
+        all rows if that is cheaper. An error is raised if that cost is 0.
     labels : sequence of labels, optional
         The classes in column order; by default those of ``y_true``, sorted.
     sample_weight : array of shape (n,), optional
@@ -71,16 +71,16 @@ def bayes_risk_after_affine(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Bayes risk after the best affine calibration (one scale, an offset for each class) on these very scores.
+    """Return the Bayes risk after the best affine calibration (one scale, an offset for each class) on the same scores.
 
-    What is left when the mistakes of calibration that a scale and offsets can mend are mended: for more than two
-    classes the counterpart of a minimum cost. It is no minimum over all maps. The calibration is the best one in
-    cross-entropy at the application's priors.
+    This is the cost that remains after calibration by a scale and offsets, the counterpart of a minimum cost for more
+    than two classes. It is not a minimum over all maps. The calibration minimises the cross-entropy at the
+    application's priors.
 
     Parameters
     ----------
     y_true, log_likelihoods, application, normalize, labels, sample_weight
-        As for :func:`bayes_risk`. Log-likelihoods are finite.
+        As for :func:`bayes_risk`. Log-likelihoods must be finite.
 
     Examples
     --------
@@ -98,20 +98,21 @@ def bayes_risk_after_affine(
 def cross_entropy(
     y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Mean −log posterior of the truth in nats, at some priors, for any number of classes.
+    """Return the mean −log posterior of the true class in nats at given priors, for any number of classes.
 
-    Not looking at the evidence costs the entropy of the priors; evidence that costs more does harm.
+    Without the scores, the cross-entropy is the entropy of the priors. Scores with a higher cross-entropy are worse
+    than no scores.
 
     Parameters
     ----------
     y_true, log_likelihoods, labels, sample_weight
         As for :func:`bayes_risk`.
     priors : sequence in class order or mapping {label: prior}, optional
-        By default all classes are equally frequent. Rows of a class share its prior.
+        By default all classes are equally frequent. The rows of a class share its prior.
 
     Examples
     --------
-    >>> round(cross_entropy([0, 1, 2], [[0, 0, 0]] * 3), 4)  # log 3: nothing is known
+    >>> round(cross_entropy([0, 1, 2], [[0, 0, 0]] * 3), 4)  # log 3: the scores have no information
     1.0986
     """
     evidence = _Evidence.of(y_true, log_likelihoods, labels, sample_weight)
@@ -121,14 +122,14 @@ def cross_entropy(
 def cross_entropy_after_affine(
     y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Cross-entropy after the best affine calibration on these very scores, at the same priors.
+    """Return the cross-entropy after the best affine calibration on the same scores, at the same priors.
 
-    The difference to :func:`cross_entropy` is what a scale and an offset for each class can mend.
+    The difference to :func:`cross_entropy` is the loss that a scale and an offset for each class can remove.
 
     Parameters
     ----------
     y_true, log_likelihoods, priors, labels, sample_weight
-        As for :func:`cross_entropy`. Log-likelihoods are finite.
+        As for :func:`cross_entropy`. Log-likelihoods must be finite.
 
     Examples
     --------
@@ -149,10 +150,10 @@ def risk_coverage_curve(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> RiskCoverageCurve:
-    """Cost of the decided rows against their share, when those of the highest expected cost are rejected first.
+    """Return the cost of the decided rows against their share, if rows of the highest expected cost are rejected first.
 
-    Shares and costs are at the application's priors; its own reject cost, if any, plays no part. Rows of equal expected
-    cost are decided or rejected together.
+    Shares and costs are at the application's priors. The application's reject cost, if any, is ignored. Rows of equal
+    expected cost are decided or rejected together.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def risk_coverage_curve(
     decided, rows = app.decide_codes(evidence.scores), np.arange(len(evidence.codes))
     expected = app.expected_costs(evidence.scores)[rows, decided]
     weight, order = evidence.row_weights(app), np.argsort(expected)
-    # Expected costs are sums of products: what differs by rounding alone is equal.
+    # Expected costs are sums of products: costs that differ only by rounding count as equal.
     last = np.append(np.diff(expected[order]) > 1e-12 * expected[order][1:], True)
     coverage = np.cumsum(weight[order])
     paid = np.cumsum((weight * app.costs[evidence.codes, decided])[order])
@@ -180,44 +181,44 @@ def risk_coverage_curve(
 
 
 @dataclass(frozen=True, eq=False)
-class RowPrices:
-    """What each row costs, whatever the rows weigh: for numbers that are means over the rows of each class."""
+class RowCosts:
+    """Cost of each row, independent of the weights of rows, for metrics that are means over the rows of each class."""
 
     codes: Integers
-    prices: Floats
+    costs: Floats
     shares: Floats
-    """What the mean of each class counts for."""
+    """Weight of the mean cost of each class."""
 
     @classmethod
     def of_risk(
         cls, y_true: Any, log_likelihoods: Any, application: Any, normalize: bool = True, *, labels: Any = None
-    ) -> RowPrices:
-        """Of :func:`bayes_risk`."""
+    ) -> RowCosts:
+        """Return the costs of rows whose mean is :func:`bayes_risk`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.application(application)
-        rejecting = np.inf if app.reject_cost is None else app.reject_cost
-        costs = np.column_stack([app.costs, np.full(len(app.costs), rejecting)])
-        prices = costs[evidence.codes, app.decide_codes(evidence.scores)]
-        return cls(evidence.codes, prices, app.priors / (app.constant_cost if normalize else 1.0))
+        reject_cost = np.inf if app.reject_cost is None else app.reject_cost
+        table = np.column_stack([app.costs, np.full(len(app.costs), reject_cost)])
+        costs = table[evidence.codes, app.decide_codes(evidence.scores)]
+        return cls(evidence.codes, costs, app.priors / (app.constant_cost if normalize else 1.0))
 
     @classmethod
     def of_cross_entropy(
         cls, y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None
-    ) -> RowPrices:
-        """Of :func:`cross_entropy`."""
+    ) -> RowCosts:
+        """Return the costs of rows whose mean is :func:`cross_entropy`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.at_priors(priors)
-        return cls(evidence.codes, evidence.surprises(app), app.priors)
+        return cls(evidence.codes, evidence.log_losses(app), app.priors)
 
     @cached_property
     def _are_finite(self) -> bool:
-        return bool(np.isfinite(self.prices).all())
+        return bool(np.isfinite(self.costs).all())
 
     def mean(self, weight: Floats | None) -> float:
-        """The number at some weights of the rows."""
-        counted = self.prices
+        """Return the weighted mean of the costs, by class first and then over the classes."""
+        counted = self.costs
         if weight is not None:
-            counted = weight * (self.prices if self._are_finite else np.where(weight > 0, self.prices, 0.0))
+            counted = weight * (self.costs if self._are_finite else np.where(weight > 0, self.costs, 0.0))
         sums = np.bincount(self.codes, counted, len(self.shares))
         totals = np.bincount(self.codes, weight, len(self.shares))
         return float(self.shares @ np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0))
@@ -225,7 +226,7 @@ class RowPrices:
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
-    """Log-likelihoods against the truth, checked."""
+    """Validated log-likelihoods with the true classes."""
 
     classes: Labels
     codes: Integers
@@ -238,45 +239,45 @@ class _Evidence:
 
     @property
     def totals(self) -> Floats:
-        """Weight of each class."""
+        """Total weight of each class."""
         return np.bincount(self.codes, self.weight, len(self.classes)).astype(np.float64)
 
     def application(self, application: Any) -> Application:
-        """An application in class order, all of whose classes have rows."""
+        """Return the application in class order; raise if a class with a prior above 0 has no rows."""
         aligned = as_application(application).aligned(self.classes)
-        self._refuse_absent((aligned.priors > 0) & (self.totals == 0))
+        self._check_none_absent((aligned.priors > 0) & (self.totals == 0))
         return aligned
 
     def at_priors(self, priors: Priors) -> Application:
         return self.application(Application.equal(len(self.classes)) if priors is None else Application(priors))
 
     def risk(self, app: Application, normalize: bool) -> float:
-        table = count(self.codes, app.decide_codes(self.scores), len(self.classes), self.weight)
+        table = count_decisions(self.codes, app.decide_codes(self.scores), len(self.classes), self.weight)
         return Confusion(self.classes, table).risk(app, normalize)
 
     def cross_entropy(self, app: Application) -> float:
-        weight, costs = self.row_weights(app), self.surprises(app)
+        weight, costs = self.row_weights(app), self.log_losses(app)
         return float(np.sum(np.multiply(weight, costs, where=weight > 0, out=np.zeros(len(costs)))))
 
-    def surprises(self, app: Application) -> Floats:
-        """−log posterior of each row's class."""
+    def log_losses(self, app: Application) -> Floats:
+        """Return −log posterior of each row's class."""
         return np.asarray(-app.log_posteriors(self.scores)[np.arange(len(self.codes)), self.codes])
 
     def row_weights(self, app: Application) -> Floats:
-        """Weights of rows, of which each class's add up to its prior."""
+        """Return weights of rows that add up to the prior of each class."""
         shares = np.divide(app.priors, self.totals, out=np.zeros(len(self.classes)), where=self.totals > 0)
         return np.asarray(self.weight * shares[self.codes])
 
     def calibrated(self, priors: Floats) -> _Evidence:
-        """The same rows after the best affine calibration at some priors."""
-        self._refuse_absent(self.totals == 0)
+        """Return the same rows after the best affine calibration at some priors."""
+        self._check_none_absent(self.totals == 0)
         calibrator = AffineCalibrator(training_prior=priors).fit(self.scores, self.codes, sample_weight=self.weight)
         return replace(self, scores=calibrator.transform(self.scores))
 
-    def _refuse_absent(self, absent: Any) -> None:
+    def _check_none_absent(self, absent: Any) -> None:
         if absent.any():
             label = self.classes.tolist()[int(absent.argmax())]
-            raise InvalidDataError(f"The class {label!r} is expected, but no row of it was judged.")
+            raise InvalidDataError(f"y_true must have rows of every expected class, but has none of class {label!r}.")
 
 
 def open_set_cost(
@@ -289,20 +290,20 @@ def open_set_cost(
     labels: Any = None,
     sample_weight: Any = None,
 ) -> OpenSetCost:
-    """What it costs to decide among known classes and "none of these", beside the cost among the known classes alone.
+    """Return the cost of deciding among known classes and "none of these", and the cost among the known classes alone.
 
     Parameters
     ----------
     y_true : array of labels of shape (n,)
         Rows of no known class carry the label ``unknown``.
     log_likelihoods : array of shape (n, n_classes)
-        Of all hypotheses, that of the unknown among them.
+        One column for each hypothesis, including the unknown.
     application : Application
-        Of all hypotheses: priors in column order, or by label.
+        Priors of all hypotheses, in column order or by label.
     unknown : label
-        Which of them is "none of these".
+        The hypothesis that means "none of these".
     normalize : bool, default True
-        Divide each cost by that of the best decision that does not look at the evidence.
+        Divide each cost by that of the best constant decision.
     labels : sequence of labels, optional
         The hypotheses in column order, such as a model's ``classes_``; the sorted labels of ``y_true`` if not given.
     sample_weight : array of shape (n,), optional
@@ -311,7 +312,7 @@ def open_set_cost(
     Returns
     -------
     OpenSetCost
-        With ``open``, ``closed``, ``unknown_accepted``, ``known_rejected`` and ``known_confused``.
+        The fields are ``open``, ``closed``, ``unknown_accepted``, ``known_rejected`` and ``known_confused``.
 
     Examples
     --------

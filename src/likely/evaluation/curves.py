@@ -1,4 +1,4 @@
-"""Curves as values: what a plot, a table or a report needs, and nothing of how it is drawn."""
+"""Curves as data, for plots, tables and reports; they contain nothing about drawing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy.special import expit, ndtri
 
+from likely._html import html_table
 from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
+
+
+SHOWN_POINTS = 9
+"""Points of a curve that its table in a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,20 +21,31 @@ class Curve:
     """Columns of equal length, one value for each point of a curve."""
 
     def columns(self) -> dict[str, Floats]:
-        """The points by the names of their coordinates."""
+        """Return the values of each coordinate by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        n = len(next(iter(columns.values())))
+        # Points at equal steps, so that both ends are among them.
+        shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN_POINTS)).round().astype(int))
+        rows = [[str(i), *(float(values[i]) for values in columns.values())] for i in shown.tolist()]
+        note = "" if len(shown) == n else f"{len(shown)} of {n} points are shown."
+        return html_table(type(self).__name__, ["point", *columns], rows, note)
 
 
 @dataclass(frozen=True, eq=False)
 class RocCurve(Curve):
-    """Hits against false alarms, from accepting nothing (0, 0) to accepting everything (1, 1).
+    """Receiver operating characteristic: true against false positive rate.
+
+    The curve starts at (0, 0), where nothing is accepted, and ends at (1, 1), where everything is.
 
     Attributes
     ----------
     fpr, tpr : arrays of shape (points,)
         Shares of the nontargets and of the targets that are accepted.
     thresholds : array of shape (points,)
-        The scores from which on they are; infinite at the first point, where nothing is accepted.
+        Scores at or above the threshold are accepted; infinite at the first point, where nothing is accepted.
     """
 
     fpr: Floats
@@ -43,12 +59,14 @@ class RocCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class DetCurve(Curve):
-    """Misses against false alarms, from accepting nothing (0, 1) to accepting everything (1, 0).
+    """Detection error trade-off: miss rate against false alarm rate.
+
+    The curve starts at (0, 1), where nothing is accepted, and ends at (1, 0), where everything is.
 
     Attributes
     ----------
     fpr, fnr : arrays of shape (points,)
-        Shares of the nontargets accepted and of the targets refused.
+        Shares of the nontargets accepted and of the targets rejected.
     thresholds : array of shape (points,)
     """
 
@@ -57,21 +75,24 @@ class DetCurve(Curve):
     thresholds: Floats
 
     def probits(self) -> tuple[Floats, Floats]:
-        """Both rates on the normal-deviate scale, where Gaussian scores make a straight line; infinite at the ends."""
+        """Return both rates on the normal-deviate scale.
+
+        On this scale the curve of Gaussian scores is a straight line. Both coordinates are infinite at the ends.
+        """
         return np.asarray(ndtri(self.fpr)), np.asarray(ndtri(self.fnr))
 
 
 @dataclass(frozen=True, eq=False)
 class BayesErrorCurve(Curve):
-    """Normalised costs against the application, given by the log-odds of its effective prior.
+    """Normalised costs against the log-odds of the effective prior of the application.
 
     Attributes
     ----------
     prior_log_odds : array of shape (points,)
     actual : array of shape (points,)
-        Cost of deciding by the llrs as they are, as a multiple of the best constant decision's.
+        Cost of deciding by the llrs as given, divided by the cost of the best constant decision.
     minimum : array of shape (points,)
-        The least cost that any threshold on these scores gives; never more than 1.
+        Minimum cost over all thresholds on these scores; never more than 1.
     """
 
     prior_log_odds: Floats
@@ -81,7 +102,7 @@ class BayesErrorCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class CostCurve(Curve):
-    """Costs against the effective prior, not normalised: the lower envelope of the operating points.
+    """Costs against the effective prior, not normalised; the minimum is the lower envelope of the operating points.
 
     Attributes
     ----------
@@ -104,11 +125,11 @@ class CrossEntropyCurve(Curve):
     ----------
     prior_log_odds : array of shape (points,)
     actual : array of shape (points,)
-        Mean bits needed to tell the truth with the llrs as they are.
+        Cross-entropy of the llrs as given.
     minimum : array of shape (points,)
-        The same after the best monotone map (PAV).
+        Cross-entropy after the best monotone map (PAV).
     neutral : array of shape (points,)
-        The same with the llrs all 0, that is, without the scores.
+        Cross-entropy of llrs that are all 0, that is, without the scores.
     """
 
     prior_log_odds: Floats
@@ -119,12 +140,12 @@ class CrossEntropyCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class TippettCurve(Curve):
-    """Shares of the trials whose llr is at least a value, by class.
+    """Tippett plot: shares of the targets and of the nontargets whose llr is at least a given value.
 
     Attributes
     ----------
     llr, targets, nontargets : arrays of shape (points,)
-        The first point lies at −inf, where both shares are 1.
+        The first point is at −inf, where both shares are 1.
     """
 
     llr: Floats
@@ -134,14 +155,14 @@ class TippettCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve(Curve):
-    """What scores claim against what the trials show, by blocks of neighbouring scores (PAV).
+    """Claimed against observed log-likelihood ratios, by blocks of neighbouring scores (PAV).
 
     Attributes
     ----------
     low, high : arrays of shape (blocks,)
-        Least and greatest score of each block.
+        Lowest and highest score of each block.
     llr : array of shape (blocks,)
-        The log-likelihood ratio that the trials of the block show; infinite where it holds one class alone.
+        The log-likelihood ratio observed in the trials of the block; infinite if the block has one class only.
     targets, nontargets : arrays of shape (blocks,)
         Weights of the two classes in the block.
     """
@@ -153,9 +174,9 @@ class ReliabilityCurve(Curve):
     nontargets: Floats
 
     def posteriors(self, prior: float = 0.5) -> tuple[Floats, Floats, Floats]:
-        """Claimed posteriors at the low and high end of each block, and the observed one, at a prior."""
+        """Return the claimed posteriors at the low and high end of each block, and the observed ones, at a prior."""
         if not 0 < prior < 1:
-            raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.")
+            raise InvalidParameterError(f"prior must be in the open interval (0, 1), but is {prior!r}.")
         odds = np.log(prior) - np.log1p(-prior)
         low, high, observed = (np.asarray(expit(llr + odds)) for llr in (self.low, self.high, self.llr))
         return low, high, observed
@@ -163,16 +184,16 @@ class ReliabilityCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageCurve(Curve):
-    """Cost of the decided rows against their share, when the least certain are rejected first.
+    """Cost of the decided rows against their share, if the rows of the highest expected cost are rejected first.
 
     Attributes
     ----------
     coverage : array of shape (points,)
-        Share of the rows that are decided, rising to 1.
+        Share of the rows that are decided, increasing to 1.
     risk : array of shape (points,)
         Mean cost of the decided rows.
     reject_cost : array of shape (points,)
-        The highest expected cost among the decided rows: a reject cost of this size decides just them.
+        The highest expected cost among the decided rows. With this reject cost, exactly these rows are decided.
     """
 
     coverage: Floats

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of metrics, and paired comparison of two systems."""
+"""Bootstrap confidence intervals of metrics, and paired comparison of two systems."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from scipy.stats import t
 from likely._typing import Floats
 from likely._validation import check_labels, check_weight, encode_labels
 from likely.evaluation import costs, metrics
-from likely.evaluation.bootstrap import Bootstrap, accelerated, around_loss, around_minimum, student_quantile
+from likely.evaluation.bootstrap import (
+    Bootstrap,
+    compute_bca_bounds,
+    compute_loss_bounds,
+    compute_minimum_bounds,
+    student_quantile,
+)
 from likely.evaluation.curves import Curve
 from likely.evaluation.trials import Trials
 from likely.evaluation.truth import check_lengths
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
 NO_MISTAKES = (
-    "All resamples give the same numbers, as they do where no trial is decided wrongly, so the interval is empty. "
-    "They know nothing of rarer mistakes: a rate may still be up to about 3 in the number of trials of its class. "
-    "Report that bound, or judge more trials."
+    "All resamples give the same numbers, as happens if no trial is decided wrongly, so the interval is empty. "
+    "Resamples contain no rarer mistakes: an error rate may still be as high as about 3 divided by the number of "
+    "trials of its class. Report that bound, or evaluate more trials."
 )
 
 _BY_TRIALS: dict[Any, Callable[..., Any]] = {
@@ -39,13 +45,13 @@ _BY_TRIALS: dict[Any, Callable[..., Any]] = {
         metrics.min_dcf,
     )
 }
-"""Functions that a resample of sorted trials answers without sorting again."""
+"""Metrics that are computed for a resample of sorted trials without sorting again."""
 
-_BY_ROWS: dict[Any, Callable[..., costs.RowPrices]] = {
-    costs.bayes_risk: costs.RowPrices.of_risk,
-    costs.cross_entropy: costs.RowPrices.of_cross_entropy,
+_BY_ROWS: dict[Any, Callable[..., costs.RowCosts]] = {
+    costs.bayes_risk: costs.RowCosts.of_risk,
+    costs.cross_entropy: costs.RowCosts.of_cross_entropy,
 }
-"""Functions that are means of what each row costs, which a resample only weighs anew."""
+"""Metrics that are means of costs of rows; a resample only changes the weights of the rows."""
 
 _MINIMA = {
     metrics.eer: 0.5,
@@ -54,18 +60,19 @@ _MINIMA = {
     costs.bayes_risk_after_affine: np.inf,
     costs.cross_entropy_after_affine: np.inf,
 }
-"""Numbers that were made small on the very rows they are measured on, so that they come out too small; and what they
-never exceed."""
+"""Metrics that are minimised on the rows they are measured on, and are therefore biased downwards, with their upper
+limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """A number, or an array of them, and the range in which the truth lies with some confidence.
+    """An estimate, or an array of estimates, with a confidence interval.
 
     Attributes
     ----------
     estimate, low, high : float or array
     level : float
+        The confidence level.
     """
 
     estimate: Any
@@ -84,17 +91,17 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class PairedDifference:
-    """How much a number of the second system exceeds that of the first, on the same trials.
+    """Difference of a metric between two systems on the same trials.
 
     Attributes
     ----------
     first, second : float or array
-        The number of either system.
+        The metric of each system.
     difference : Interval
         Second minus first.
     p_value : float or array
-        How often a difference as far from 0 would come about if there were none (two-sided). It is below 1 − level just
-        where the interval leaves 0 out.
+        Probability of a difference at least as far from 0 if the true difference is 0 (two-sided). It is below
+        1 − level exactly where the interval excludes 0.
     """
 
     first: Any
@@ -115,24 +122,25 @@ def confidence_interval(
     seed: int = 0,
     **options: Any,
 ) -> Interval:
-    """A metric with its bootstrap interval.
+    """Estimate a metric with a bootstrap confidence interval.
 
     Parameters
     ----------
     metric : function
-        Of this library, such as ``cllr``, ``min_dcf``, ``bayes_risk``; or any function of ``y_true`` and ``scores``
-        that takes ``sample_weight``.
+        A metric of this library, such as ``cllr``, ``min_dcf`` or ``bayes_risk``, or any function of ``y_true`` and
+        ``scores`` that takes ``sample_weight``.
     y_true, scores
-        As the metric takes them.
+        Arguments of the metric.
     *args, **options
-        What else the metric takes, such as the application.
+        Further arguments of the metric, such as the application.
     groups : array of labels of shape (n,), optional
-        Rows that depend on each other, such as those of a speaker or a patient, are drawn together.
+        Rows of one group depend on each other, such as those of a speaker or a patient, and are drawn together.
     sample_weight : array of shape (n,), optional
-        What each row counts for whenever it is drawn. Rows of weight 0 are dropped; a row of weight 2 is drawn as one,
-        since its two copies are not independent.
+        The weight of each row whenever it is drawn. Rows of weight 0 are dropped. A row of weight 2 is drawn as one
+        row, because its two copies are not independent.
     n_resamples : int, default 1000
     level : float, default 0.95
+        The confidence level.
     seed : int, default 0
 
     Returns
@@ -141,20 +149,26 @@ def confidence_interval(
 
     Notes
     -----
-    Costs, Cllr, AUC and all else: the bootstrap's bias-corrected and accelerated percentiles, with the acceleration
-    taken from the skewness of the resamples, widened as Student's t is for few rows or groups. Minima (``min_dcf``,
-    ``min_cllr``, ``eer`` and costs after affine calibration) are measured on the rows they were made small on and come
-    out too small; resamples repeat that, at about half its size. Their interval is normal on a logarithmic scale about
-    the estimate less twice the bias that the resamples show; that of ``calibration_loss`` likewise on a linear scale.
-    Functions are known by themselves: a function of your own that calls ``min_dcf`` gets no correction.
-    ``docs/intervals.md`` has the coverage as measured. Where no trial is decided wrongly, resamples know nothing of
-    rarer mistakes and the interval is empty, with a warning: the truth may then be up to about 3 in the number of
-    trials of a class.
+    The interval of most metrics, such as costs, Cllr and AUC, is the bias-corrected and accelerated (BCa) percentile
+    interval. The acceleration is a sixth of the skewness of the resampled values. For few rows or groups the interval
+    is widened as Student's t.
+
+    Minima (``min_dcf``, ``min_cllr``, ``eer`` and costs after affine calibration) are minimised on the rows they are
+    measured on, so they are biased downwards. Resamples show about half of this bias. The interval is normal on a
+    logarithmic scale, centred at the estimate minus twice the bias of the resamples. The interval of
+    ``calibration_loss`` is computed in the same way on a linear scale. The function object selects the method: a
+    user's function that calls ``min_dcf`` gets no such correction.
+
+    If no trial is decided wrongly, the resamples contain no mistakes and the interval is empty, with a warning. An
+    error rate may then be as high as about 3 divided by the number of trials of its class. ``docs/intervals.md`` lists
+    the measured coverage.
 
     References
     ----------
-    Efron, B. (1987). Better bootstrap confidence intervals. Hesterberg, T. (2015). What teachers should know about the
-    bootstrap.
+    Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American Statistical Association 82,
+    171-185.
+
+    Hesterberg, T. (2015). What teachers should know about the bootstrap. The American Statistician 69, 371-386.
 
     Examples
     --------
@@ -183,15 +197,15 @@ def confidence_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Interval]:
-    """Several metrics with their intervals, from the same resamples; scores are sorted once.
+    """Estimate several metrics with confidence intervals from the same resamples; scores are sorted once.
 
     Parameters
     ----------
     measures : mapping {name: function}
-        As ``metric`` of :func:`interval`; what else a function takes is bound by ``functools.partial``, as in
-        ``partial(min_dcf, applications=[0.1, 0.5])``.
+        Functions as ``metric`` of :func:`confidence_interval`. Bind their further arguments by ``functools.partial``,
+        as in ``partial(min_dcf, applications=[0.1, 0.5])``.
     y_true, scores, groups, sample_weight, n_resamples, level, seed
-        As for :func:`interval`.
+        As for :func:`confidence_interval`.
 
     Examples
     --------
@@ -222,22 +236,22 @@ def paired_difference(
     seed: int = 0,
     **options: Any,
 ) -> PairedDifference:
-    """How much a metric of the second system's scores exceeds that of the first's, on the same trials.
+    """Estimate the difference of a metric between two systems on the same trials, second minus first.
 
-    Both are measured on the same resamples, so what is difficult for both is no reason for doubt.
+    Both systems are measured on the same resamples, so trials that are difficult for both do not widen the interval.
 
     Parameters
     ----------
     first, second : arrays
         Scores of two systems for the same rows.
     metric, y_true, *args, groups, sample_weight, n_resamples, level, seed, **options
-        As for :func:`interval`.
+        As for :func:`confidence_interval`.
 
     Notes
     -----
-    The interval is Student's about the difference itself, also where the metric is a minimum: the biases of two systems
-    mostly cancel, and taking them off would make differences of two that are alike look like more than chance (in
-    simulations 12 to 22 times in a hundred where 5 are allowed; as it is, 3 to 8 times).
+    The interval is Student's t interval around the difference, without bias correction, also if the metric is a
+    minimum. The biases of the two systems mostly cancel. With the correction, the test would reject too often for two
+    equal systems: in simulations 12 to 22 times in a hundred at a level of 5 %, and 3 to 8 times without it.
 
     Examples
     --------
@@ -261,15 +275,15 @@ def paired_difference(
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Numbers of one system, and what they are in resamples of its trials.
+    """Metrics of one system, estimated from its trials and from their resamples.
 
-    Systems resampled from the same trials with the same seed are drawn alike, so their differences are paired.
+    Systems resampled from the same trials with the same seed have the same draws, so their differences are paired.
     """
 
     measures: dict[str, Measure]
     estimates: dict[str, Floats]
     values: dict[str, Floats]
-    """Of shape (n_resamples, number of values)."""
+    """Values in the resamples, of shape (n_resamples, number of values)."""
     n_units: int
 
     @classmethod
@@ -283,7 +297,7 @@ class Resampled:
         n_resamples: int = 1000,
         seed: int = 0,
     ) -> Resampled:
-        """Draw, and measure every draw."""
+        """Draw resamples and measure each of them."""
         return cls.of_each([(measures, scores)], y_true, groups, sample_weight, n_resamples, seed)[0]
 
     @classmethod
@@ -296,17 +310,20 @@ class Resampled:
         n_resamples: int = 1000,
         seed: int = 0,
     ) -> list[Resampled]:
-        """The same of several systems, each with its measures and scores, from the same draws."""
-        judged = [SortedScores(y_true, scores, sample_weight) for _, scores in systems]
-        draws = Bootstrap(judged[0].codes, judged[0].kept(groups), n_resamples, seed)
+        """Resample several systems, each with its measures and scores, from the same draws."""
+        tables = [SortedScores(y_true, scores, sample_weight) for _, scores in systems]
+        draws = Bootstrap(tables[0].codes, tables[0].select(groups), n_resamples, seed)
         parts = [{name: Measure.of(measure) for name, measure in measures.items()} for measures, _ in systems]
         estimates = [
-            {name: one.measured(part) for name, part in own.items()} for one, own in zip(judged, parts, strict=True)
+            {name: one.measure(part) for name, part in own.items()} for one, own in zip(tables, parts, strict=True)
         ]
-        quick = [(one.coarse(), list(own.values())) for one, own in zip(judged, parts, strict=True)]
-        values = draws.over(lambda weight: np.concatenate([all_of(one.resampled(weight), own) for one, own in quick]))
-        # What the resamples of fewer steps are about is moved to what they stand for.
-        about = np.concatenate([all_of(one, own) for one, own in quick])
+        # Resample coarser steps: for many trials this is much faster than resampling all distinct scores.
+        coarse = [(one.coarsen(), list(own.values())) for one, own in zip(tables, parts, strict=True)]
+        values = draws.evaluate(
+            lambda weight: np.concatenate([measure_all(one.resample(weight), own) for one, own in coarse])
+        )
+        # Shift the resampled values by the difference between the exact and the coarse estimate.
+        about = np.concatenate([measure_all(one, own) for one, own in coarse])
         exact = np.concatenate([estimate.ravel() for own in estimates for estimate in own.values()])
         values += np.subtract(exact, about, out=np.zeros(len(exact)), where=np.isfinite(exact) & np.isfinite(about))
         stops = np.cumsum([estimate.size for own in estimates for estimate in own.values()])
@@ -318,59 +335,60 @@ class Resampled:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all resamples give the same."""
+        """Whether all resamples give the same values."""
         values = np.hstack(list(self.values.values()))
         return bool(np.isfinite(values).all() and (np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)).all())
 
-    def mean(self, names: Sequence[str], called: str) -> Resampled:
-        """One number under a name of its own: the mean of all values of some, which are of one kind."""
+    def mean(self, names: Sequence[str], new_name: str) -> Resampled:
+        """Replace several measures of one kind by their mean, stored under ``new_name``."""
         estimate = np.mean(np.concatenate([self.estimates[name].ravel() for name in names]))
         values = np.hstack([self.values[name] for name in names]).mean(axis=1, keepdims=True)
         return Resampled(
-            {called: self.measures[names[0]]}, {called: np.asarray(estimate)}, {called: values}, self.n_units
+            {new_name: self.measures[names[0]]}, {new_name: np.asarray(estimate)}, {new_name: values}, self.n_units
         )
 
     def interval(self, name: str, level: float = 0.95) -> Interval:
-        """A number with its interval."""
+        """Return a measure with its confidence interval."""
         estimate = self.estimates[name]
         quantile = student_quantile(level, self.n_units)
         low, high = self.measures[name].bounds(estimate.ravel(), self.values[name], quantile)
-        return _interval(estimate, estimate, low, high, level)
+        return _make_interval(estimate, estimate, low, high, level)
 
     def difference_to(self, other: Resampled, name: str, level: float = 0.95) -> PairedDifference:
-        """How much a number of another system exceeds this one's."""
+        """Return the difference of a measure of another system to that of this one."""
         before, after = (each.estimates[name].ravel() for each in (self, other))
         like, gap, resampled = self.estimates[name], after - before, other.values[name] - self.values[name]
         if not (np.isfinite(resampled).all() and np.isfinite(gap).all()):
             raise InvalidDataError(
-                "The metric is infinite for one of the systems, so their difference tells nothing. Bound the llrs, as "
-                "IsotonicCalibrator(bounded=True) does."
+                "The metric must be finite for a paired difference, but is infinite for one of the systems. Bound the "
+                "llrs, as IsotonicCalibrator(bounded=True) does."
             )
+        # Student's t interval and two-sided p-value from the standard deviation of the paired differences.
         spread = resampled.std(axis=0, ddof=1)
         reach = student_quantile(level, self.n_units) * spread
         deviations = np.divide(np.abs(gap), spread, out=np.where(gap == 0, 0.0, np.inf), where=spread > 0)
         p_value = 2 * t.sf(deviations * np.sqrt((self.n_units - 1) / self.n_units), self.n_units - 1)
-        found = _interval(like, after - before, gap - reach, gap + reach, level)
-        first, second, chance = (_as_came(np.asarray(part), like) for part in (before, after, p_value))
-        return PairedDifference(first, second, found, chance)
+        found = _make_interval(like, after - before, gap - reach, gap + reach, level)
+        first, second, p_values = (_reshape_like(np.asarray(part), like) for part in (before, after, p_value))
+        return PairedDifference(first, second, found, p_values)
 
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
-        raise InvalidParameterError(f"level must lie between 0 and 1, but is {level!r}.")
+        raise InvalidParameterError(f"level must be in the open interval (0, 1), but is {level!r}.")
 
 
-def _interval(like: Floats, estimate: Floats, low: Floats, high: Floats, level: float) -> Interval:
-    return Interval(_as_came(estimate, like), _as_came(low, like), _as_came(high, like), level)
+def _make_interval(like: Floats, estimate: Floats, low: Floats, high: Floats, level: float) -> Interval:
+    return Interval(_reshape_like(estimate, like), _reshape_like(low, like), _reshape_like(high, like), level)
 
 
-def _as_came(values: Floats, like: Floats) -> Any:
+def _reshape_like(values: Floats, like: Floats) -> Any:
     return float(values.reshape(())) if like.ndim == 0 else values.reshape(like.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A metric with what it takes besides truth and scores."""
+    """A metric with its arguments other than ``y_true`` and ``scores``."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -383,27 +401,30 @@ class Measure:
         bound = measure.keywords if isinstance(measure, partial) else {}
         if "sample_weight" in bound:
             raise InvalidParameterError(
-                "Give sample_weight to the interval, not to the metric, so that all rows know it."
+                "sample_weight must not be bound to a metric. Give it to the function that computes the intervals."
             )
         if isinstance(measure, partial) and measure.args:
-            raise InvalidParameterError("Bind what a metric takes by name, as in partial(min_dcf, applications=0.1).")
+            raise InvalidParameterError(
+                "Arguments of a metric must be bound by name, as in partial(min_dcf, applications=0.1)."
+            )
         return cls(measure.func if isinstance(measure, partial) else measure, args, {**bound, **(options or {})})
 
     def bounds(self, estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-        """The ends of the interval, from the values of the resamples."""
+        """Return the bounds of the interval, computed from the values of the resamples."""
         if self.function is metrics.calibration_loss:
-            return around_loss(estimate, values, z)
+            return compute_loss_bounds(estimate, values, z)
         if self.function not in _MINIMA:
-            return accelerated(estimate, values, z)
-        low, high = around_minimum(estimate, values, z)
-        taken = signature(self.function).bind(None, None, *self.args, **self.options).arguments
-        bounded = taken.get("normalize", True) and taken.get("method", "rocch") == "rocch"
-        most = _MINIMA[self.function] if bounded else np.inf
-        return np.minimum(low, most), np.minimum(high, most)
+            return compute_bca_bounds(estimate, values, z)
+        low, high = compute_minimum_bounds(estimate, values, z)
+        # The upper limits of _MINIMA hold for normalised costs and for the EER of the convex hull only.
+        bound = signature(self.function).bind(None, None, *self.args, **self.options).arguments
+        bounded = bound.get("normalize", True) and bound.get("method", "rocch") == "rocch"
+        upper_limit = _MINIMA[self.function] if bounded else np.inf
+        return np.minimum(low, upper_limit), np.minimum(high, upper_limit)
 
 
 class SortedScores:
-    """Truth and scores, sorted once for all metrics that can use it, at their own weights or those of a resample."""
+    """Labels and scores, sorted once for all metrics that can use the order, with weights of rows or of a resample."""
 
     def __init__(self, y_true: Any, scores: Any, sample_weight: Any) -> None:
         labels = check_labels("Evaluation", y_true)
@@ -412,56 +433,57 @@ class SortedScores:
         check_lengths("scores", np.asarray(scores), len(labels))
         self.y_true, self.scores, self.weight = labels, scores, weight
         if self._rows is not None:
-            self.y_true, self.scores, self.weight = (self.kept(part) for part in (labels, scores, weight))
+            self.y_true, self.scores, self.weight = (self.select(part) for part in (labels, scores, weight))
         self.codes = encode_labels(self.y_true)[1]
         self._trials: dict[Any, Trials] = {}
-        self._prices: dict[Measure, costs.RowPrices] = {}
+        self._row_costs: dict[Measure, costs.RowCosts] = {}
 
-    def kept(self, values: Any) -> Any:
-        """What belongs to the rows that have a weight."""
+    def select(self, values: Any) -> Any:
+        """Return the values of the rows with a weight above 0."""
         return values if values is None or self._rows is None else np.asarray(values)[self._rows]
 
-    def resampled(self, times: Floats) -> SortedScores:
-        """The same rows with other frequencies: how often each row was drawn."""
+    def resample(self, times: Floats) -> SortedScores:
+        """Return the same rows with other frequencies: how often each row was drawn."""
         resample = copy(self)
         resample.weight = times if self.weight is None else times * self.weight
         resample._trials = {key: trials.reweighted(times) for key, trials in self._trials.items()}
         return resample
 
-    def coarse(self) -> SortedScores:
-        """The same, quick to resample: of many trials, scores are lowered a little, to those of others."""
-        quick = copy(self)
-        quick._trials = {key: trials.coarse() for key, trials in self._trials.items()}
-        return quick
+    def coarsen(self) -> SortedScores:
+        """Return a copy that is faster to resample: many trials share fewer scores, each lowered a little."""
+        coarse = copy(self)
+        coarse._trials = {key: trials.coarse() for key, trials in self._trials.items()}
+        return coarse
 
-    def measured(self, part: Measure) -> Floats:
+    def measure(self, part: Measure) -> Floats:
+        """Return the value of a metric."""
         if part.function in _BY_TRIALS:
             options = dict(part.options)
             trials = self._trials_of(options.pop("pos_label", None))
             value = _BY_TRIALS[part.function](trials, *part.args, **options)
         elif part.function in _BY_ROWS:
-            value = self._prices_of(part).mean(self.weight)
+            value = self._row_costs_of(part).mean(self.weight)
         else:
             value = part.function(self.y_true, self.scores, *part.args, sample_weight=self.weight, **part.options)
         if isinstance(value, Curve):
             raise InvalidParameterError(
-                f"{part.function.__name__} gives a curve. Ask for intervals of numbers, such as actual_dcf at many "
-                "priors."
+                f"A metric must return a number or an array, but {part.function.__name__} returns a curve. Use a "
+                "metric such as actual_dcf at many priors."
             )
         return np.asarray(value, dtype=np.float64)
 
-    def _prices_of(self, part: Measure) -> costs.RowPrices:
-        if part not in self._prices:
-            self._prices[part] = _BY_ROWS[part.function](self.y_true, self.scores, *part.args, **part.options)
-        return self._prices[part]
+    def _row_costs_of(self, part: Measure) -> costs.RowCosts:
+        if part not in self._row_costs:
+            self._row_costs[part] = _BY_ROWS[part.function](self.y_true, self.scores, *part.args, **part.options)
+        return self._row_costs[part]
 
     def _trials_of(self, pos_label: Any) -> Trials:
-        """Made by the first measurement, that of the estimate, so that resamples only reweight it."""
+        """Return the trials with this target; the estimate creates them, and resamples only change their weights."""
         if pos_label not in self._trials:
             self._trials[pos_label] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=self.weight)
         return self._trials[pos_label]
 
 
-def all_of(judged: SortedScores, parts: list[Measure]) -> Floats:
-    """Several measures side by side."""
-    return np.concatenate([judged.measured(part).ravel() for part in parts])
+def measure_all(table: SortedScores, parts: list[Measure]) -> Floats:
+    """Return the values of several measures in one array."""
+    return np.concatenate([table.measure(part).ravel() for part in parts])

@@ -1,4 +1,4 @@
-"""Two classes' scores, sorted once, from which every number and curve follows."""
+"""Scores of two classes, sorted once; all metrics and curves are computed from them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import expit
 
+from likely._html import html_table
 from likely._numerics import log
 from likely._typing import Floats, Integers
 from likely._validation import check_option
@@ -36,18 +37,19 @@ Applications: TypeAlias = "Application | float | Sequence[Application | float] |
 
 
 class Trials:
-    """Scores of two classes against the truth: sorted once, and answering everything.
+    """Labelled scores of two classes, sorted once, with their metrics and curves.
 
-    A trial is accepted as a target where its score is at least the threshold. Trials of equal scores are accepted or
-    refused together, so nothing depends on their order. Infinite scores are legal, NaN is not.
+    A trial is accepted as a target if its score is at least the threshold. Trials of equal scores are accepted or
+    rejected together, so their order does not matter. Infinite scores are allowed, NaN is not.
 
     Parameters
     ----------
     y_true : array of labels of shape (n,)
-        Two of them, of any type.
+        Labels of two classes, of any type.
     llr : array of shape (n,), or (n, 2)
-        Natural log-likelihood ratios, target against nontarget, or the two log-likelihoods in class order. What only
-        ranks (``eer``, ``roc_auc``, ``min_dcf``, ``min_cllr`` and the curves of rates) takes scores of any kind.
+        Natural log-likelihood ratios, target against nontarget, or the two log-likelihoods in class order. Metrics that
+        use the ranking only (``eer``, ``roc_auc``, ``min_dcf``, ``min_cllr`` and the curves of rates) take scores of
+        any kind.
     pos_label : label, optional
         The target; by default the second label in sorted order.
     sample_weight : array of shape (n,), optional
@@ -58,9 +60,9 @@ class Trials:
     classes : array of shape (2,)
         The labels of nontargets and of targets.
     n_nontargets, n_targets : float
-        Their weights.
+        Total weights of nontargets and of targets.
     steps : Steps
-        The distinct scores, with the misses and false alarms of each as a threshold.
+        The distinct scores, with the weights of misses and false alarms if each is the threshold.
 
     Examples
     --------
@@ -82,7 +84,7 @@ class Trials:
         self.n_targets, self.n_nontargets = float(steps.misses[-1]), float(steps.false_alarms[0])
 
     def reweighted(self, weight: Floats) -> Trials:
-        """The same trials, each as often again as ``weight`` says, in the order of the rows; nothing is sorted."""
+        """Return the same trials with the weight of each row multiplied by ``weight``, without sorting again."""
         other = object.__new__(Trials)
         other.classes, other.is_target, other.llr = self.classes, self.is_target, self.llr
         other.weight = weight if self.weight is None else weight * self.weight
@@ -90,7 +92,10 @@ class Trials:
         return other
 
     def coarse(self) -> Trials:
-        """The same trials; of many, their scores lowered a little, to one of fewer steps, which are reweighted fast."""
+        """Return the same trials with fewer distinct scores if there are many, so that reweighting is fast.
+
+        Each score is lowered a little, to the next of the remaining scores.
+        """
         if len(self.steps.thresholds) < MANY:
             return self
         other = copy(self)
@@ -105,69 +110,77 @@ class Trials:
 
     @cached_property
     def pooled(self) -> Pooled:
-        """The blocks of the best monotone map (PAV), which are the edges of the ROC's convex hull."""
+        """The blocks of the best monotone map, which are the edges of the ROC's convex hull.
+
+        They are found by pooling adjacent violators (PAV; see :mod:`likely.calibration.pav`).
+        """
         return pool(self.steps)
 
     # Rates that need no application.
 
     def roc_auc(self) -> float:
-        """Area under the ROC: the chance that a target scores above a nontarget, ties counting half."""
+        """Return the area under the ROC: the probability that a target scores above a nontarget; ties count half."""
         misses, alarms = self.steps.misses, self.steps.false_alarms
         lost = 0.0
+        # Trapezoidal rule for the area above the curve, in chunks that stay in the cache.
         for start, stop in _chunks(len(misses) - 1):
             passed = (alarms[start:stop] - alarms[start + 1 : stop + 1]) / self.n_nontargets
             lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1])) / self.n_targets
         return 1 - lost / 2
 
     def eer(self, method: str = "rocch") -> float:
-        """The error rate at which misses and false alarms are equally frequent.
+        """Return the equal error rate, at which the rates of misses and false alarms are equal.
 
         Parameters
         ----------
         method : {"rocch", "step", "interpolated"}, default "rocch"
-            Where the convex hull of the ROC meets the line of equal rates: the highest minimum error that a prior can
-            bring about, at most 0.5. Or the mean of both rates at the threshold where they differ least. Or where the
-            ROC itself, with straight lines between its points, meets the line.
+            "rocch" is the rate at which the convex hull of the ROC meets the line of equal rates. This is the maximum
+            over all priors of the minimum error, and at most 0.5. "step" is the mean of both rates at the threshold
+            where they differ least. "interpolated" is the rate at which the ROC itself, with straight lines between its
+            points, meets the line of equal rates.
         """
         check_option("method", method, ("rocch", "step", "interpolated"))
         if method == "step":
             return float(sum(self._rates(self.steps, self._balanced_point())) / 2)
         of = self.pooled if method == "rocch" else self.steps
+        # Intersect the segment of the curve that crosses the line of equal rates with that line.
         after = self._crossing(of)
         (miss, alarm), (miss_after, alarm_after) = self._rates(of, after - 1), self._rates(of, after)
         share = (alarm - miss) / ((alarm - miss) + (miss_after - alarm_after))
         return float(miss + share * (miss_after - miss))
 
     def eer_threshold(self) -> float:
-        """The score from which on to accept so that the rates of misses and false alarms differ least."""
+        """Return the threshold at which the rates of misses and false alarms differ least."""
         return self._threshold(self._balanced_point())
 
     # Costs of decisions.
 
     def actual_dcf(self, applications: Applications, normalize: bool = True) -> Any:
-        """Cost of deciding by the llrs as they are, at one application (a number) or several (an array).
+        """Return the cost of deciding by the llrs as given, at one application (a number) or several (an array).
 
         Parameters
         ----------
         applications : Application, or effective prior, or a sequence of them
             A number p stands for ``Application.binary(p)``.
         normalize : bool, default True
-            Divide by the cost of the best constant decision, rejecting everything included where it has a price.
+            Divide by the cost of the best constant decision, which includes rejecting everything if the application
+            has a reject cost.
         """
         return self._dcf(self.steps, self.steps.thresholds, applications, normalize)
 
     def min_dcf(self, applications: Applications, normalize: bool = True) -> Any:
-        """The least cost that any monotone map of the scores gives; parameters as for :meth:`actual_dcf`.
+        """Return the minimum cost over all monotone maps of the scores; parameters as for :meth:`actual_dcf`.
 
-        Without a reject cost that is the least over all thresholds, the two constant decisions among them, so a
+        Without a reject cost this is the minimum over all thresholds. The two constant decisions are among them, so a
         normalised minimum is at most 1.
         """
         return self._dcf(self.pooled, self.pooled.llr, applications, normalize)
 
     def min_dcf_threshold(self, applications: Applications) -> Any:
-        """The score from which on to accept for the least cost; infinite where it is best to accept nothing.
+        """Return the threshold of minimum cost; infinite if it is best to accept nothing.
 
-        Scores equal to it are accepted, unless nothing is. Every threshold above the next lower score does the same.
+        Scores equal to a finite threshold are accepted. Every threshold above the next lower score gives the same
+        decisions.
         """
         apps, single = self._applications(applications)
         accepted = [self.pooled.starts[app.accepted_from(self.pooled.llr)] for app in apps]
@@ -175,21 +188,27 @@ class Trials:
         return float(found[0]) if single else found
 
     def calibration_loss(self, applications: Applications, normalize: bool = True) -> Any:
-        """What bad calibration costs: actual minus minimum."""
+        """Return the cost of bad calibration, actual minus minimum; parameters as for :meth:`actual_dcf`."""
         return self.actual_dcf(applications, normalize) - self.min_dcf(applications, normalize)
 
     # Costs of evidence.
 
     def cllr(self) -> float:
-        """Mean cost of the log-likelihood ratio in bits: 0 is perfect, and llrs of 0 cost exactly 1."""
+        """Return the mean cost of the log-likelihood ratio in bits: 0 is perfect, and llrs of 0 cost exactly 1.
+
+        References
+        ----------
+        Brümmer, N. and du Preez, J. (2006). Application-independent evaluation of speaker detection. Computer Speech
+        and Language 20, 230-275.
+        """
         return float(self._cross_entropy(self.steps, self.steps.thresholds, 0.0))
 
     def min_cllr(self) -> float:
-        """Cllr after the best monotone map of the scores (PAV)."""
+        """Return Cllr after the best monotone map of the scores (PAV)."""
         return float(self._cross_entropy(self.pooled, self.pooled.llr, 0.0))
 
     def confusion(self, application: Application | float) -> Confusion:
-        """The decisions that the llrs as they are lead to in an application, counted by truth."""
+        """Return the confusion matrix of the decisions by the llrs as given, in an application."""
         (app,), _ = self._applications(application)
         return Confusion(self.classes, _by_decision(self.steps, app.decide_codes(self.steps.thresholds)))
 
@@ -197,39 +216,51 @@ class Trials:
         nontarget, target = self.classes.tolist()
         return f"<Trials: {self.n_targets:g} targets ({target!r}), {self.n_nontargets:g} nontargets ({nontarget!r})>"
 
+    def _repr_html_(self) -> str:
+        nontarget, target = self.classes.tolist()
+        rows = [
+            ["targets", f"{target}: {self.n_targets:g}"],
+            ["nontargets", f"{nontarget}: {self.n_nontargets:g}"],
+            ["equal error rate", self.eer()],
+            ["area under the ROC curve", self.roc_auc()],
+            ["Cllr, bits", self.cllr()],
+            ["minimum Cllr, bits", self.min_cllr()],
+        ]
+        return html_table("Trials", ["", "value"], rows)
+
     # Curves.
 
     def roc_curve(self) -> RocCurve:
-        """Receiver operating characteristic, with all its points."""
+        """Return the receiver operating characteristic with all its points."""
         alarms, misses, thresholds = self._points(slice(None, None, -1))
         return RocCurve(alarms, 1 - misses, thresholds)
 
     def roc_hull(self) -> RocCurve:
-        """Convex hull of the ROC: its corners."""
+        """Return the corners of the convex hull of the ROC."""
         alarms, misses, thresholds = self._points(self.pooled.starts[::-1])
         return RocCurve(alarms, 1 - misses, thresholds)
 
     def det_curve(self) -> DetCurve:
-        """Detection error trade-off, with all its points."""
+        """Return the detection error trade-off with all its points."""
         return DetCurve(*self._points(slice(None, None, -1)))
 
     def bayes_error_curve(self, prior_log_odds: Any = None) -> BayesErrorCurve:
-        """Normalised actual and minimum cost over a range of applications, by default log-odds from −5 to 5."""
+        """Return normalised actual and minimum costs over prior log-odds, by default from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
-        # Both stakes as multiples of the smaller, which is the normaliser.
+        # Costs of a miss and of a false alarm, divided by the smaller one, which is the normaliser.
         with np.errstate(over="ignore"):
             stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
         return BayesErrorCurve(odds, *self._actual_and_minimum(odds, *stakes))
 
     def cost_curve(self, effective_priors: Any = None) -> CostCurve:
-        """Actual and minimum cost over effective priors, by default 101 of them from 0 to 1, not normalised."""
+        """Return actual and minimum costs, not normalised, over effective priors, by default 101 from 0 to 1."""
         priors = _grid("effective_priors", effective_priors, 0, 1, bounded=True)
         odds = log(priors) - log(1 - priors)
         actual, minimum = self._actual_and_minimum(odds, priors, 1 - priors)
         return CostCurve(priors, actual, minimum, np.minimum(priors, 1 - priors))
 
     def cross_entropy_curve(self, prior_log_odds: Any = None) -> CrossEntropyCurve:
-        """Empirical cross-entropy in bits over a range of priors, by default log-odds from −5 to 5."""
+        """Return the empirical cross-entropy in bits over prior log-odds, by default from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
         actual = for_each(lambda shift: self._cross_entropy(self.steps, self.steps.thresholds, shift), odds.tolist())
         minimum = [self._cross_entropy(self.pooled, self.pooled.llr, shift) for shift in odds]
@@ -238,45 +269,45 @@ class Trials:
         return CrossEntropyCurve(odds, np.array(actual), np.array(minimum), neutral)
 
     def tippett_curve(self) -> TippettCurve:
-        """Share of the targets and of the nontargets with at least a given llr."""
+        """Return the shares of the targets and of the nontargets with at least a given llr."""
         llr = np.concatenate([[-np.inf], self.steps.thresholds])
         misses, alarms = self._rates(self.steps, np.maximum(np.arange(len(llr)) - 1, 0))
         return TippettCurve(llr, 1 - misses, alarms)
 
     def reliability_curve(self) -> ReliabilityCurve:
-        """What the scores claim against what the trials show, by blocks of the best monotone map."""
+        """Return claimed against observed log-likelihood ratios, by blocks of the best monotone map (PAV)."""
         blocks, scores = self.pooled, self.steps.thresholds
         low, high = scores[blocks.starts[:-1]], scores[blocks.starts[1:] - 1]
         return ReliabilityCurve(low, high, blocks.llr, blocks.targets, blocks.nontargets)
 
-    # The screws.
+    # Internals.
 
     def _points(self, which: Any) -> tuple[Floats, Floats, Floats]:
-        """Rates of false alarms and of misses at some operating points, and their thresholds."""
+        """Return the rates of false alarms and of misses at some operating points, and their thresholds."""
         misses, alarms = self._rates(self.steps, which)
         return alarms, misses, np.append(self.steps.thresholds, np.inf)[which]
 
     def _rates(self, of: Steps | Pooled, point: Any) -> tuple[Any, Any]:
-        """Rates of misses and of false alarms at some operating points."""
+        """Return the rates of misses and of false alarms at some operating points."""
         return of.misses[point] / self.n_targets, of.false_alarms[point] / self.n_nontargets
 
     def _threshold(self, point: int) -> float:
         return float(self.steps.thresholds[point]) if point < len(self.steps.thresholds) else np.inf
 
     def _crossing(self, of: Steps | Pooled) -> int:
-        """The first operating point at which misses are at least as frequent as false alarms."""
+        """Return the first operating point at which the miss rate is at least the false alarm rate."""
         return bisect_left(
             range(len(of.misses)), True, key=lambda point: bool(np.less_equal(*self._rates(of, point)[::-1]))
         )
 
     def _balanced_point(self) -> int:
-        """The operating point at which misses and false alarms differ least."""
+        """Return the operating point at which the rates of misses and false alarms differ least."""
         after = self._crossing(self.steps)
         gaps = [abs(np.subtract(*self._rates(self.steps, point))) for point in (after - 1, after)]
         return after if gaps[1] <= gaps[0] else after - 1
 
     def _dcf(self, of: Steps | Pooled, llr: Floats, applications: Applications, normalize: bool) -> Any:
-        """Costs of deciding by rising llrs: a number for one application, an array for several."""
+        """Return the cost of deciding by increasing llrs: a number for one application, an array for several."""
         values = np.asarray(applications)
         if values.ndim and values.dtype.kind in "fiu":
             return self._dcf_at_priors(of, llr, values.astype(np.float64), normalize)
@@ -285,9 +316,11 @@ class Trials:
         return float(costs[0]) if single else np.array(costs)
 
     def _dcf_at_priors(self, of: Steps | Pooled, llr: Floats, priors: Floats, normalize: bool) -> Floats:
-        """The same at many effective priors at once."""
+        """Return the costs at many effective priors at once."""
         if priors.ndim > 1 or not ((priors > 0) & (priors < 1)).all():
-            raise InvalidParameterError(f"prior must lie between 0 and 1, but they are {priors.tolist()}.")
+            raise InvalidParameterError(
+                f"Effective priors must be in the open interval (0, 1), but are {priors.tolist()}."
+            )
         constants = np.minimum(priors, 1 - priors) if normalize else np.ones(len(priors))
         with np.errstate(over="ignore"):
             stakes = priors / constants, (1 - priors) / constants
@@ -295,13 +328,13 @@ class Trials:
         return self._costs_at(of, llr, odds, *stakes)
 
     def _applications(self, applications: Any) -> tuple[list[Application], bool]:
-        """Applications in the order of the classes, and whether it was a single one."""
+        """Return the applications in class order, and whether a single one was given."""
         single = np.ndim(applications) == 0
         several = [applications] if single else applications
         return [as_application(app).aligned(self.classes) for app in several], single
 
     def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
-        """Expected cost of deciding by llrs that rise from step to step."""
+        """Return the expected cost of deciding by llrs that increase from step to step."""
         if app.reject_cost is None:
             miss, alarm = self._rates(of, app.accepted_from(llr))
             return app.risk(np.array([[1 - alarm, alarm], [miss, 1 - miss]]))
@@ -310,7 +343,7 @@ class Trials:
     def _costs_at(
         self, of: Steps | Pooled, llr: Floats, odds: Floats, miss_stake: Floats, alarm_stake: Floats
     ) -> Floats:
-        """Cost of deciding by rising llrs at some prior log-odds, where a miss and a false alarm cost so much."""
+        """Return the cost of deciding by increasing llrs at some prior log-odds, given the cost of each error."""
         accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
         miss, alarm = self._rates(of, accepted)
         return _products(miss_stake, miss) + _products(alarm_stake, alarm)
@@ -321,20 +354,21 @@ class Trials:
         return actual, self._costs_at(self.pooled, self.pooled.llr, *stakes)
 
     def _cross_entropy(self, of: Steps | Pooled, llr: Floats, odds: float) -> float:
-        """Mean bits that posteriors at some prior log-odds need to tell the truth."""
+        """Return the mean −log₂ posterior of the true class at some prior log-odds."""
         prior = expit(odds)
         bits = np.zeros(2)
         for start, stop in _chunks(len(llr)):
             targets = np.diff(of.misses[start : stop + 1]) / self.n_targets
             nontargets = np.diff(of.false_alarms[start : stop + 1]) / -self.n_nontargets
             logit = llr[start:stop] + odds
+            # log(1 + exp(∓logit)) without overflow, for targets and nontargets.
             shared = np.log1p(np.exp(-np.abs(logit)))
             bits += _total(targets, shared - np.minimum(logit, 0)), _total(nontargets, shared + np.maximum(logit, 0))
         return _total(np.array([prior, 1 - prior]), bits) / float(np.log(2))
 
 
 def _by_decision(of: Steps | Pooled, decided: Integers) -> Floats:
-    """Weights of nontargets and of targets by what is decided of each step; rejected, which is −1, comes last."""
+    """Return the weights of nontargets and of targets by decision; rejections, coded −1, are in the last column."""
     weights = [of.false_alarms[:-1] - of.false_alarms[1:], np.diff(of.misses)]
     return np.array([np.bincount(decided % 3, weight, 3) for weight in weights])
 
@@ -344,7 +378,7 @@ def _chunks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def _total(weight: Floats, cost: Floats) -> float:
-    """Σ weight · cost, in which what has no weight costs nothing, not even an infinity."""
+    """Return Σ weight · cost; an infinite cost of weight 0 counts as 0."""
     if np.isfinite(cost[0]) and np.isfinite(cost[-1]):
         return float(weight @ cost)
     return float(np.sum(_products(cost, weight)))
@@ -356,12 +390,12 @@ def _products(cost: Floats, weight: Floats) -> Floats:
 
 
 def _grid(name: str, values: Any, low: float, high: float, bounded: bool = False) -> Floats:
-    """Finite numbers in a row, by default 101 of them from low to high, and, where bounded, none beyond."""
+    """Return a 1D array of finite numbers, by default 101 from low to high; ``bounded`` forbids others."""
     if values is None:
         return np.linspace(low, high, 101)
     grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
     legal = np.isfinite(grid) & (((low <= grid) & (grid <= high)) | (not bounded))
     if grid.ndim != 1 or not legal.all():
         bounds = f"between {low:g} and {high:g}" if bounded else "finite"
-        raise InvalidParameterError(f"{name} must be numbers in a row, {bounds}, but are {values!r}.")
+        raise InvalidParameterError(f"{name} must be a 1D array of numbers, {bounds}, but is {values!r}.")
     return grid

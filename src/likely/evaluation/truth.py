@@ -1,4 +1,4 @@
-"""The door of this room: labels, scores and weights that are to be judged."""
+"""Validation of labels, scores and weights for evaluation."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from likely.exceptions import InvalidDataError
 def check_two_classes(
     y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
 ) -> tuple[Labels, Booleans, Floats, Floats | None]:
-    """Labels of nontargets and targets, which rows are targets, their scores, and their weights."""
+    """Return the labels of nontargets and targets, a mask of target rows, the scores, and the weights."""
     labels = check_labels("Evaluation", y_true)
     classes, codes = encode_labels(labels)
     values = _check_scores(scores, len(labels))
     weight = check_weight(sample_weight, len(labels))
     if len(classes) != 2:
         raise InvalidDataError(
-            f"Trials are of two classes, but y_true holds {_listing(classes)}. "
+            f"Trials must have two classes, but y_true has {_format_classes(classes)}. "
             + (
                 "Add trials of the other class."
                 if len(classes) < 2
-                else "Judge one class against the rest by y == label."
+                else "Evaluate one class against the others by y == label."
             )
         )
     target = 1 if pos_label is None else _position(pos_label, classes)
     if values.ndim == 2:
         if values.shape[1] != 2:
             raise InvalidDataError(
-                f"Two classes have one score a row, or two log-likelihoods, but scores came with shape {values.shape}."
+                f"Scores of two classes must be one llr or two log-likelihoods per row, but have shape {values.shape}."
             )
         values = difference(values[:, target], values[:, 1 - target])
     is_target = codes == target
@@ -45,7 +45,7 @@ def check_two_classes(
 def check_evidence(
     y_true: Any, log_likelihoods: Any, labels: Any, sample_weight: Any
 ) -> tuple[Labels, Integers, Floats, Floats]:
-    """Classes, the position of each row's truth among them, log-likelihoods (n, classes), and weights."""
+    """Return the classes, the index of each row's class, log-likelihoods of shape (n, n_classes), and weights."""
     truth = check_labels("Evaluation", y_true)
     scores = _check_scores(log_likelihoods, len(truth))
     if scores.ndim == 1:
@@ -54,14 +54,14 @@ def check_evidence(
     if scores.shape[1] != len(classes):
         raise InvalidDataError(
             f"Log-likelihoods need one column for each class, but there are {scores.shape[1]} columns and the classes "
-            f"{_listing(classes)}. Name all classes in column order by labels=."
+            f"{_format_classes(classes)}. Name all classes in column order by labels=."
         )
     weight = check_weight(sample_weight, len(truth))
     return classes, codes, scores, np.ones(len(truth)) if weight is None else weight
 
 
 def codes_of(values: Labels, labels: Any = None, name: str = "y_true") -> tuple[Labels, Integers]:
-    """The classes, sorted or as named, and the position of each label among them."""
+    """Return the classes, sorted or in the order of ``labels``, and the index of each value among them."""
     found, codes = encode_labels(values)
     if labels is None:
         return found, codes
@@ -69,16 +69,14 @@ def codes_of(values: Labels, labels: Any = None, name: str = "y_true") -> tuple[
     position = {label: i for i, label in enumerate(classes.tolist())}
     if len(position) < len(classes):
         raise InvalidDataError(f"labels must name every class once, but are {classes.tolist()}.")
-    strangers = [label for label in found.tolist() if label not in position]
-    if strangers:
-        raise InvalidDataError(
-            f"{name} holds the label {strangers[0]!r}, which is not among labels={classes.tolist()}."
-        )
+    unknown = [label for label in found.tolist() if label not in position]
+    if unknown:
+        raise InvalidDataError(f"{name} holds the label {unknown[0]!r}, which is not among labels={classes.tolist()}.")
     return classes, np.array([position[label] for label in found.tolist()], dtype=np.intp)[codes]
 
 
 def check_lengths(name: str, values: Any, n: int) -> None:
-    """One value for each row."""
+    """Raise unless there is one value for each row."""
     if len(values) != n:
         raise InvalidDataError(f"y_true and {name} must have one entry for each row, but have {n} and {len(values)}.")
 
@@ -88,7 +86,7 @@ def _check_scores(scores: Any, n: int) -> Floats:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim > 2:
-        raise InvalidDataError(f"Scores must have shape (n,) or (n, classes), but came with shape {values.shape}.")
+        raise InvalidDataError(f"Scores must have shape (n,) or (n, n_classes), but have shape {values.shape}.")
     check_lengths("scores", values, n)
     return values
 
@@ -96,10 +94,10 @@ def _check_scores(scores: Any, n: int) -> Floats:
 def _position(label: Any, classes: Labels) -> int:
     known = classes.tolist()
     if label not in known:
-        raise InvalidDataError(f"pos_label={label!r} is not among the labels {_listing(classes)}.")
+        raise InvalidDataError(f"pos_label={label!r} is not among the labels {_format_classes(classes)}.")
     return int(known.index(label))
 
 
-def _listing(classes: Labels) -> str:
+def _format_classes(classes: Labels) -> str:
     shown = ", ".join(repr(c) for c in classes.tolist()[:5]) + (", …" if len(classes) > 5 else "")
     return f"{len(classes)} ({shown})"

@@ -61,7 +61,7 @@ def _check_steps(value: Any, scope: Scope) -> None:
         raise ViolationError("must all transform rows but for the last, but one does not")
     if active and not hasattr(active[-1], "fit"):
         raise ViolationError("must end with a model, but do not")
-    _check_widths([scope.inner(step) or Scope() for step in active], scope)
+    _check_widths([scope.scope_of(step) or Scope() for step in active], scope)
 
 
 def _check_widths(steps: list[Scope], scope: Scope) -> None:

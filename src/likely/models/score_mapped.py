@@ -210,10 +210,10 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             raise ViolationError(f"classes_ must be those of its models and of its map, but are {show(self.classes_)}")
         if len(self.floors_) != n:
             raise ViolationError(f"floors_ must be one for each model, but are {len(self.floors_)} for {n}")
-        inner = scope.inner(self.map_) or Scope()
+        inner = scope.scope_of(self.map_) or Scope()
         if n and inner.sizes.get("s", n) != n:
             raise ViolationError(f"map_ must fuse {n} systems, but fuses {inner.sizes['s']}")
-        widths = [each.sizes["d"] for each in map(scope.inner, self.models_) if each and "d" in each.sizes]
+        widths = [each.sizes["d"] for each in map(scope.scope_of, self.models_) if each and "d" in each.sizes]
         if len(set(widths)) > 1:
             raise ViolationError(f"models_ must take the same columns, but take {widths}")
         scope.sizes |= {"d": widths[0]} if widths else {}
