@@ -1,7 +1,7 @@
 """Error rates of Gaussian classifiers on MNIST, uniform priors, after PCA and after PCA and LDA.
 
-Needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or else in
-``../shared/data``. One pass over the training images; every model is estimated from their moments.
+The script needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or in
+``../shared/data``. It makes one pass over the training images and estimates every model from their moments.
 """
 
 import os
@@ -32,7 +32,7 @@ MODELS = {
 
 
 def error_rates(x_train, y_train, x_test, y_test):
-    """Percent of test images misclassified, one row for each model and one column for each set of features."""
+    """Return the error rates on the test images in percent, with a row per model and a column per set of features."""
     moments = ArraySource(x_train, y_train.astype(np.intp)).reduce(class_moments, Moments)
     table = np.empty((len(MODELS), len(FEATURES)))
     for i, model in enumerate(MODELS.values()):
@@ -46,7 +46,7 @@ def error_rates(x_train, y_train, x_test, y_test):
 def main():
     path = DATA / "mnist.npz"
     if not path.exists():
-        sys.exit(f"mnist.npz is not in {DATA}; set LIKELY_DATA to a folder that has it.")
+        sys.exit(f"mnist.npz is not in {DATA}. Set LIKELY_DATA to the folder that contains it.")
     with np.load(path) as arrays:
         table = error_rates(arrays["x_train"], arrays["y_train"], arrays["x_test"], arrays["y_test"])
     print("Error rates, %".ljust(16), *(name.rjust(15) for name in FEATURES))

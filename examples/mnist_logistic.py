@@ -1,8 +1,8 @@
 """Error rates of logistic regression on MNIST: linear, after PCA, quadratic, and with an L1 penalty.
 
-Needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or else in
-``../shared/data``. It takes about three minutes on two cores. With the name of a file, as in ``python
-examples/mnist_logistic.py weights.png``, the weights of the linear model are drawn there as images.
+The script needs ``mnist.npz`` (arrays x_train, y_train, x_test, y_test) in the folder that LIKELY_DATA names, or in
+``../shared/data``. It takes about three minutes on two cores. With a file name, as in ``python
+examples/mnist_logistic.py weights.png``, it also draws the weights of the linear model as images.
 """
 
 import os
@@ -24,18 +24,18 @@ STRENGTHS = (1e-3, 5e-4, 2e-4, 1e-4)
 
 
 def pixels(images):
-    """Images as rows of numbers from 0 to 1."""
+    """Return the images as rows of numbers from 0 to 1."""
     return images.reshape(len(images), -1) / 255.0
 
 
 def error_rate(model, x_train, y_train, x_test, y_test):
-    """Percent of test images misclassified."""
+    """Return the error rate on the test images in percent."""
     model.fit(pixels(x_train), y_train)
     return 100 * float((model.predict(pixels(x_test)) != y_test).mean())
 
 
 def lasso_path(x_train, y_train, x_test, y_test, strengths=STRENGTHS, tol=1e-3):
-    """Share of zero weights and percent of test images misclassified at every strength, on standardised pixels."""
+    """Return the share of zero weights and the error rate in percent for each λ, on standardised pixels."""
     scale = Standardize().fit(pixels(x_train))
     rows, test = scale.transform(pixels(x_train)), scale.transform(pixels(x_test))
     models = LogisticRegression(penalty="l1", tol=tol).path(rows, y_train, strengths)
@@ -45,7 +45,7 @@ def lasso_path(x_train, y_train, x_test, y_test, strengths=STRENGTHS, tol=1e-3):
 def main():
     path = DATA / "mnist.npz"
     if not path.exists():
-        sys.exit(f"mnist.npz is not in {DATA}; set LIKELY_DATA to a folder that has it.")
+        sys.exit(f"mnist.npz is not in {DATA}. Set LIKELY_DATA to the folder that contains it.")
     with np.load(path) as arrays:
         data = {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     print("Error rates, %")
@@ -57,7 +57,7 @@ def main():
         display.figure_.savefig(sys.argv[1])
     print("L1, standardised pixels")
     for strength, (zeros, errors) in zip(STRENGTHS, lasso_path(**data), strict=True):
-        print(f"λ = {strength:g}".ljust(24), f"{errors:6.2f}", f"{zeros:6.0%} of the weights 0")
+        print(f"λ = {strength:g}".ljust(24), f"{errors:6.2f}", f"{zeros:6.0%} of the weights are 0")
 
 
 if __name__ == "__main__":

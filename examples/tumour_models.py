@@ -1,7 +1,8 @@
-"""Gaussian and logistic models of tumours: cross-validated, judged at three applications, calibrated and fused.
+"""Gaussian and logistic models of tumours: cross-validated, evaluated in three applications, calibrated and fused.
 
-Gaussian chains are cross-validated from one pass over the data. The same scores are then brought to applications with
-other priors and costs, without fitting anything again. What bad calibration costs, actual minus minimum, is mended.
+The Gaussian pipelines are cross-validated from one pass over the data. The same scores are then used in applications
+with different priors and costs, without refitting. Calibration removes most of the calibration loss, actual minus
+minimum cost.
 """
 
 import numpy as np
@@ -39,9 +40,9 @@ CHAINS = {
     "PCA 95 %, diagonal": [Standardize(), PCA(0.95), GaussianClassifier("diagonal")],
     "LDA, tied full": [LDA(), GaussianClassifier(tied=True)],
     "LDA, full": [LDA(), GaussianClassifier()],
-    "logistic": [Standardize(), LogisticRegression(1e-2, prior=0.5)],
-    "logistic, L1": [Standardize(), LogisticRegression(1e-2, penalty="l1", prior=0.5)],
-    "quadratic logistic": [Standardize(), PCA(10), QuadraticFeatures(), LogisticRegression(1e-2, prior=0.5)],
+    "logistic": [Standardize(), LogisticRegression(1e-2, training_prior=0.5)],
+    "logistic, L1": [Standardize(), LogisticRegression(1e-2, penalty="l1", training_prior=0.5)],
+    "quadratic logistic": [Standardize(), PCA(10), QuadraticFeatures(), LogisticRegression(1e-2, training_prior=0.5)],
 }
 APPLICATIONS = {
     "clinic": Application.binary(0.37, cost_fn=10, positive="malignant"),
@@ -50,8 +51,8 @@ APPLICATIONS = {
 }
 
 
-def judged(y, llr):
-    """Cllr, its minimum, and minimum and actual cost at each application: all from scores sorted once."""
+def evaluate(y, llr):
+    """Return Cllr, its minimum, and minimum and actual cost in each application, from scores sorted once."""
     trials = Trials(y, llr)
     apps = list(APPLICATIONS.values())
     costs = np.column_stack([trials.min_dcf(apps), trials.actual_dcf(apps)]).ravel()
@@ -64,16 +65,16 @@ def main():
     models = [make_pipeline(*steps) for steps in CHAINS.values()]
     scores = [llr[:, 1] - llr[:, 0] for llr in kfold_scores(models, X, y, folds)]
     print(f"{len(y)} tumours, {X.shape[1]} measurements; 10 folds, {len(CHAINS)} models.\n")
-    print(f"{'':20} {'Cllr, bits':>15}   costs at applications, minimum and actual (1 = the best constant decision)")
+    print(f"{'':20} {'Cllr, bits':>15}   costs in applications, minimum and actual (1 = the best constant decision)")
     print(f"{'model':20} {'':>7} {'min':>7}   " + "".join(f"{name:>16}" for name in APPLICATIONS))
     best = sorted(range(len(scores)), key=lambda i: min_cllr(y, scores[i]))[:3]
     for name, llr in zip(CHAINS, scores, strict=True):
-        show(name, judged(y, llr))
+        show(name, evaluate(y, llr))
     print("\nThe best three by minimum Cllr, calibrated by folds, and fused:\n")
     for i in best:
-        show(list(CHAINS)[i], judged(y, kfold_calibrate(AffineCalibrator(), scores[i], y, folds)))
+        show(list(CHAINS)[i], evaluate(y, kfold_calibrate(AffineCalibrator(), scores[i], y, folds)))
     fused = kfold_calibrate(LogisticFusion(), np.column_stack([scores[i] for i in best]), y, folds)
-    show("fused", judged(y, fused))
+    show("fused", evaluate(y, fused))
     print(f"\nCllr of the fusion with its 95 % interval: {confidence_interval(cllr, y, fused)}")
     print("\nApplications (positive: malignant):")
     for name, app in APPLICATIONS.items():

@@ -1,6 +1,6 @@
-"""Two Gaussian models of tumours, before and after calibration: a Bayes error plot and a DET, drawn into one picture.
+"""Two Gaussian models of tumours, before and after calibration: Bayes error plots and a DET plot in one figure.
 
-``python examples/tumour_plots.py [FILE]`` writes it; matplotlib comes with ``pip install 'likely[plot]'``.
+``python examples/tumour_plots.py [FILE]`` writes the figure. It needs matplotlib: ``pip install 'likely[plot]'``.
 """
 
 import sys
@@ -41,13 +41,13 @@ def main(path="tumours.png"):
     BayesErrorDisplay.from_predictions(y, calibrated, n_resamples=300).plot(ax=after)
     DetDisplay.from_predictions(y, calibrated, application=clinic).plot(ax=trade_off)
     for ax, title in (
-        (before, "As they are"),
+        (before, "As given"),
         (after, "Calibrated by folds"),
         (trade_off, "Calibrated, at the clinic"),
     ):
         ax.set_title(title)
     figure.savefig(path, dpi=80)
-    print(f"Drawn into {path}.")
+    print(f"The figure is in {path}.")
 
 
 if __name__ == "__main__":

@@ -110,9 +110,9 @@ def test_cross_entropy_of_a_network_agrees_with_scikit_learn(score_set):
 
 
 def test_gaussians_of_digits_are_right_and_far_too_sure(mnist):
-    judge = runpy.run_path(str(EXAMPLES / "mnist_calibration.py"))["judge"]
-    judged, scale = judge(mnist["x_train"], mnist["y_train"], mnist["x_test"], mnist["y_test"])
+    evaluate = runpy.run_path(str(EXAMPLES / "mnist_calibration.py"))["evaluate"]
+    results, scale = evaluate(mnist["x_train"], mnist["y_train"], mnist["x_test"], mnist["y_test"])
 
-    assert judged["as it is"] == pytest.approx((0.0430, 3.010), abs=5e-4)
-    assert judged["calibrated"] == pytest.approx((0.0404, 0.242), abs=5e-4)
+    assert results["as given"] == pytest.approx((0.0430, 3.010), abs=5e-4)
+    assert results["calibrated"] == pytest.approx((0.0404, 0.242), abs=5e-4)
     assert scale == pytest.approx(0.054, abs=5e-4)
