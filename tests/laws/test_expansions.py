@@ -61,9 +61,9 @@ def data(rng):
 @pytest.fixture
 def streamed(monkeypatch):
     """Expansions of any size are too large to hold, and all blocks and runs are short."""
-    monkeypatch.setattr(streaming, "MOST_VALUES", 0)
+    monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 0)
     monkeypatch.setattr(streaming, "RUN_VALUES", 2**8)
-    monkeypatch.setattr(streaming, "RUN_ROWS", 7)
+    monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 7)
     monkeypatch.setattr(arrays, "LEAST_ROWS", 3)
     monkeypatch.setattr(arrays, "ROW_VALUES", 2**6)
     _forbid_fit(monkeypatch)
@@ -256,7 +256,7 @@ def test_every_score_made_of_runs_of_rows_is_the_one_made_at_once(chain, data, m
     decided, right, weighted = fitted.decide(X, application), fitted.score(X, y), fitted.score(X, y, np.arange(300))
 
     monkeypatch.setattr(streaming, "RUN_VALUES", 2**8)
-    monkeypatch.setattr(streaming, "RUN_ROWS", 7)
+    monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 7)
 
     for rows in (X, csr_array(X), coo_array(X), X.tolist()):
         for name, scores in zip(methods, at_once, strict=True):

@@ -39,9 +39,9 @@ def data(rng):
 @pytest.fixture
 def small(monkeypatch):
     """Whatever is expanded is too large to hold, and is scored nine rows at a time."""
-    monkeypatch.setattr(streaming, "MOST_VALUES", 0)
+    monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 0)
     monkeypatch.setattr(streaming, "RUN_VALUES", 1)
-    monkeypatch.setattr(streaming, "RUN_ROWS", 9)
+    monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 9)
 
 
 def test_the_worked_example_of_the_quadratic_kernel():
@@ -304,10 +304,10 @@ def test_an_expansion_after_a_projection_is_judged_by_the_width_of_the_projectio
     calls = []
     monkeypatch.setattr(streaming, "fit_from_source", lambda steps, source: calls.append(source))
 
-    monkeypatch.setattr(streaming, "MOST_VALUES", 90 * 5)
+    monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 90 * 5)
     clone(chain).fit(X, y)
     assert not calls
-    monkeypatch.setattr(streaming, "MOST_VALUES", 90 * 5 - 1)
+    monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 90 * 5 - 1)
     clone(chain).fit(X, y)
     assert len(calls) == 1
 

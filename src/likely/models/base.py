@@ -30,9 +30,9 @@ class EvidenceClassifier(Fitted, ClassifierMixin):  # type: ignore[misc]
 
     A subclass provides ``_evidence`` (log-likelihoods of validated rows), ``classes_``, ``training_priors_`` and a
     constructor parameter ``priors``. A subclass whose parts validate the rows provides ``log_likelihood`` instead of
-    ``_evidence``. This class derives the other methods. ``log_likelihood`` and ``llr`` contain no priors. The posteriors
-    of ``predict``, ``predict_proba`` and ``decision_function`` use ``priors``, or ``training_priors_`` by default.
-    ``decide`` uses the priors and costs of the application it is given.
+    ``_evidence``. This class derives the other methods. ``log_likelihood`` and ``llr`` contain no priors. The
+    posteriors of ``predict``, ``predict_proba`` and ``decision_function`` use ``priors``, or ``training_priors_`` by
+    default. ``decide`` uses the priors and costs of the application it is given.
     """
 
     _inputs: ClassVar[Constraints] = LABELLED_INPUTS

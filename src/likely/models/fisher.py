@@ -1,4 +1,4 @@
-"""Fisher's discriminant as a classifier that gives evidence."""
+"""Fisher's linear discriminant classifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.statistics import ByClass, Moments
 
 @dataclass(frozen=True, eq=False)
 class FisherState(AdditiveState):
-    """The moments of each class; the projection, and the densities of the classes in it."""
+    """Moments of each class, the projection, and the densities of the projected classes."""
 
     statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
     _parameters: Annotated[
@@ -30,43 +30,47 @@ class FisherState(AdditiveState):
 
 
 class FisherClassifier(EvidenceClassifier, AdditiveLearner):
-    """Fisher's discriminant, with the evidence of Gaussians on the line it projects onto.
+    """Fisher's linear discriminant classifier, with Gaussian densities on the discriminants.
 
-    Rows are projected onto the direction in which two classes lie furthest apart, in units of the spread within them
-    (for K classes onto K − 1 directions), and there each class is Gaussian with the covariance they share, which the
-    directions make the identity. The log-likelihood is that of the projection: up to a constant of the row it is also
-    that of all the features under Gaussians of one covariance, since the rest of the row is then alike under every
-    class. It says nothing of how typical a row is beside the line, so there is no ``log_density`` of rows. It breaks
-    where classes differ in spread rather than in mean. Missing values are refused.
+    The model projects rows onto the direction that maximises the distance between two classes relative to the scatter
+    within them (for K classes, onto K − 1 directions). The projected classes are Gaussian with a common covariance,
+    which the scaling of the directions makes the identity. ``log_likelihood`` is that of the projection. Up to a
+    constant per row it equals that of all features under Gaussians with a common covariance, because the remainder of
+    the row then has the same density under every class. It does not measure how typical a row is outside the
+    directions, so there is no ``log_density``. The model is unsuitable for classes that differ in scatter rather than
+    in mean. Missing values raise an error.
 
     Parameters
     ----------
     priors : sequence in class order or mapping {label: prior}, optional
-        For ``predict``, ``predict_proba`` and ``decision_function``; the training priors if not given. Evidence does
-        not depend on them.
+        Priors for ``predict``, ``predict_proba`` and ``decision_function``, by default the training priors.
+        ``log_likelihood`` and ``llr`` do not depend on them.
     floor : float, default 1e-9
-        Floor of the within-class covariance where it is singular (see :class:`likely.Full`); 0 raises instead.
+        Floor of a singular within-class covariance (see :class:`likely.Full`). With 0 a singular covariance raises an
+        error.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     directions_ : array of shape (n_directions, n_features)
-        One direction for two classes, from the first to the second; otherwise n_classes − 1, or the number of features
-        if that is less.
+        Discriminant directions. Two classes have one, from the first class to the second. Otherwise there are
+        n_classes − 1 directions, at most the number of features.
     means_ : array of shape (n_classes, n_features)
         Means of the classes, before the projection.
     coef_ : array of shape (1, n_features) for two classes, else (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
-        The llr as a linear function of x, or for more classes the log-likelihoods, up to a constant of the row.
+        ``coef_`` and ``intercept_`` give the llr as a linear function of x; for more than two classes, the
+        log-likelihoods up to a constant per row.
     training_priors_ : array of shape (n_classes,)
+        Share of each class among the training rows.
     statistics_ : ByClass of Moments
-        What was learned from.
+        Sufficient statistics of the training rows.
 
     Notes
     -----
-    With S_W the scatter about the class means m_k and S_B that of the means, directions v solve S_B v = λ S_W v with
-    v' S_W v = n; for two classes v ∝ S_W⁻¹ (m_2 − m_1). With z = V (x − m),
-    log p(z given k) = −½ [‖z − V (m_k − m)‖² + r log 2π], for r directions.
+    Let S_W be the scatter about the class means m_k, and S_B the scatter of the means. The directions v solve
+    S_B v = λ S_W v with v' S_W v = n. For two classes v ∝ S_W⁻¹ (m_2 − m_1). With z = V (x − m) and r directions,
+    log p(z given k) = −½ [‖z − V (m_k − m)‖² + r log 2π].
 
     References
     ----------
@@ -93,24 +97,24 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     @property
     def directions_(self) -> Floats:
-        return self._line()[0].matrix.T
+        return self._projection()[0].matrix.T
 
     @property
     def means_(self) -> Floats:
-        self._line()
+        self._projection()
         return np.stack([part.mean for part in self.statistics_.parts.values()])
 
     @property
     def coef_(self) -> Floats:
-        return self._linear()[0]
+        return self._linear_function()[0]
 
     @property
     def intercept_(self) -> Floats:
-        return self._linear()[1]
+        return self._linear_function()[1]
 
-    def _linear(self) -> tuple[Floats, Floats]:
-        """Weights and biases: −½ ‖z − c‖² is z'c − ½ ‖c‖² but for what all classes have in common."""
-        discriminants, gaussians = self._line()
+    def _linear_function(self) -> tuple[Floats, Floats]:
+        """Return weights and intercepts: −½ ‖z − c‖² equals z'c − ½ ‖c‖² up to a term common to all classes."""
+        discriminants, gaussians = self._projection()
         means, V = gaussians.means, discriminants.matrix.T
         W, b = means @ V, -np.square(means).sum(axis=1) / 2 - means @ (V @ discriminants.centre)
         if len(W) == 2:
@@ -119,16 +123,16 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     @property
     def training_priors_(self) -> Floats:
-        self._line()
+        self._projection()
         weights: Floats = self.statistics_.weights()
         return np.asarray(weights / weights.sum())
 
-    def _line(self) -> tuple[Discriminants, Gaussians]:
-        line: tuple[Discriminants, Gaussians] = self._learned()
-        return line
+    def _projection(self) -> tuple[Discriminants, Gaussians]:
+        projection: tuple[Discriminants, Gaussians] = self._learned()
+        return projection
 
     def _evidence(self, X: Rows) -> Floats:
-        discriminants, gaussians = self._line()
+        discriminants, gaussians = self._projection()
         return gaussians.log_density(map_rows(discriminants, X))
 
     def _statistic(self) -> Any:
@@ -139,5 +143,5 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         n_directions = min(len(statistics.parts) - 1, statistics.n_features)
         discriminants = estimate_discriminants(statistics, n_directions, self.floor)
         means = np.stack([part.mapped(discriminants).mean for part in statistics.parts.values()])
-        # The covariance within the classes, floored where it must be, is the identity in the discriminants' units.
+        # In the units of the discriminants the within-class covariance, floored if singular, is the identity.
         return discriminants, Gaussians(means, FullCovariances.of(np.eye(means.shape[1])[None]))

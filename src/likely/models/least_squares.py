@@ -1,4 +1,4 @@
-"""Classification by least squares on indicators of the classes."""
+"""Least-squares classifier: linear regression on class indicators."""
 
 from __future__ import annotations
 
@@ -17,47 +17,50 @@ from likely.statistics import ByClass, Moments
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresState(AdditiveState):
-    """The moments of each class, and the linear functions that follow from them."""
+    """Moments of each class, and the linear functions estimated from them."""
 
     statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
     _parameters: Annotated[LinearFit | None, none_or(instance_of(LinearFit, d="d", t="k"))] = None
 
 
 class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
-    """A linear function for each class, fitted by least squares to 1 on its rows and 0 on the others.
+    """Least-squares classifier: linear regression on the indicators of the classes.
 
-    It follows from the moments of the classes in one pass, without iteration. The outputs of a row sum to one but are
-    no probabilities: they may be negative or exceed one, and rows far on the right side of the boundary pull it towards
-    themselves. So it ranks and decides, and gives no evidence until :class:`likely.CalibratedClassifier` turns its
-    scores into some. With three or more classes, one that lies between others may never win; LDA and the tied Gaussian,
-    which learn from the same moments, have no such blind spot. Missing values are refused.
+    The model fits one linear function per class to 1 on the rows of the class and 0 on the others. The solution follows
+    from the moments of the classes in one pass, without iteration. The outputs of a row sum to one but are not
+    probabilities: they may be negative or exceed one. Rows far on the correct side of the boundary pull it towards
+    themselves. The score has no probabilistic meaning; :class:`likely.CalibratedClassifier` converts it to
+    log-likelihoods. With three or more classes, a class that lies between others may never have the highest score
+    (masking). LDA and the tied Gaussian classifier, which use the same moments, do not have this defect. Missing values
+    raise an error.
 
     Parameters
     ----------
     regularization : float, default 0
-        λ of the penalty λ/2 ‖W‖² on the mean of half the squared errors; the intercepts are not penalised. It is in
-        units of the features' variances, so standardise them first, and does not grow with the number of rows:
-        scikit-learn's ``alpha`` is n λ.
+        λ of the penalty λ/2 ‖W‖², which is added to the mean of half the squared errors. The intercepts are not
+        penalised. λ has the units of the variances of the features, so standardise them first. It does not depend on
+        the number of rows: ``alpha`` of scikit-learn is n λ.
 
     Attributes
     ----------
     classes_ : array of labels of shape (n_classes,)
     coef_ : array of shape (n_classes, n_features)
-        They sum to zero over the classes.
+        Weights; they sum to zero over the classes.
     intercept_ : array of shape (n_classes,)
-        They sum to one.
+        Intercepts; they sum to one.
     statistics_ : ByClass of Moments
-        What was learned from.
+        Sufficient statistics of the training rows.
 
     Notes
     -----
-    It minimises the mean over rows of ½ ‖t − (W x + b)‖² + λ/2 ‖W‖², where t has a 1 at the row's class. With C the
-    covariance of all rows about their mean m, (C + λI) w_k = (n_k / n) (m_k − m) for each class k, and b_k = n_k / n −
-    w_k' m. For two classes ``decision_function`` is the output of the second less that of the first, which is what
-    fitting to targets −1 and 1 gives; its direction C⁻¹ (m_2 − m_1) is Fisher's. For more it is the outputs.
+    The model minimises the mean over rows of ½ ‖t − (W x + b)‖² + λ/2 ‖W‖², where t is 1 at the class of the row and 0
+    elsewhere. Let C be the covariance of all rows about their mean m. Then (C + λI) w_k = (n_k / n) (m_k − m) and
+    b_k = n_k / n − w_k' m for each class k. For two classes ``decision_function`` is the output of the second class
+    minus that of the first, which equals a fit to the targets −1 and 1. Its direction C⁻¹ (m_2 − m_1) is that of
+    Fisher's discriminant. For more classes ``decision_function`` returns the outputs.
 
-    Where rows leave W undetermined (constant or duplicate columns, fewer rows than features), the smallest W is taken,
-    in units in which the columns have unit variance, with a warning.
+    If the rows do not determine W (constant or duplicate columns, fewer rows than features), the solution is the W of
+    minimum norm, in units in which the columns have unit variance, with a warning.
 
     References
     ----------
@@ -83,18 +86,18 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
 
     @property
     def coef_(self) -> Floats:
-        return self._fit().coef
+        return self._linear_fit().coef
 
     @property
     def intercept_(self) -> Floats:
-        return self._fit().intercept
+        return self._linear_fit().intercept
 
-    def _fit(self) -> LinearFit:
+    def _linear_fit(self) -> LinearFit:
         fit: LinearFit = self._learned()
         return fit
 
     def _scores(self, X: Rows) -> Floats:
-        outputs = self._fit().outputs(X)
+        outputs = self._linear_fit().outputs(X)
         return np.asarray(outputs[:, 1] - outputs[:, 0]) if outputs.shape[1] == 2 else outputs
 
     def _statistic(self) -> Any:

@@ -1,4 +1,4 @@
-"""Linear regression, ordinary and ridge, in closed form."""
+"""Linear regression: ordinary least squares and ridge regression in closed form."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from likely._typing import Floats
 from likely._validation import check_confidence, check_rows, check_training
 from likely.blocks import AdditiveLearner, AdditiveState, ArraySource, Source, joint_moments
 from likely.exceptions import DegenerateDataError, InvalidParameterError
-from likely.models.normal_equations import LinearFit, short_blocks, solve_least_squares
+from likely.models.normal_equations import LinearFit, cached_block_rows, solve_least_squares
 from likely.statistics import JointMoments
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A linear fit with what is needed to judge it: the weight of its rows, and its sums of squared errors."""
+    """Linear fit with the total weight of its rows and its residual sums of squares."""
 
     fit: Annotated[LinearFit, instance_of(LinearFit, d="d", t="t")]
     weight: Annotated[float, number(above=0)]
@@ -40,43 +40,44 @@ class Regression:
 
     @property
     def degrees(self) -> float:
+        """Degrees of freedom of the residuals: total weight minus estimated coefficients and intercept."""
         return self.weight - self.fit.rank - 1
 
-    def exact(self) -> Regression:
-        """Itself, if intervals about it are exact."""
+    def require_exact(self) -> Regression:
+        """Return the regression itself; raise unless exact intervals exist."""
         self._check_unpenalised()
         d = len(self.fit.whitener)
         if self.fit.rank < d:
             raise DegenerateDataError(
                 f"The rows determine only {self.fit.rank} of {d} coefficients, so these have no intervals or standard "
-                "errors. Drop constant and duplicate columns, or learn from more rows."
+                "errors. Drop constant and duplicate columns, or use more rows."
             )
         return self
 
     def _check_unpenalised(self) -> None:
         if self.penalised:
             raise InvalidParameterError(
-                "A penalty biases the coefficients by an amount that depends on the truth, so there are no exact "
-                "intervals, standard errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
+                "A penalty biases the coefficients by an unknown amount, so there are no exact intervals, standard "
+                "errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
             )
 
     def unbiased_variance(self) -> Floats:
-        """Unbiased estimates of the variance of the errors of each target."""
+        """Return the unbiased estimate of the error variance of each target."""
         self._check_unpenalised()
         if self.degrees <= 0:
             raise DegenerateDataError(
-                f"A total weight of {self.weight:g} leaves no degree of freedom beside {self.fit.rank} coefficients "
-                "and an intercept, so the variance of the errors is unknown. Learn from more rows."
+                f"A total weight of {self.weight:g} leaves no degrees of freedom after {self.fit.rank} coefficients "
+                "and an intercept, so the error variance is unknown. Use more rows."
             )
         return np.asarray(self.squares / self.degrees)
 
     def standard_errors(self) -> Floats:
-        """Of the coefficients, of shape (n_targets, n_features)."""
-        U = self.exact().fit.whitener
+        """Return the standard errors of the coefficients, of shape (n_targets, n_features)."""
+        U = self.require_exact().fit.whitener
         return np.sqrt(np.outer(self.unbiased_variance(), np.square(U).sum(axis=1) / self.weight))
 
-    def about(self, values: Floats, errors: Floats, confidence: float) -> Floats:
-        """Lower and upper ends, along a new last axis."""
+    def make_intervals(self, values: Floats, errors: Floats, confidence: float) -> Floats:
+        """Return Student's t intervals about values; the last axis holds the lower and upper ends."""
         check_confidence(confidence)
         half = float(stdtrit(self.degrees, 0.5 + confidence / 2)) * errors
         return np.stack([values - half, values + half], axis=-1)
@@ -84,55 +85,55 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class LinearRegressionState(AdditiveState):
-    """The moments of features and targets together, and the fit that follows from them."""
+    """Joint moments of features and targets, and the fit estimated from them."""
 
     statistics_: Annotated[JointMoments, instance_of(JointMoments, d="d", t="t")]
     _parameters: Annotated[Regression | None, none_or(instance_of(Regression, d="d", t="t"))] = None
 
 
 class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
-    """A number, or several, as a linear function of the features, fitted by least squares.
+    """Linear regression by least squares or ridge regression, for one or several targets.
 
-    Ordinary and ridge regression are both in closed form, from one pass over the rows that adds up the moments of
-    features and targets together; so instalments and sources give what one fit of all rows gives. Intervals assume that
-    the errors are independent and Gaussian with one variance, whatever the row. A few rows with large errors pull the
-    fit far. Missing values are refused.
+    The solution has a closed form. It needs one pass over the rows, which sums the joint moments of features and
+    targets. Batches (``partial_fit``) and sources (``fit_source``) therefore give the same result as one fit of all
+    rows. Intervals assume that the errors are independent and Gaussian with equal variance. A few rows with large
+    errors can change the fit strongly. Missing values raise an error.
 
     Parameters
     ----------
     regularization : float, default 0
-        λ of the penalty λ/2 ‖w‖² on the mean of half the squared errors; the intercept is not penalised. It is in units
-        of the features' variances, so standardise them first, and does not grow with the number of rows: the ``alpha``
-        of scikit-learn's ``Ridge`` is n λ.
+        λ of the penalty λ/2 ‖w‖², which is added to the mean of half the squared errors. The intercept is not
+        penalised. λ has the units of the variances of the features, so standardise them first. It does not depend on
+        the number of rows: ``alpha`` of scikit-learn's ``Ridge`` is n λ.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,), or (n_targets, n_features) if y had columns
     intercept_ : float, or array of shape (n_targets,)
     residual_variance_ : float, or array of shape (n_targets,)
-        Maximum-likelihood estimate: the mean squared error of the rows learned from.
+        Maximum-likelihood estimate: the mean squared error on the training rows.
     unbiased_residual_variance_ : float, or array of shape (n_targets,)
-        Sum of squared errors over ``degrees_of_freedom_``.
+        Sum of squared errors divided by ``degrees_of_freedom_``.
     degrees_of_freedom_ : float
-        Total weight of the rows, less the coefficients that were estimated and the intercept; of the penalty it knows
-        nothing.
+        Total weight of the rows minus the number of estimated coefficients and the intercept. It ignores the penalty.
     statistics_ : JointMoments
-        What was learned from.
+        Sufficient statistics of the training rows.
 
     Notes
     -----
-    It minimises the mean over rows of ½ (y − w'x − b)² + λ/2 ‖w‖². With m and C mean and covariance of the rows, c
-    their covariance with y and ȳ its mean, (C + λI) w = c and b = ȳ − w'm. Weights are frequencies, so n is their sum.
+    The model minimises the mean over rows of ½ (y − w'x − b)² + λ/2 ‖w‖². Let m and C be the mean and covariance of the
+    rows, c their covariance with y, and ȳ the mean of y. Then (C + λI) w = c and b = ȳ − w'm. Weights are frequencies,
+    so n is their sum.
 
-    Without a penalty, w has the covariance σ² (n C)⁻¹, and the fitted mean at x the variance
+    Without a penalty, w has the covariance σ² (n C)⁻¹. The fitted mean at x has the variance
     σ² [1 + (x − m)' C⁻¹ (x − m)] / n, to which a new observation adds σ². With the unbiased estimate of σ² from
     n − d − 1 degrees of freedom the intervals are Student's t, and exact. A penalised w is biased by an amount that
-    depends on the truth, so no interval about it is exact: with ``regularization`` above 0 they are refused, as they
-    are where rows do not determine w.
+    depends on the true coefficients, so no interval about it is exact. Methods for intervals raise an error if
+    ``regularization`` is above 0, or if the rows do not determine w.
 
-    Variances of residuals are differences of sums of squares: of a fit that is perfect they are not 0 but up to 1e-15
-    of the variance of y. Where rows leave w undetermined (constant or duplicate columns, fewer rows than features) the
-    smallest w is taken, in units in which the columns have unit variance, with a warning.
+    Residual variances are differences of sums of squares. For a perfect fit they are not 0 but up to 1e-15 of the
+    variance of y. If the rows do not determine w (constant or duplicate columns, fewer rows than features), the
+    solution is the w of minimum norm, in units in which the columns have unit variance, with a warning.
 
     References
     ----------
@@ -150,7 +151,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     """
 
     _had_columns = False
-    """Whether y was given as a table, so that what is said of it has an axis of targets even if there is one."""
+    """Whether y had columns; if so, results have an axis of targets even for a single target."""
 
     _State = LinearRegressionState
     _inputs: ClassVar[Constraints] = {**INPUTS, "_had_columns": optional(flag)}
@@ -161,54 +162,55 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Floats:
-        return self._shaped(self._regression().fit.coef)
+        return self._drop_target_axis(self._regression().fit.coef)
 
     @property
     def intercept_(self) -> Any:
-        return self._number(self._regression().fit.intercept)
+        return self._as_number(self._regression().fit.intercept)
 
     @property
     def residual_variance_(self) -> Any:
         regression = self._regression()
-        return self._number(regression.squares / regression.weight)
+        return self._as_number(regression.squares / regression.weight)
 
     @property
     def unbiased_residual_variance_(self) -> Any:
-        if self.regularization > 0:  # an attribute that is not there
+        if self.regularization > 0:  # AttributeError, so that hasattr is False
             raise AttributeError("A penalised LinearRegression has no unbiased_residual_variance_.")
-        return self._number(self._regression().unbiased_variance())
+        return self._as_number(self._regression().unbiased_variance())
 
     @property
     def degrees_of_freedom_(self) -> float:
         return self._regression().degrees
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Learn from one more instalment of rows; the order and sizes of instalments do not matter.
+        """Add a batch of rows to the fit. The order and sizes of the batches do not matter.
 
-        An error leaves the model as it was.
+        An error leaves the model unchanged.
         """
         return super().partial_fit(X, y, sample_weight=sample_weight)
 
     def predict(self, X: Any) -> Floats:
-        """The fitted mean at each row, of shape (n,), or (n, n_targets) if y had columns."""
+        """Return the fitted mean at each row, of shape (n,), or (n, n_targets) if y had columns."""
         regression = self._regression()
-        return self._shaped(regression.fit.outputs(check_rows(self, X)).T).T
+        return self._drop_target_axis(regression.fit.outputs(check_rows(self, X)).T).T
 
     def coef_covariance(self) -> Floats:
-        """Covariance of the coefficients' errors, of shape (n_features, n_features), for each target if y had columns.
+        """Return the covariance matrix of the errors of the coefficients.
 
-        Refused, as all intervals are, with a penalty, too few rows, or columns that depend on each other.
+        It has the shape (n_features, n_features), or (n_targets, n_features, n_features) if y had columns. Like all
+        intervals, it raises an error with a penalty, too few rows, or linearly dependent columns.
         """
         regression = self._regression()
-        U = regression.exact().fit.whitener
-        return self._shaped(regression.unbiased_variance()[:, None, None] * (U @ U.T) / regression.weight)
+        U = regression.require_exact().fit.whitener
+        return self._drop_target_axis(regression.unbiased_variance()[:, None, None] * (U @ U.T) / regression.weight)
 
     def coef_standard_errors(self) -> Floats:
-        """Standard deviation of each coefficient's error, in the shape of ``coef_``."""
-        return self._shaped(self._regression().standard_errors())
+        """Return the standard error of each coefficient, in the shape of ``coef_``."""
+        return self._drop_target_axis(self._regression().standard_errors())
 
     def coef_intervals(self, confidence: float = 0.95) -> Floats:
-        """Intervals that hold the true coefficient with the given probability, each by itself.
+        """Return confidence intervals of the coefficients. Each interval has the given confidence individually.
 
         Parameters
         ----------
@@ -221,25 +223,26 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         """
         regression = self._regression()
         errors = regression.standard_errors()
-        return self._shaped(regression.about(regression.fit.coef, errors, confidence))
+        return self._drop_target_axis(regression.make_intervals(regression.fit.coef, errors, confidence))
 
     def intercept_interval(self, confidence: float = 0.95) -> Floats:
-        """Interval that holds the true intercept with the given probability: of shape (2,), or (n_targets, 2)."""
-        regression = self._regression().exact()
+        """Return the confidence interval of the intercept, of shape (2,), or (n_targets, 2) if y had columns."""
+        regression = self._regression().require_exact()
         centre = regression.fit.map.centre
         variance = (1 + float(np.square(centre @ regression.fit.whitener).sum())) / regression.weight
         errors = np.sqrt(variance * regression.unbiased_variance())
-        return self._shaped(regression.about(regression.fit.intercept, errors, confidence))
+        return self._drop_target_axis(regression.make_intervals(regression.fit.intercept, errors, confidence))
 
     def predict_interval(self, X: Any, confidence: float = 0.95, of: str = "mean") -> Floats:
-        """Intervals at each row, each with the given probability by itself.
+        """Return an interval at each row. Each interval has the given confidence individually.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
         confidence : float between 0 and 1
         of : {"mean", "observation"}
-            Whether the interval is to hold the true mean at that row, or one new observation there.
+            "mean" for a confidence interval of the true mean at the row, "observation" for a prediction interval of one
+            new observation.
 
         Returns
         -------
@@ -247,11 +250,11 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
             Lower and upper ends.
         """
         check_argument("of", of, one_of("mean", "observation"))
-        regression = self._regression().exact()
+        regression = self._regression().require_exact()
         rows = check_rows(self, X)
         variance = (1 + regression.fit.distances(rows)) / regression.weight + (of == "observation")
         errors = np.sqrt(variance[:, None] * regression.unbiased_variance())
-        ends = regression.about(regression.fit.outputs(rows), errors, confidence)
+        ends = regression.make_intervals(regression.fit.outputs(rows), errors, confidence)
         return ends if self._has_columns else ends[:, 0]
 
     def _regression(self) -> Regression:
@@ -262,11 +265,11 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     def _has_columns(self) -> bool:
         return self._had_columns or self.statistics_.n_targets > 1
 
-    def _shaped(self, values: Floats) -> Floats:
-        """Values by target, or those of the only one."""
+    def _drop_target_axis(self, values: Floats) -> Floats:
+        """Return values by target; drop the axis of targets if y had no columns."""
         return values if self._has_columns else values[0]
 
-    def _number(self, values: Floats) -> Any:
+    def _as_number(self, values: Floats) -> Any:
         return values if self._has_columns else float(values[0])
 
     def _source(self, X: Any, y: Any, sample_weight: Any, first: bool = True, encode: Any = None) -> ArraySource:
@@ -274,11 +277,11 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         if first:
             self._had_columns = y.ndim == 2
         targets = y if y.ndim == 2 else y[:, None]
-        most = short_blocks(rows.shape[1] + targets.shape[1])
+        most = cached_block_rows(rows.shape[1] + targets.shape[1])
         return ArraySource(rows, weight=weight, block_rows=most, positions=kept, targets=targets)
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source that has targets; a single target is as a y without columns."""
+        """Fit the model to the rows of a source with targets. A single target counts as y without columns."""
         with all_or_nothing(self):
             self._had_columns = False
             super().fit_source(source)
@@ -291,6 +294,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         inputs, cross = statistics.inputs, statistics.cross
         fit = solve_least_squares(inputs, cross, statistics.target_mean, self.regularization, self._name())
         W = fit.map.matrix
+        # Residual sum of squares from moments: S_tt − W'(2 S_xt − S_xx W), clipped at 0 against rounding.
         fitted = np.einsum("dm,dm->m", W, 2 * cross - inputs.scatter @ W)
         squares = np.maximum(statistics.target_scatter - fitted, 0.0)
         return Regression(fit, statistics.weight, squares, self.regularization > 0)

@@ -1,4 +1,4 @@
-"""Linear scores of rows, for all models with weights and biases."""
+"""Linear scores of rows, for all models with weights and intercepts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from likely.blocks import Block, over_rows
 
 
 def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
-    """(X − centre) coef' + intercept, of shape (n, n_outputs); rows that are not finite are refused.
+    """Return (X − centre) coef' + intercept, of shape (n, n_outputs); raise if a row is not finite.
 
     Parameters
     ----------
     coef : array of shape (n_outputs, n_features)
     intercept : array of shape (n_outputs,)
     centre : array of shape (n_features,), optional
-        Taken off dense rows before the product, where they are far from zero.
+        Subtracted from dense rows before the product, for rows far from zero.
     """
     with np.errstate(all="ignore"):
         if issparse(X):
@@ -30,7 +30,7 @@ def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | Non
 
 
 def check_scores(scores: Floats, X: Rows) -> Floats:
-    """Return scores of rows; raise for the first row whose scores are not finite."""
+    """Return the scores; raise for the first row whose scores are not finite."""
     doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(doubtful):
         at = int(doubtful[0])

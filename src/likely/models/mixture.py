@@ -298,8 +298,8 @@ class MixtureClassifier(DensitiesByClass):
     def _common_size(self) -> Any:
         if not (isinstance(self.n_components, str) or is_count(self.n_components, 1, 2**20)):
             raise InvalidParameterError(
-                "With relevance, all classes have the components of one background mixture, so n_components must be one "
-                f"number or 'bic', but is {self.n_components!r}."
+                "With relevance, all classes have the components of one background mixture, so n_components must be "
+                f"one number or 'bic', but is {self.n_components!r}."
             )
         return self.n_components
 
@@ -312,8 +312,8 @@ class MixtureClassifier(DensitiesByClass):
 def choose_by_bic(mixture: GaussianMixture, rows: Source) -> int:
     """Return the size at which the mixture grown by splitting has the lowest BIC.
 
-    Only sizes with enough rows are tried. Mixtures with components at the floor rank after all others, because the floor
-    determines their likelihood.
+    Only sizes with enough rows are tried. Mixtures with components at the floor rank after all others, because the
+    floor determines their likelihood.
     """
     count, weight = rows.reduce(_rows_and_weight)
     needed = 0.0 if mixture.tied else mixture_shape(mixture.covariance).natural_form.min_rows(rows.n_features)

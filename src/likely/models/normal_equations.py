@@ -1,4 +1,4 @@
-"""Least squares in closed form from moments: what the linear models without iteration share."""
+"""Least squares in closed form: the normal equations, solved from moments."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from likely._constraints import Scope, ViolationError, floats, instance_of
 from likely._numerics import is_rounding
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import over_rows
-from likely.densities.factors import invert_factor, factor_if_well_conditioned
+from likely.densities.factors import factor_if_well_conditioned, invert_factor
 from likely.exceptions import warn_of_degenerate_data
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.statistics import LinearMap, Moments
 
-CUT = 1e-12
-"""Least eigenvalue, of inputs scaled to unit variance, at which a direction counts as determined: sums in double
-precision resolve 1e-16 of the largest, so what is kept has at least four digits."""
+MIN_EIGENVALUE = 1e-12
+"""Minimum eigenvalue of a determined direction, for inputs scaled to unit variance. Sums in double precision resolve
+1e-16 of the largest eigenvalue, so every determined direction has at least four digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearFit:
-    """The function x ↦ t̄ + (x − m) W of least mean squared error.
+    """Least-squares solution x ↦ t̄ + (x − m) W.
 
-    Deviations from the mean are multiplied, and not rows and an intercept, so data far from zero lose no digits.
+    The product uses deviations from the mean, not the rows themselves, so data far from zero lose no digits.
 
     Parameters
     ----------
     map : LinearMap
-        With the centre m and the matrix W, of shape (n_features, n_targets).
+        Map with the centre m and the matrix W of shape (n_features, n_targets).
     target_mean : array of shape (n_targets,)
+        t̄, the mean of the targets.
     whitener : array of shape (n_features, rank)
-        U with U U' = (C + λI)⁻¹, for C the covariance of the inputs, or its pseudo-inverse.
+        U with U U' = (C + λI)⁻¹, or its pseudo-inverse, where C is the covariance of the inputs.
     """
 
     map: Annotated[LinearMap, instance_of(LinearMap, d="d", m="t")]
@@ -62,16 +63,16 @@ class LinearFit:
         return int(self.whitener.shape[1])
 
     def outputs(self, X: Rows) -> Floats:
-        """Values at validated rows, of shape (n, n_targets); rows that are not finite are refused."""
+        """Return the values at validated rows, of shape (n, n_targets); raise if a row is not finite."""
         return linear_scores(X, self.coef, self.target_mean, self.map.centre)
 
     def distances(self, X: Rows) -> Floats:
-        """(x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
+        """Return (x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
         return check_scores(over_rows(partial(_distances, self), X, 1), X)[:, 0]
 
 
-def short_blocks(width: int) -> int:
-    """Rows of blocks that are read twice in a row, for their means and for their scatter: what nearby caches hold."""
+def cached_block_rows(width: int) -> int:
+    """Return the number of rows of a block that fits in the cache: it is read twice, for the means and the scatter."""
     return max(1, min(2**13, 2**20 // max(width, 1)))
 
 
@@ -80,8 +81,8 @@ def solve_least_squares(
 ) -> LinearFit:
     """Minimise the mean of ½ ‖t − (x W + b)‖², plus λ/2 ‖W‖², over W and b.
 
-    Where inputs leave W undetermined, the solution of least norm is taken, in units in which the columns have unit
-    variance, with a warning; constant columns get 0.
+    If the inputs do not determine W, return the solution of minimum norm, in units in which the columns have unit
+    variance, and warn. Constant columns get the weight 0.
 
     Parameters
     ----------
@@ -92,58 +93,60 @@ def solve_least_squares(
     regularization : float
         λ.
     whom : str
-        The estimator, for the warning.
+        Name of the estimator, for the warning.
 
     Notes
     -----
-    (C + λI) W = c, with C = Σ w (x − mean)(x − mean)' / n and c = cross / n, is solved with C + λI scaled to a unit
-    diagonal: by its Cholesky factor where it is well conditioned, and otherwise by its eigenvectors, of which those
-    with eigenvalues below 1e-12 are left out.
+    The normal equations are (C + λI) W = c, with C = Σ w (x − mean)(x − mean)' / n and c = cross / n. C + λI is scaled
+    to a unit diagonal. If it is well conditioned, its Cholesky factor solves them. Otherwise its eigenvectors do,
+    without those whose eigenvalues are below 1e-12.
     """
     d, variances = inputs.n_features, inputs.variances()
+    # Columns whose variance is only rounding error are constant and get the weight 0.
     varying = np.flatnonzero(~is_rounding(variances, np.sqrt(inputs.mean**2 + variances)))
     C = inputs.covariance()[np.ix_(varying, varying)]
     white = _whitener(C + regularization * np.eye(len(varying)))
-    if regularization > 0 and white.shape[1] < len(varying):  # a penalty too small to be seen beside the covariance
+    if regularization > 0 and white.shape[1] < len(varying):  # λ is negligible relative to C
         white = _ridge_whitener(C, regularization)
     U = np.zeros((d, white.shape[1]))
     U[varying] = white
     if white.shape[1] < d and not regularization:
-        _warn(whom, inputs, white.shape[1], np.setdiff1d(np.arange(d), varying))
+        _warn_of_rank(whom, inputs, white.shape[1], np.setdiff1d(np.arange(d), varying))
+    # W = (C + λI)⁻¹ c = U U' c
     W = U @ (U.T @ (cross / inputs.weight))
     return LinearFit(LinearMap(inputs.mean, W), target_mean, U)
 
 
 def _whitener(A: Floats) -> Floats:
-    """U with U U' the inverse of a matrix, or its pseudo-inverse in units in which it has a unit diagonal."""
+    """Return U with U U' = A⁻¹, or the pseudo-inverse of A in units in which A has a unit diagonal."""
     if not len(A):
         return A
     scale = np.sqrt(A.diagonal())
     R = A / np.outer(scale, scale)
-    lower = factor_if_well_conditioned(R, CUT)
+    lower = factor_if_well_conditioned(R, MIN_EIGENVALUE)
     if lower is not None:
         return invert_factor(lower) / scale[:, None]
     values, vectors = eigh(R)
-    kept = values > max(CUT, len(R) * np.finfo(np.float64).eps)
+    kept = values > max(MIN_EIGENVALUE, len(R) * np.finfo(np.float64).eps)
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
 
 
 def _ridge_whitener(C: Floats, regularization: float) -> Floats:
-    """U with U U' the inverse of C + λI on the directions that vary, for the smallest weights in the user's units."""
+    """Return U with U U' = (C + λI)⁻¹ on the directions that vary; weights have minimum norm in the user's units."""
     values, vectors = eigh(C)
     kept = values > len(C) * np.finfo(np.float64).eps * values[-1]
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + regularization))
 
 
-def _warn(whom: str, inputs: Moments, rank: int, constant: Integers) -> None:
+def _warn_of_rank(whom: str, inputs: Moments, rank: int, constant: Integers) -> None:
     d, weight = inputs.n_features, inputs.weight
     rows = "1 row" if weight == 1 else f"{weight:g} rows" if weight.is_integer() else f"a weight of {weight:g}"
     columns = ", ".join(map(str, constant[:5])) + (", …" if len(constant) > 5 else "")
     where = f" (constant columns: {columns})" if 0 < len(constant) < d else ""
     warn_of_degenerate_data(
-        f"{whom} has {rows} for {d} features, whose covariance has rank {rank}{where}. Of all coefficients that fit "
-        "equally well the smallest were taken, in units of each column's spread. Drop constant and duplicate columns, "
-        "or set regularization."
+        f"{whom} has {rows} for {d} features, whose covariance has rank {rank}{where}. The solution is not unique; the "
+        "coefficients of minimum norm are used, in units of the standard deviation of each column. Drop constant and "
+        "duplicate columns, or set regularization."
     )
 
 

@@ -54,8 +54,8 @@ class Perceptron(ScoreClassifier, SourceLearner):
 
     The perceptron assumes that a hyperplane separates the classes. It then converges after finitely many updates to
     weights without mistakes, which are not unique and not optimal. If the classes overlap, it never converges: it stops
-    at ``max_iter`` and warns, and ``keep`` determines the weights that are kept. The score has no probabilistic meaning;
-    :class:`likely.CalibratedClassifier` converts it to log-likelihood ratios. The result depends on the order of the
+    at ``max_iter`` and warns, and ``keep`` determines the weights that are kept. The score has no probabilistic
+    meaning; :class:`likely.CalibratedClassifier` converts it to log-likelihood ratios. The result depends on the order of the
     rows and on the scale of the columns. The perceptron changes neither, so put :class:`likely.Standardize` before it
     if the scales differ. Missing values raise an error.
 
@@ -194,7 +194,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
             first = "_state" not in vars(self)
             source = self._source(X, y, sample_weight, first, lambda labels: self._encode(labels, classes, first))
             weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
-            missed = weights.learn(source.iter_blocks(self._order_state()))
+            missed = weights.run_pass(source.iter_blocks(self._order_state()))
             self._set_state(weights, [missed] if first else [*self.mistakes_, missed])
         return self
 
@@ -214,7 +214,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
         fewest, pocket = np.inf, None
         while len(missed) < self.max_iter and (not missed or missed[-1] > 0):
             # One epoch of updates; then Gallant's ratchet: keep the best candidate so far on all rows.
-            missed.append(weights.learn(source.iter_blocks(random)))
+            missed.append(weights.run_pass(source.iter_blocks(random)))
             if self.keep == "pocket":
                 counts = source.reduce(count_block_mistakes, weights.candidates, weights.n_passes)
                 if counts.min() < fewest:
@@ -247,8 +247,8 @@ class Perceptron(ScoreClassifier, SourceLearner):
         }[self.keep]
         warn_of_no_convergence(
             f"Perceptron did not converge in {self.n_epochs_} epochs and {self.n_updates_} updates: the last epoch had "
-            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they are separable, raise max_iter "
-            "and give the columns similar scales."
+            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they are separable, raise "
+            "max_iter and give the columns similar scales."
         )
 
     def _encode(self, labels: Labels, classes: Any, first: bool) -> tuple[Labels, Integers]:

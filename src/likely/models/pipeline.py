@@ -36,7 +36,7 @@ from likely.blocks import AdditiveLearner, AdditiveState, Source, class_moments,
 from likely.decisions import Application
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
 from likely.models.base import EVIDENCE
-from likely.models.streaming import fit_from_source, fit_large_expansion, in_runs, pass_names_on, widest_scored
+from likely.models.streaming import expanded_width, fit_from_source, fit_large_expansion, propagate_names, score_in_runs
 from likely.resampling.chains import estimate_chain, fits_in_memory, is_isolated, is_mappable, needs_of, steps_of
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
@@ -263,14 +263,14 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         """Score of the last step, such as the share of rows a classifier decides rightly."""
         check_is_fitted(self)
         usual = getattr(type(self.steps[-1][1]), "score", None)
-        if widest_scored(steps_of(self)) and usual in (ClassifierMixin.score, RegressorMixin.score) and not params:
+        if expanded_width(steps_of(self)) and usual in (ClassifierMixin.score, RegressorMixin.score) and not params:
             return usual(self, X, y, sample_weight)
         return super().score(X, y, sample_weight, **params)
 
     def _in_runs(self, score: Callable[..., Any], X: Any, **params: Any) -> Any:
         """Scores of rows, a run at a time where a step expands them."""
         check_is_fitted(self)
-        return score(X, **params) if params else in_runs(score, X, widest_scored(steps_of(self)))
+        return score(X, **params) if params else score_in_runs(score, X, expanded_width(steps_of(self)))
 
     def _is_plain(self) -> bool:
         """Whether no caching, progress message, metadata routing or check of names needs scikit-learn's ``fit``."""
@@ -426,7 +426,7 @@ class ChainSums(AdditiveLearner):
                 "Steps were put in that need more than what was learned of the rows; the pipeline must be fitted anew."
             )
         estimate_chain(steps, by_class, getattr(self, "classes_", None))
-        pass_names_on(steps, getattr(self, "feature_names_in_", None))
+        propagate_names(steps, getattr(self, "feature_names_in_", None))
         return steps
 
     def _name(self) -> str:

@@ -1,4 +1,4 @@
-"""Chains that learn from and score some rows at a time, so that an expansion of all rows is never in memory."""
+"""Fitting and scoring of pipelines in runs of rows, so that an expansion of all rows is never in memory."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from likely._validation import check_rows, check_training, encode_labels
 from likely.blocks import ArraySource, Block, MappedSource, Source, with_positions
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
 
-MOST_VALUES = 2**27
-"""Most values (a gibibyte) of an expansion that ``fit`` computes for all rows. Larger ones are computed block by block,
-again for every pass of every later step, which saves memory and costs time."""
+MAX_EXPANSION_VALUES = 2**27
+"""Maximum number of values (a gibibyte) of an expansion that ``fit`` computes for all rows at once. Larger expansions
+are computed block by block, again for every pass of every later step, which saves memory and costs time."""
 
-RUN_VALUES, RUN_ROWS = 2**24, 64
-"""Values of an expansion that are computed at once when rows are scored, or given to a model that learns from blocks in
-order; and the least number of rows of such a run."""
+RUN_VALUES, MIN_RUN_ROWS = 2**24, 64
+"""Number of values of an expansion in one run of rows, for scoring and for models that learn from blocks in order; and
+the minimum number of rows of a run."""
 
 
 def fit_from_source(steps: list[Any], source: Source) -> None:
-    """Fit each step on a source's rows, mapped a block at a time by the steps before it."""
+    """Fit each step to the rows of a source, mapped block by block by the steps before it."""
     _check_streams(steps)
     for step in steps[:-1]:
         step.fit_source(source)
@@ -39,30 +39,28 @@ def _check_streams(steps: list[Any]) -> None:
     for step in steps:
         if not hasattr(step, "fit_source"):
             raise IncompatiblePartsError(
-                f"{type(step).__name__} has no fit_source, so this chain cannot be learned from a source. Use fit, or "
+                f"{type(step).__name__} has no fit_source, so this pipeline cannot be fitted to a source. Use fit, or "
                 "steps of this library such as Standardize, QuadraticFeatures and GaussianClassifier."
             )
         if step is not steps[-1] and not hasattr(step, "transform"):
-            raise IncompatiblePartsError(
-                f"{type(step).__name__} has no transform, so it has nothing to pass on and can only be the last step."
-            )
+            raise IncompatiblePartsError(f"{type(step).__name__} has no transform, so it must be the last step.")
 
 
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
-    """Fit the steps from a source over the arrays, if an expansion among them would be too large to hold.
+    """Fit the steps to a source over the arrays, if an expansion among them would not fit in memory.
 
-    Return whether that was so. Steps without ``fit_source`` and a y of shape (n, 1), which a source cannot tell from
-    shape (n,), are left to the caller.
+    Return whether the steps were fitted. The caller fits steps without ``fit_source``, and y of shape (n, 1), which a
+    source cannot distinguish from shape (n,).
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or not all(hasattr(step, "fit_source") for step in steps):
         return False
-    width = _widest(steps[:-1], shape[1])
-    if shape[0] * width <= MOST_VALUES or np.shape(y)[1:] == (1,):
+    width = _max_expanded_width(steps[:-1], shape[1])
+    if shape[0] * width <= MAX_EXPANSION_VALUES or np.shape(y)[1:] == (1,):
         return False
     names = BaseEstimator()
-    fit_from_source(steps, _source(names, steps, X, y, sample_weight, _rows_of_a_run(width)))
-    pass_names_on(steps, getattr(names, "feature_names_in_", None))
+    fit_from_source(steps, _source(names, steps, X, y, sample_weight, _run_rows(width)))
+    propagate_names(steps, getattr(names, "feature_names_in_", None))
     return True
 
 
@@ -77,7 +75,7 @@ def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, bl
     return ArraySource(rows, codes, weight, classes, None, block_rows, kept)
 
 
-def _widest(steps: list[Any], n_features: int) -> int:
+def _max_expanded_width(steps: list[Any], n_features: int) -> int:
     """Return an upper bound of the columns of the widest expansion among steps; 0 if there is no expansion."""
     widest = 0
     for step in steps:
@@ -89,32 +87,32 @@ def _widest(steps: list[Any], n_features: int) -> int:
     return widest
 
 
-def widest_scored(steps: list[Any]) -> int:
+def expanded_width(steps: list[Any]) -> int:
     """Return the columns of the widest fitted expansion before the last step; 0 if there is none."""
     return max((step.expands_to(step.n_features_in_) for step in steps[:-1] if hasattr(step, "expands_to")), default=0)
 
 
-def in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
+def score_in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
     """Compute ``score(X)`` from runs of rows, short enough for an expansion to ``width`` columns.
 
     Only arrays, sparse matrices and data frames whose scores are arrays are divided.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    most = _rows_of_a_run(width)
-    if not width or len(shape) != 2 or shape[0] <= most:
+    max_rows = _run_rows(width)
+    if not width or len(shape) != 2 or shape[0] <= max_rows:
         return score(X)
     is_sparse = bool(issparse(X))
     rows = csr_array(X) if is_sparse else getattr(X, "iloc", X)
     parts = []
-    for start, stop in pairwise([*range(0, shape[0], most), shape[0]]):
+    for start, stop in pairwise([*range(0, shape[0], max_rows), shape[0]]):
         parts.append(_score_run(score, rows[start:stop], range(start, stop)))
         if not isinstance(parts[0], np.ndarray):
             return score(X)
     return np.concatenate(parts)
 
 
-def _rows_of_a_run(width: int) -> int:
-    return max(RUN_ROWS, RUN_VALUES // max(width, 1))
+def _run_rows(width: int) -> int:
+    return max(MIN_RUN_ROWS, RUN_VALUES // max(width, 1))
 
 
 def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
@@ -125,7 +123,7 @@ def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
         raise with_positions(error, Block(rows, positions=positions)) from None
 
 
-def pass_names_on(steps: list[Any], names: Any) -> None:
+def propagate_names(steps: list[Any], names: Any) -> None:
     """Set the ``feature_names_in_`` of every step that is given column names."""
     for step in steps:
         step.__dict__.pop("feature_names_in_", None)

@@ -350,8 +350,8 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         )
         if machine.converged and not machine.precise:
             warn_of_degenerate_data(
-                "SVM: the kernel values are so large compared with their differences that rounding errors in the scores "
-                "and objectives exceed the gap. Put Standardize before SVM, or lower the degree of the kernel."
+                "SVM: the kernel values are so large compared with their differences that rounding errors in the "
+                "scores and objectives exceed the gap. Put Standardize before SVM, or lower the degree of the kernel."
             )
         if not machine.converged:
             warn_of_no_convergence(_describe_stop(machine, sides, self.classes_))
