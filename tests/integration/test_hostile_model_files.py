@@ -448,7 +448,7 @@ HOSTILE = {
     has_a_nan: "NaN",
     has_an_infinite_scatter: "finite",
     has_a_negative_variance: "variances above 0",
-    has_a_negative_sum_of_squares: "negative variances",
+    has_a_negative_sum_of_squares: "no negative variance",
     is_not_positive_definite: "positive definite",
     is_not_symmetric: "symmetric",
     has_no_triangle: "triangular",

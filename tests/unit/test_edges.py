@@ -223,7 +223,7 @@ def test_a_model_whose_shape_was_changed_must_be_fitted_anew(data):
     X, y = data
     model = GaussianClassifier("diagonal").fit(X, y).set_params(covariance="full")
 
-    with pytest.raises(IncompatiblePartsError, match="fitted anew"):
+    with pytest.raises(IncompatiblePartsError, match="fit the model again"):
         model.partial_fit(X, y)
     with pytest.raises(IncompatiblePartsError, match="cannot be estimated from diagonal moments"):
         Gaussian.from_moments(DiagonalMoments.of(X))
@@ -558,11 +558,11 @@ def test_steps_that_need_more_than_was_learned_are_refused(data):
     X, y = data
     chain = make_pipeline(Standardize(), GaussianClassifier("diagonal")).fit(X, y)
 
-    with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
+    with pytest.raises(IncompatiblePartsError, match="fit the model again"):
         clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
     with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments of a chain"):
         clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="must be fitted anew"):
+    with pytest.raises(IncompatiblePartsError, match="fit the model again"):
         Whiten().fit(X).set_params(by="within").partial_fit(X, y)
 
 

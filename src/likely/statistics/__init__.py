@@ -1,6 +1,7 @@
-"""Values that add: what a model needs to know of the rows, and nothing of how it will use it.
+"""Statistics: sums over rows from which models are estimated.
 
-A statistic is immutable, has ``+`` and a zero, is made ``of`` rows, and knows no hyperparameter.
+A statistic is an immutable value with ``+`` and a zero. The class method ``of`` computes it from rows. It does not
+depend on hyperparameters.
 """
 
 from likely.statistics.by_class import ByClass
@@ -8,7 +9,7 @@ from likely.statistics.information import (
     Counts,
     conditional_entropy,
     conditional_gini,
-    cross_entropy,
+    distribution_cross_entropy,
     entropy,
     gini,
     information_gain,
@@ -26,7 +27,7 @@ __all__ = [
     "Moments",
     "conditional_entropy",
     "conditional_gini",
-    "cross_entropy",
+    "distribution_cross_entropy",
     "entropy",
     "gini",
     "information_gain",

@@ -1,4 +1,4 @@
-"""The compiled loop of this room, imported only when a large block asks for it."""
+"""Compiled loop of this package, imported only for large blocks."""
 
 import numba
 import numpy as np
@@ -8,11 +8,11 @@ from likely._typing import Floats, Integers
 
 @numba.njit(nogil=True, cache=True)
 def sums_by_code(X: Floats, codes: Integers, weight: Floats, shift: Floats) -> tuple[Floats, ...]:
-    """Weighted sums and sums of squares by code and column, NaN left out, about the ``shift`` of each.
+    """Return weighted sums and sums of squares of x − ``shift`` by code and column, without NaN.
 
-    A shift of NaN is replaced, in place, by the first value met. That is one of the values summed, so if no weight is
-    much smaller than the others its squared distance to the mean is at most the scatter itself, and the cancellation
-    when the sums are moved to the mean costs no more digits than log10 of the number of rows.
+    A shift of NaN is replaced, in place, by the first value. That is one of the values summed. If no weight is much
+    smaller than the others, its squared distance to the mean is at most the scatter itself. Moving the sums to the mean
+    then cancels no more than log10(number of rows) digits.
     """
     (n, d), n_codes = X.shape, len(shift)
     rows, present = np.zeros(n_codes), np.zeros((n_codes, d))
@@ -22,7 +22,7 @@ def sums_by_code(X: Floats, codes: Integers, weight: Floats, shift: Floats) -> t
         rows[k] += w
         for j in range(d):
             x = X[i, j]
-            if x == x:
+            if x == x:  # not NaN
                 if present[k, j] == 0 and shift[k, j] != shift[k, j]:
                     shift[k, j] = x
                 x -= shift[k, j]

@@ -1,4 +1,4 @@
-"""One statistic for each class, or for each cell of class and fold."""
+"""Statistics for each class, or for each cell of class and fold."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ S = TypeVar("S", bound=Any)
 
 @dataclass(frozen=True, eq=False)
 class ByClass(Generic[S]):
-    """Statistics keyed by class code, or by (class code, fold); a key that is absent stands for zero.
+    """Statistics keyed by class code, or by (class code, fold); an absent key means zero.
 
-    Adding is key by key, so blocks that hold few classes cost only what they hold.
+    Addition is key by key, so the cost depends only on the classes in a block.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class ByClass(Generic[S]):
 
     def _check_state(self, scope: Scope) -> None:
         if not self.parts or len({type(part) for part in self.parts.values()}) > 1:
-            raise ViolationError("parts must be moments of one kind, at least of one class")
+            raise ViolationError("parts must be moments of one type, for at least one class")
 
     @classmethod
     def zero(cls) -> ByClass[S]:
-        """The statistics of no rows."""
+        """Return the statistics of no rows."""
         return cls({})
 
     @classmethod
@@ -65,9 +65,9 @@ class ByClass(Generic[S]):
         folds: Integers | None = None,
         overwrite: bool = False,
     ) -> ByClass[S]:
-        """The ``statistic`` of the rows of each class, or of each (class, fold) where ``folds`` are given.
+        """Return the ``statistic`` of the rows of each class, or of each (class, fold) if ``folds`` are given.
 
-        With ``overwrite`` the rows' memory may be used as working space.
+        With ``overwrite`` the memory of the rows may be used as working space.
         """
         if folds is None:
             return cls(statistic.grouped(X, codes, weight, overwrite))
@@ -84,7 +84,7 @@ class ByClass(Generic[S]):
         return ByClass(merged)
 
     def regrouped(self, key_of: Callable[[Any], Hashable | None]) -> ByClass[S]:
-        """Add up the parts whose keys ``key_of`` maps to the same new key; it leaves out those it maps to None."""
+        """Add up the parts whose keys ``key_of`` maps to the same new key; parts mapped to None are dropped."""
         groups: dict[Hashable, S] = {}
         for key, part in self.parts.items():
             new = key_of(key)
@@ -93,11 +93,11 @@ class ByClass(Generic[S]):
         return ByClass(groups)
 
     def each(self, change: Callable[[S], S]) -> ByClass[S]:
-        """Apply a change to every part."""
+        """Apply a function to every part."""
         return ByClass({key: change(part) for key, part in self.parts.items()})
 
     def total(self) -> S:
-        """The statistic of all rows together."""
+        """Return the statistic of all rows."""
         return self._total
 
     @cached_property
@@ -105,7 +105,7 @@ class ByClass(Generic[S]):
         return reduce(add, self.parts.values())
 
     def within(self) -> S:
-        """The pooled statistic about the class means: its scatter is the within-class scatter."""
+        """Return the pooled statistic about the class means; its scatter is the within-class scatter."""
         pooled: S = reduce(add, (part.centred() for part in self.parts.values()))
         return pooled
 
@@ -115,9 +115,9 @@ class ByClass(Generic[S]):
         return int(next(iter(self.parts.values())).n_features)
 
     def weights(self) -> Floats:
-        """The weight of each part, in the order of the keys."""
+        """Return the weight of each part, in the order of the keys."""
         return np.array([part.weight for part in self.parts.values()])
 
     def is_finite(self) -> bool:
-        """Whether every part's sums are finite."""
+        """Return whether the sums of every part are finite."""
         return all(part.is_finite() for part in self.parts.values())

@@ -1,8 +1,8 @@
-"""Counts of codes, and the entropies and impurities of counts.
+"""Counts of codes, and entropies and impurities of counts.
 
-The functions take weights that need not sum to one: a list, an array or :class:`Counts`, of one histogram or of stacks
-of them. Logarithms are natural unless ``base`` says otherwise, and 0 log 0 is 0. Without weight, entropy and impurity
-are 0: an empty branch costs nothing.
+The functions take weights, which need not sum to one, as a list, an array or :class:`Counts`, of one histogram or of a
+stack of histograms. Logarithms are natural unless ``base`` is given, and 0 log 0 is 0. Entropy and impurity are 0 if
+all weights are 0, so an empty branch costs nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TABLE = (-2, -1)
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weight per code: an immutable value with ``+`` and a zero.
+    """Total weight of each code: an immutable value with ``+`` and a zero.
 
     Parameters
     ----------
     weights : array of shape (n_codes,)
-        Total weight of the rows that carry each code.
+        Total weight of the rows with each code.
 
     Examples
     --------
@@ -46,24 +46,24 @@ class Counts:
 
     @classmethod
     def zero(cls, n_codes: int) -> Counts:
-        """The counts of no rows."""
+        """Return the counts of no rows."""
         return cls(np.zeros(n_codes))
 
     @classmethod
     def of(cls, codes: Integers, n_codes: int, weight: Floats | None = None) -> Counts:
-        """The counts of rows that carry ``codes`` in ``range(n_codes)``."""
+        """Return the counts of rows with ``codes`` in ``range(n_codes)``."""
         return cls(np.bincount(codes, weight, minlength=n_codes).astype(np.float64))
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.weights + other.weights)
 
     def proportions(self) -> Floats:
-        """Each code's share of the whole weight: the maximum-likelihood probabilities."""
+        """Return the share of each code in the total weight: the maximum-likelihood probabilities."""
         return np.asarray(self.weights / self.weights.sum())
 
 
 def entropy(counts: Any, axis: int = -1, base: float | None = None) -> Any:
-    """Entropy of counts: the expected surprise at a draw from them.
+    """Return the entropy of counts.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ def entropy(counts: Any, axis: int = -1, base: float | None = None) -> Any:
     axis : int
         The axis of the classes.
     base : float, optional
-        Base of the logarithm: 2 for bits; nats if not given.
+        Base of the logarithm: 2 for bits; natural logarithm (nats) by default.
 
     Returns
     -------
     float or array of shape (...)
-        Between 0 and the logarithm of the number of classes; 0 where there is no weight.
+        Between 0 and the logarithm of the number of classes; 0 if all weights are 0.
 
     Notes
     -----
-    H = −Σ p log p with p the counts' shares of their sum.
+    H = −Σ p log p, where p are the counts divided by their sum.
 
     Examples
     --------
@@ -91,29 +91,29 @@ def entropy(counts: Any, axis: int = -1, base: float | None = None) -> Any:
     return _in_base(entr(_shares(counts, axis)).sum(axis=axis), base)
 
 
-def cross_entropy(counts: Any, model: Any, axis: int = -1, base: float | None = None) -> Any:
-    """Cross-entropy of a model under counts: the mean surprise of one who believes the model.
+def distribution_cross_entropy(counts: Any, model: Any, axis: int = -1, base: float | None = None) -> Any:
+    """Return the cross-entropy of two distributions: the mean negative log-probability of counts under a model.
 
     Parameters
     ----------
     counts, model : array-like of shape (..., n_classes), or Counts
-        Weights of what happens and of what is believed.
+        Weights of the observed distribution P and of the model distribution Q.
     axis, base
         As in ``entropy``.
 
     Returns
     -------
     float or array of shape (...)
-        At least the entropy of the counts; infinite where something happens that the model holds impossible.
+        At least the entropy of the counts; infinite if a class with positive count has probability 0 in the model.
 
     Notes
     -----
-    H(P, Q) = −Σ p log q = H(P) + KL(P‖Q). With P the counts of labels it is the mean negative log-likelihood of those
-    labels under Q.
+    H(P, Q) = −Σ p log q = H(P) + KL(P‖Q). If P are the counts of labels, it is the mean negative log-likelihood of
+    these labels under Q.
 
     Examples
     --------
-    >>> float(cross_entropy([3, 1], [1, 1], base=2))
+    >>> float(distribution_cross_entropy([3, 1], [1, 1], base=2))
     1.0
     """
     p, q = _pair(counts, model, axis)
@@ -121,17 +121,18 @@ def cross_entropy(counts: Any, model: Any, axis: int = -1, base: float | None = 
 
 
 def kl_divergence(counts: Any, model: Any, axis: int = -1, base: float | None = None) -> Any:
-    """Kullback-Leibler divergence of counts from a model: what believing the model costs beyond the entropy.
+    """Return the Kullback-Leibler divergence of counts from a model: cross-entropy minus entropy.
 
     Parameters
     ----------
     counts, model, axis, base
-        As in ``cross_entropy``.
+        As in ``distribution_cross_entropy``.
 
     Returns
     -------
     float or array of shape (...)
-        Σ p log(p / q): not negative, 0 where the two agree, infinite where the impossible of the model happens.
+        Σ p log(p / q): not negative, 0 if the two are equal, infinite if a class with positive count has probability 0
+        in the model.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def kl_divergence(counts: Any, model: Any, axis: int = -1, base: float | None = 
 
 
 def conditional_entropy(table: Any, base: float | None = None) -> Any:
-    """Entropy of the class that is left once the branch is known.
+    """Return the conditional entropy of the class given the branch.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ def conditional_entropy(table: Any, base: float | None = None) -> Any:
     Returns
     -------
     float or array of shape (...)
-        H(Y given A) = −Σ p(a, y) log(p(a, y) / p(a)): the branches' entropies weighted by the branches' shares. At most
-        the entropy of the classes; 0 where every branch has one class.
+        H(Y | A) = −Σ p(a, y) log(p(a, y) / p(a)): the entropies of the branches, weighted by their shares. At most the
+        entropy of the classes; 0 if every branch has one class.
 
     Examples
     --------
@@ -164,12 +165,12 @@ def conditional_entropy(table: Any, base: float | None = None) -> Any:
     0.728
     """
     joint = _shares(table, _TABLE)
-    left = -rel_entr(joint, joint.sum(axis=-1, keepdims=True)).sum(axis=_TABLE)
-    return _in_base(_not_negative(left), base)
+    conditional = -rel_entr(joint, joint.sum(axis=-1, keepdims=True)).sum(axis=_TABLE)
+    return _in_base(_not_negative(conditional), base)
 
 
 def information_gain(table: Any, base: float | None = None) -> Any:
-    """Information that branch and class hold of each other: what a split gains.
+    """Return the mutual information of branch and class: the information gain of a split.
 
     Parameters
     ----------
@@ -179,11 +180,11 @@ def information_gain(table: Any, base: float | None = None) -> Any:
     Returns
     -------
     float or array of shape (...)
-        Not negative; 0 where the classes have the same shares in every branch; the same for the table transposed.
+        Not negative; 0 if the classes have the same shares in every branch; the same for the transposed table.
 
     Notes
     -----
-    I = H(Y) − H(Y given A) = Σ p(a) KL(p(y given a)‖p(y)); computed as the latter, whose terms do not underflow.
+    I = H(Y) − H(Y | A) = Σ p(a) KL(p(y | a)‖p(y)). It is computed by the second formula, whose terms do not underflow.
 
     Examples
     --------
@@ -191,12 +192,12 @@ def information_gain(table: Any, base: float | None = None) -> Any:
     0.266
     """
     joint = _shares(table, _TABLE)
-    apart = rel_entr(_shares(joint, -1), joint.sum(axis=-2, keepdims=True)).sum(axis=-1)
-    return _in_base(_not_negative((joint.sum(axis=-1) * apart).sum(axis=-1)), base)
+    divergences = rel_entr(_shares(joint, -1), joint.sum(axis=-2, keepdims=True)).sum(axis=-1)
+    return _in_base(_not_negative((joint.sum(axis=-1) * divergences).sum(axis=-1)), base)
 
 
 def gini(counts: Any, axis: int = -1) -> Any:
-    """Gini impurity of counts: how often two draws from them differ.
+    """Return the Gini impurity of counts: the probability that two draws differ.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def gini(counts: Any, axis: int = -1) -> Any:
     Returns
     -------
     float or array of shape (...)
-        1 − Σ p²: from 0 for one class to 1 − 1/K for K classes alike; 0 where there is no weight.
+        1 − Σ p²: from 0 for one class to 1 − 1/K for K equally frequent classes; 0 if all weights are 0.
 
     Examples
     --------
@@ -214,12 +215,12 @@ def gini(counts: Any, axis: int = -1) -> Any:
     0.5
     """
     p = _shares(counts, axis)
-    # The same as 1 − Σ p², but with its digits kept near 0.
+    # Equal to 1 − Σ p², but accurate near 0.
     return (p * (1 - p)).sum(axis=axis)
 
 
 def conditional_gini(table: Any) -> Any:
-    """Gini impurity of the class that is left once the branch is known.
+    """Return the conditional Gini impurity of the class given the branch.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ def conditional_gini(table: Any) -> Any:
     Returns
     -------
     float or array of shape (...)
-        The branches' impurities weighted by the branches' shares; at most the impurity of the classes.
+        The impurities of the branches, weighted by their shares; at most the impurity of the classes.
 
     Examples
     --------
@@ -241,12 +242,12 @@ def conditional_gini(table: Any) -> Any:
 
 
 def _shares(counts: Any, axis: int | tuple[int, int]) -> Floats:
-    """Weights as shares of their sum along an axis, all 0 where the sum is."""
+    """Return weights divided by their sum along an axis; all 0 if the sum is 0."""
     weights = _checked(counts, axis)
     with np.errstate(over="ignore"):
         total = weights.sum(axis=axis, keepdims=True)
     if not np.isfinite(total).all():
-        # Finite weights whose sum is not: shares are the same on any scale.
+        # The sum of finite weights overflows. Rescaling does not change the shares.
         weights = weights / weights.max(axis=axis, keepdims=True).clip(min=1.0)
         total = weights.sum(axis=axis, keepdims=True)
     return np.asarray(weights / np.where(total > 0, total, 1.0))
@@ -256,22 +257,24 @@ def _checked(counts: Any, axis: int | tuple[int, int]) -> Floats:
     weights = np.asarray(counts.weights if isinstance(counts, Counts) else counts, dtype=np.float64)
     if weights.ndim < (2 if axis == _TABLE else 1):
         what = "(..., n_branches, n_classes)" if axis == _TABLE else "(..., n_classes)"
-        raise InvalidDataError(f"Counts must be of shape {what}, but are of shape {weights.shape}.")
-    legal = (weights >= 0) & (weights < np.inf)
-    if not legal.all():
-        raise InvalidDataError(f"Counts must be finite and >= 0, but one is {weights[~legal][0]}.")
+        raise InvalidDataError(f"Counts must have shape {what}, but have shape {weights.shape}.")
+    valid = (weights >= 0) & (weights < np.inf)
+    if not valid.all():
+        raise InvalidDataError(f"Counts must be finite and >= 0, but one is {weights[~valid][0]}.")
     return weights
 
 
 def _pair(counts: Any, model: Any, axis: int) -> tuple[Floats, Floats]:
     p, q = _shares(counts, axis), _shares(model, axis)
     if p.shape[axis] != q.shape[axis]:
-        raise InvalidDataError(f"Counts of {p.shape[axis]} classes cannot be judged by a model of {q.shape[axis]}.")
+        raise InvalidDataError(
+            f"Counts and model must have the same number of classes, but have {p.shape[axis]} and {q.shape[axis]}."
+        )
     return p, q
 
 
 def _not_negative(value: Any) -> Any:
-    """A sum that cannot be negative, without what rounding may have taken from 0, and without the sign of −0."""
+    """Return a non-negative sum, with negative rounding errors and −0 replaced by 0."""
     return np.maximum(value, 0.0) + 0.0
 
 
@@ -279,5 +282,5 @@ def _in_base(nats: Any, base: float | None) -> Any:
     if base is None:
         return nats
     if not 1 < base < np.inf:
-        raise InvalidParameterError(f"base must be a number above 1, such as 2 for bits, but is {base!r}.")
+        raise InvalidParameterError(f"base must be a finite number > 1, such as 2 for bits, but is {base!r}.")
     return nats / np.log(base)

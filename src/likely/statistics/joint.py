@@ -1,4 +1,4 @@
-"""Moments of rows and of the numbers to be predicted from them: all that a linear regression learns from."""
+"""Joint moments of rows and regression targets, the statistic of linear regression."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WORKSPACE = Workspace()
 
 @dataclass(frozen=True, eq=False)
 class JointMoments:
-    """The moments of rows and targets side by side, as of one row [x, t].
+    """Moments of the concatenated rows [x, t] of features and targets.
 
     Parameters
     ----------
     moments : Moments
-        Of the columns of x, followed by those of t.
+        Moments of the columns of x, followed by the columns of t.
     n_targets : int
-        How many of them are targets.
+        Number of targets.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class JointMoments:
     def _check_state(self, scope: Scope) -> None:
         if self.n_features < 1:
             raise ViolationError(
-                f"n_targets must leave some features of {scope.sizes['w']} columns, but is {self.n_targets}"
+                f"n_targets must be less than the number of columns, {scope.sizes['w']}, but is {self.n_targets}"
             )
         scope.sizes |= {"d": self.n_features, "t": int(self.n_targets)}
 
@@ -57,7 +57,7 @@ class JointMoments:
 
     @property
     def inputs(self) -> Moments:
-        """The moments of the rows alone."""
+        """The moments of the features."""
         return self.moments.leading(self.n_features)
 
     @property
@@ -77,15 +77,15 @@ class JointMoments:
 
     @classmethod
     def zero(cls, n_features: int, n_targets: int) -> JointMoments:
-        """The moments of no rows."""
+        """Return the moments of no rows."""
         return cls(Moments.zero(n_features + n_targets), n_targets)
 
     @classmethod
     def of(cls, X: Rows, targets: Floats, weight: Floats | None = None) -> JointMoments:
-        """The moments of rows, dense or sparse, and of their targets.
+        """Return the joint moments of rows, dense or sparse, and of their targets.
 
-        Rows about zero are used where they are. Others are copied about their mean, beside the targets, into one reused
-        piece of memory, so that one product gives all of the scatter.
+        Rows with a mean near zero are not copied. Other rows are centred and copied next to the targets, into reused
+        memory, so that one matrix product gives the whole scatter.
         """
         X = dense(X)
         n, m = len(X), targets.shape[1]
@@ -93,36 +93,38 @@ class JointMoments:
             return cls.zero(X.shape[1], m)
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
-        # Targets about their mean, so that one product gives the sums of the rows, and theirs with the targets.
-        beside = _WORKSPACE.array("weight and targets", (n, m + 1))
-        beside[:, 0] = w
+        # One product X'[w, t − mean] gives the sums of the rows and their products with the centred targets.
+        factors = _WORKSPACE.array("weight and targets", (n, m + 1))
+        factors[:, 0] = w
         target_mean = np.asarray(w @ targets / total)
-        np.subtract(targets, target_mean, out=beside[:, 1:])
-        left = w @ beside[:, 1:] / total  # the rounding of the mean, which targets far from zero magnify
-        beside[:, 1:] -= left
-        target_mean = target_mean + left
-        sums = X.T @ beside
+        np.subtract(targets, target_mean, out=factors[:, 1:])
+        # Correct the rounding error of the mean, which is large for targets far from zero.
+        error = w @ factors[:, 1:] / total
+        factors[:, 1:] -= error
+        target_mean = target_mean + error
+        sums = X.T @ factors
         mean = np.concatenate([sums[:, 0] / total, target_mean])
         inputs = scatter_about_zero(X, mean[:-m]) if weight is None else None
         if inputs is None:
-            return cls(Moments(total, *_side_by_side(X, beside[:, 1:], mean, weight)), m)
-        return cls(Moments(total, mean, _bordered(inputs, sums[:, 1:], beside[:, 1:])), m)
+            return cls(Moments(total, *_centred_moments(X, factors[:, 1:], mean, weight)), m)
+        return cls(Moments(total, mean, _join_scatter(inputs, sums[:, 1:], factors[:, 1:])), m)
 
     def __add__(self, other: JointMoments) -> JointMoments:
         if not isinstance(other, JointMoments) or self.n_targets != other.n_targets:
-            came = f"{other.n_targets} targets" if isinstance(other, JointMoments) else type(other).__name__
+            got = f"{other.n_targets} targets" if isinstance(other, JointMoments) else type(other).__name__
             raise IncompatiblePartsError(
-                f"Moments with {self.n_targets} targets cannot be added to {came}. Every instalment must have the same."
+                f"Moments with {self.n_targets} targets cannot be added to {got}. Every batch must have the same "
+                "number of targets."
             )
         return JointMoments(self.moments + other.moments, self.n_targets)
 
     def is_finite(self) -> bool:
-        """Whether the sums are finite, which they are only if rows and targets were, and not too large to square."""
+        """Return whether the sums are finite; they are not if a value is not finite or its square overflows."""
         return self.moments.is_finite()
 
 
-def _side_by_side(X: Floats, targets: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and scatter of rows, copied about their mean, and of targets that are about theirs already."""
+def _centred_moments(X: Floats, targets: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return the mean and scatter of rows, which are centred in a copy, and of targets, which are already centred."""
     (n, d), m = X.shape, targets.shape[1]
     both = _WORKSPACE.array("rows and targets", (n, d + m))
     np.subtract(X, mean[:d], out=both[:, :d])
@@ -130,10 +132,10 @@ def _side_by_side(X: Floats, targets: Floats, mean: Floats, weight: Floats | Non
     return about_mean(both, mean, weight)
 
 
-def _bordered(inputs: Floats, cross: Floats, targets: Floats) -> Floats:
-    """The scatter of rows and targets, from the parts of it that are known.
+def _join_scatter(inputs: Floats, cross: Floats, targets: Floats) -> Floats:
+    """Return the scatter of rows and targets from its blocks.
 
-    Targets about their mean sum to zero but for rounding, which rows about zero do not magnify.
+    Centred targets sum to zero up to rounding. Rows with a mean near zero do not magnify this error in ``cross``.
     """
     d, m = cross.shape
     scatter = np.empty((d + m, d + m))

@@ -1,7 +1,7 @@
-"""Weight, mean and scatter about the mean: all that Gaussian models and linear features learn from.
+"""Weight, mean and scatter about the mean, the statistic of Gaussian models and linear features.
 
-Two immutable values with the same methods: :class:`Moments` holds the whole scatter matrix, :class:`DiagonalMoments`
-its diagonal. Both are made ``of`` rows, add up by the pairwise merge, have a ``zero``, and follow linear maps.
+Two immutable classes have the same methods: :class:`Moments` holds the scatter matrix, :class:`DiagonalMoments` only
+its diagonal. Both are computed ``of`` rows, merge pairwise by ``+``, have a ``zero``, and can be mapped by linear maps.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from likely.exceptions import IncompatiblePartsError
 _WORKSPACE = Workspace()
 
 ROUNDING = 1e-6
-"""Share of its size by which rounding may make a scatter asymmetric, or a variance in it negative."""
+"""Relative size of the rounding errors that may make a scatter asymmetric, or a variance in it negative."""
 
-LARGE, MOST_CANCELLED = 2**15, 16.0
-"""Values of a block that may be worth not copying, and how far its squares may exceed those about the mean."""
+LARGE, MAX_CANCELLED = 2**15, 16.0
+"""Minimum number of values of a block for which avoiding a centred copy is worth a test, and the maximum ratio of its
+mean squares to its variances for which it is avoided."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """The map x ↦ (x − centre) P, with P a matrix, or a vector that stands for a diagonal matrix.
+    """Affine map x ↦ (x − centre) P, where P is a matrix, or a vector that is the diagonal of a diagonal matrix.
 
-    The centre is taken off before the product, so data far from zero lose no digits.
+    The centre is subtracted before the product, so data far from zero lose no digits.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class LinearMap:
         if self.is_diagonal:
             scope.sizes["m"] = scope.sizes["d"]
             if not self.matrix.all():
-                raise ViolationError("matrix must not be 0 on its diagonal, but is")
+                raise ViolationError("matrix must have no 0 on its diagonal, but has one")
         scope.sizes["axes"] = self.matrix.ndim
 
     @property
@@ -71,17 +72,17 @@ class LinearMap:
         return self.times(np.subtract(X, self.centre, out=_WORKSPACE.array("about centre", X.shape)))
 
     def inverse(self, Z: Floats) -> Floats:
-        """The rows that map to ``Z`` (of least squared distance to the centre, where P has fewer outputs)."""
+        """Return the rows that map to ``Z``; if P has fewer outputs than inputs, those nearest to the centre."""
         if self.is_diagonal:
             return np.asarray(Z / self.matrix + self.centre)
         return np.asarray(Z @ np.linalg.pinv(self.matrix) + self.centre)
 
     def times(self, A: Floats) -> Floats:
-        """A P, for rows that have their centre off already."""
+        """Return A P, for rows from which the centre is already subtracted."""
         return np.asarray(A * self.matrix if self.is_diagonal else A @ self.matrix)
 
     def scatter(self, S: Floats) -> Floats:
-        """P' S P: how the map moves a scatter matrix."""
+        """Return P' S P, the scatter matrix of the mapped rows."""
         if self.is_diagonal:
             return np.asarray(self.matrix[:, None] * S * self.matrix)
         return np.asarray(self.matrix.T @ S @ self.matrix)
@@ -91,8 +92,8 @@ class LinearMap:
 class Moments:
     """Weight, mean and full scatter matrix of weighted rows.
 
-    Sums are in double precision whatever the input, and the scatter is taken about the mean, so unit variance around
-    1e8 comes out as unit variance.
+    Sums are in double precision for any type of input. The scatter is computed about the mean, so unit variance around
+    1e8 is computed as unit variance.
 
     Parameters
     ----------
@@ -127,11 +128,11 @@ class Moments:
     def _check_state(self, scope: Scope) -> None:
         S = self.scatter
         with np.errstate(over="ignore"):
-            # Of mapped rows that lie in one point the scatter is all rounding, of the size of their squares.
+            # The scatter of mapped rows that are all equal is rounding error, relative to their squares.
             scale = np.abs(S).max() + self.weight * np.square(self.mean).max()
         slack = ROUNDING * scale + np.finfo(np.float64).tiny
         if (S.diagonal() < -slack).any():
-            raise ViolationError("scatter must have no negative variances, but has")
+            raise ViolationError("scatter must have no negative variance, but has one")
         if not np.abs(S - S.T).max() <= slack:
             raise ViolationError("scatter must be symmetric, but is not")
 
@@ -145,12 +146,12 @@ class Moments:
 
     @classmethod
     def zero(cls, n_features: int) -> Moments:
-        """The moments of no rows."""
+        """Return the moments of no rows."""
         return cls(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
 
     @classmethod
     def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> Moments:
-        """The moments of rows; sparse rows are made dense, since their scatter is.
+        """Return the moments of rows; sparse rows are made dense, because their scatter is dense.
 
         With ``overwrite`` an array in double precision may be used as working space.
         """
@@ -161,7 +162,7 @@ class Moments:
         scatter = scatter_about_zero(X, mean) if weight is None else None
         if scatter is not None:
             return cls(total, mean, scatter)
-        # Rows that are not finite are kept as they are, to be looked at.
+        # Rows with non-finite values are not overwritten, because the caller needs them for its error message.
         spare = overwrite and bool(np.isfinite(mean).all())
         centred = np.subtract(X, mean, out=X if spare else _WORKSPACE.array("centred", X.shape))
         return cls(total, *about_mean(centred, mean, weight))
@@ -170,8 +171,8 @@ class Moments:
     def grouped(
         cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
     ) -> dict[int, Moments]:
-        """The moments of the rows of each code that occurs."""
-        return _of_each_group(cls, X, codes, weight, overwrite)
+        """Return the moments of the rows of each code that occurs."""
+        return _moments_by_code(cls, X, codes, weight, overwrite)
 
     def __add__(self, other: Moments) -> Moments:
         _check_alike(self, other)
@@ -185,40 +186,40 @@ class Moments:
         return Moments(weight, self.mean + share * step, scatter)
 
     def mapped(self, linear: LinearMap) -> Moments:
-        """The moments of the mapped rows."""
+        """Return the moments of the mapped rows."""
         return Moments(self.weight, linear.times(self.mean - linear.centre), linear.scatter(self.scatter))
 
     def leading(self, k: int) -> Moments:
-        """The moments of the first k columns."""
+        """Return the moments of the first k columns."""
         return Moments(self.weight, self.mean[:k], self.scatter[:k, :k])
 
     def centred(self) -> Moments:
-        """The moments of the same rows moved to have mean zero."""
+        """Return the moments of the centred rows."""
         return Moments(self.weight, np.zeros_like(self.mean), self.scatter)
 
     def diagonal(self) -> DiagonalMoments:
-        """What remains when the correlations are forgotten."""
+        """Return the moments of the columns without their correlations."""
         d = len(self.mean)
         return DiagonalMoments(self.weight, np.full(d, self.weight), self.mean, self.scatter.diagonal().copy())
 
     def covariance(self, lost_degrees: float = 0) -> Floats:
-        """The scatter over the weight less ``lost_degrees`` (1 for the unbiased estimate); zero where none is left."""
+        """Return the scatter divided by weight − ``lost_degrees`` (1 for the unbiased estimate); 0 if that is <= 0."""
         degrees = self.weight - lost_degrees
         return np.asarray(self.scatter / degrees) if degrees > 0 else np.zeros_like(self.scatter)
 
     def variances(self, lost_degrees: float = 0) -> Floats:
-        """The diagonal of the covariance."""
+        """Return the diagonal of the covariance."""
         return self.diagonal().variances(lost_degrees)
 
     def is_finite(self) -> bool:
-        """Whether the sums are finite, which they are only if the rows were, and not too large to be squared."""
+        """Return whether the sums are finite; they are not if a value is not finite or its square overflows."""
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter.diagonal()).all())
 
     @cached_property
     def principal_axes(self) -> tuple[Floats, Floats]:
         """Eigenvalues of the covariance, largest first, and the eigenvectors as columns.
 
-        Kept on the value, so that every PCA of the same rows shares one decomposition.
+        They are cached, so that every PCA of the same moments shares one decomposition.
         """
         values, vectors = eigh(self.covariance(), driver="evd")
         return values[::-1], vectors[:, ::-1]
@@ -226,9 +227,9 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class DiagonalMoments:
-    """Weight, mean and sums of squared deviations of each column by itself.
+    """Weight, mean and sum of squared deviations of each column.
 
-    Missing values (NaN) are left out column by column, so each column has a weight of its own.
+    Missing values (NaN) are skipped column by column, so each column has a separate weight.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ class DiagonalMoments:
     column_weights : array of shape (n_features,)
         Weight of the rows in which each column is present.
     mean : array of shape (n_features,)
-        Mean of the values present; 0 where there are none.
+        Mean of the values present; 0 for a column without values.
     scatter : array of shape (n_features,)
         Σ w (x − mean)² over the values present.
 
@@ -264,15 +265,15 @@ class DiagonalMoments:
 
     @classmethod
     def zero(cls, n_features: int) -> DiagonalMoments:
-        """The moments of no rows."""
+        """Return the moments of no rows."""
         return cls(0.0, np.zeros(n_features), np.zeros(n_features), np.zeros(n_features))
 
     @classmethod
     def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> DiagonalMoments:
-        """The moments of rows, dense or sparse; a sparse column's absent values are zeros."""
+        """Return the moments of rows, dense or sparse; values that a sparse array does not store are zeros."""
         w = np.ones(X.shape[0]) if weight is None else weight
         if issparse(X):
-            return _of_sparse(X, w)
+            return _sparse_moments(X, w)
         X = dense(X)
         missing = np.isnan(X)
         column_weights = w @ ~missing if missing.any() else np.full(X.shape[1], w.sum())
@@ -285,20 +286,20 @@ class DiagonalMoments:
     def grouped(
         cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
     ) -> dict[int, DiagonalMoments]:
-        """The moments of the rows of each code that occurs.
+        """Return the moments of the rows of each code that occurs.
 
-        One compiled pass over a large dense block: sorting the rows by code and summing each slice by array
-        operations takes three times as long, most of it in moving memory.
+        A large dense block takes one compiled pass. Sorting the rows by code and summing each slice by array operations
+        takes three times as long, most of it for moving memory.
         """
         if issparse(X) or X.size < 2**18:
-            return _of_each_group(cls, X, codes, weight, overwrite)
+            return _moments_by_code(cls, X, codes, weight, overwrite)
         from likely.statistics._kernels import sums_by_code
 
         w = np.ones(X.shape[0]) if weight is None else weight
         X = np.ascontiguousarray(dense(X))
         shift = np.full((int(codes.max()) + 1, X.shape[1]), np.nan)
         rows, present, first, second = sums_by_code(X, codes, w, shift)
-        # A light row far from the rest makes a bad origin; then the mean it led to makes a good one.
+        # A row of small weight far from the others is a bad shift. Then repeat the pass with the mean as the shift.
         if (second > 1e6 * (second - first**2 / _divisor(present))).any():
             shift += first / _divisor(present)
             rows, present, first, second = sums_by_code(X, codes, w, shift)
@@ -316,67 +317,69 @@ class DiagonalMoments:
         return DiagonalMoments(self.weight + other.weight, present, self.mean + share * step, scatter)
 
     def mapped(self, linear: LinearMap) -> DiagonalMoments:
-        """The moments of the mapped rows; only a diagonal map keeps columns apart."""
+        """Return the moments of the mapped rows; raise if the map is not diagonal."""
         if not linear.is_diagonal:
             raise IncompatiblePartsError(
-                "Diagonal moments cannot follow a projection, which mixes columns. Gather full Moments instead."
+                "Diagonal moments cannot be mapped by a projection, which mixes columns. Collect full Moments instead."
             )
         mean = np.where(self.column_weights > 0, linear.times(self.mean - linear.centre), 0.0)
         return DiagonalMoments(self.weight, self.column_weights, mean, self.scatter * np.square(linear.matrix))
 
     def centred(self) -> DiagonalMoments:
-        """The moments of the same rows moved to have mean zero."""
+        """Return the moments of the centred rows."""
         return DiagonalMoments(self.weight, self.column_weights, np.zeros_like(self.mean), self.scatter)
 
     def diagonal(self) -> DiagonalMoments:
-        """Itself."""
+        """Return the moments themselves."""
         return self
 
     def variances(self, lost_degrees: float = 0) -> Floats:
-        """The scatter over each column's weight less ``lost_degrees``; zero where none is left."""
+        """Return the scatter divided by each column's weight − ``lost_degrees``; 0 if that is <= 0."""
         degrees = self.column_weights - lost_degrees
         return np.where(degrees > 0, self.scatter / _divisor(np.maximum(degrees, 0.0)), 0.0)
 
     def is_finite(self) -> bool:
-        """Whether all sums are finite, which they are only if the values present were."""
+        """Return whether all sums are finite; they are not if a value is infinite or its square overflows."""
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
 
 
 def about_mean(centred: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Mean and scatter of rows from which their mean was taken, as far as it was known.
+    """Return the corrected mean and the scatter of rows from which the computed mean was subtracted.
 
-    What is left of the mean is its rounding error: of rows far from zero that is many times what the mean itself can
-    hold, and the squares of it are lost in the scatter.
+    The mean of the centred rows is the rounding error of the computed mean. For rows far from zero this error can be
+    many times the precision of the mean, so it is added to the mean. Its square is negligible in the scatter.
     """
     if weight is None:
         return np.asarray(mean + np.ones(len(centred)) @ centred / len(centred)), np.asarray(centred.T @ centred)
-    left = weight @ centred / weight.sum()
+    error = weight @ centred / weight.sum()
     centred *= np.sqrt(weight)[:, None]
-    return np.asarray(mean + left), np.asarray(centred.T @ centred)
+    return np.asarray(mean + error), np.asarray(centred.T @ centred)
 
 
 def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
-    """Σ (x − mean)(x − mean)' of rows that lie about zero, or None of others, which must be centred first.
+    """Return Σ (x − mean)(x − mean)' of rows with a mean near zero, or None if the rows must be centred first.
 
-    Copying a large block to centre it takes as long as the product. Where no column's mean square is more than 16 times
-    its variance, X'X − n mean mean' loses at most four bits. A few rows tell beforehand whether it is worth trying.
+    Centring a copy of a large block takes as long as the matrix product. If the mean square of every column is at most
+    16 times its variance, X'X − n mean mean' loses at most four bits. A few rows are tested before the product.
     """
     n = len(X)
     if X.size < LARGE:
         return None
+    # Test about 32 rows, with a margin of a factor 4.
     few = X[:: n // 32 + 1]
     excess = np.einsum("ij,ij->j", few, few) / len(few) - np.square(mean)
-    if not bool((np.square(mean) <= MOST_CANCELLED / 4 * excess).all()):
+    if not bool((np.square(mean) <= MAX_CANCELLED / 4 * excess).all()):
         return None
+    # X'X − n mean mean', accepted if no column cancels too much
     scatter = X.T @ X
     squares = scatter.diagonal().copy()
     total = mean * np.sqrt(n)
     scatter -= total[:, None] * total
-    return scatter if bool((squares <= MOST_CANCELLED * scatter.diagonal()).all()) else None
+    return scatter if bool((squares <= MAX_CANCELLED * scatter.diagonal()).all()) else None
 
 
 def _freeze(statistic: Any, *names: str) -> None:
-    """Hold arrays as read-only views, in double precision and row order."""
+    """Store arrays as read-only views, in double precision and C order."""
     for name in names:
         view = np.ascontiguousarray(getattr(statistic, name), dtype=np.float64).view()
         view.flags.writeable = False
@@ -387,17 +390,18 @@ def _check_alike(a: Any, b: Any) -> None:
     if type(a) is not type(b) or a.n_features != b.n_features:
         raise IncompatiblePartsError(
             f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features}. "
-            "Statistics add if they are of one kind; a model whose shape of covariance was changed must be fitted anew."
+            "Statistics must have the same type and number of columns. If the covariance of a model was changed, fit "
+            "the model again."
         )
 
 
 def _divisor(weights: Floats) -> Floats:
-    """Weights to divide by: an empty column's sums are zero, and stay so."""
+    """Return weights to divide by, with 1 in place of 0: the sums of an empty column are 0 and stay 0."""
     return np.where(weights > 0, weights, 1.0)
 
 
-def _of_sparse(X: Any, w: Floats) -> DiagonalMoments:
-    """Deviations of the stored values one by one, and of all the zeros of a column at once."""
+def _sparse_moments(X: Any, w: Floats) -> DiagonalMoments:
+    """Return the moments of sparse rows: deviations of the stored values, and of all zeros of a column at once."""
     entries = X.tocoo()
     columns, values = entries.coords[1], entries.data.astype(np.float64)
     stored = w[entries.coords[0]]
@@ -412,22 +416,22 @@ def _of_sparse(X: Any, w: Floats) -> DiagonalMoments:
     return DiagonalMoments(total, present, mean, deviations + zeros * np.square(mean))
 
 
-def _of_each_group(kind: Any, X: Rows, codes: Integers, weight: Floats | None, overwrite: bool) -> dict[int, Any]:
-    """Bring each code's rows together, keeping their order, and take the moments of every run."""
+def _moments_by_code(kind: Any, X: Rows, codes: Integers, weight: Floats | None, overwrite: bool) -> dict[int, Any]:
+    """Return the moments of the rows of each code; the rows of a code are gathered in their order."""
     sizes = np.bincount(codes)
     occurring = np.flatnonzero(sizes)
     if len(occurring) == 1:
         return {int(occurring[0]): kind.of(X, weight, overwrite)}
-    # NumPy sorts 16-bit integers by radix: 16 times as fast as the comparison sort of wider ones.
+    # NumPy sorts 16-bit integers by radix sort, 16 times as fast as its comparison sort of wider integers.
     order = np.argsort(codes.astype(np.int16) if len(sizes) < 2**15 else codes, kind="stable")
     rows = X if issparse(X) else dense(X)
     ends = np.cumsum(sizes)
     runs = {int(k): order[ends[k] - sizes[k] : ends[k]] for k in occurring}
-    return {k: _of_rows(kind, rows, run, weight) for k, run in runs.items()}
+    return {k: _moments_of_rows(kind, rows, run, weight) for k, run in runs.items()}
 
 
-def _of_rows(kind: Any, X: Rows, run: Integers, weight: Floats | None) -> Any:
-    """The moments of some rows, brought together in one reused piece of memory that stays in cache."""
+def _moments_of_rows(kind: Any, X: Rows, run: Integers, weight: Floats | None) -> Any:
+    """Return the moments of some rows, gathered in reused memory that stays in the cache."""
     w = None if weight is None else weight[run]
     if issparse(X):
         return kind.of(X[run], w)

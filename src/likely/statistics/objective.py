@@ -1,4 +1,4 @@
-"""The value of an objective at a point, with its gradient and Hessian there."""
+"""Value, gradient and Hessian of an objective at one point."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from likely._typing import Floats
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A sum of losses over rows, expanded about the parameters it was evaluated at.
+    """Sum of losses over rows: its value, gradient and Hessian at given parameters.
 
     Parameters
     ----------
     value : float
     gradient : array of shape (p,)
     hessian : array of shape (p, p), optional
-        Symmetric; empty where it was not asked for.
+        Symmetric; empty if it was not computed.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Objective:
 
     @classmethod
     def zero(cls, n_parameters: int) -> Objective:
-        """The objective of no rows."""
+        """Return the objective of no rows."""
         return cls(0.0, np.zeros(n_parameters), np.zeros((n_parameters, n_parameters)))
 
     def __add__(self, other: Objective) -> Objective:
