@@ -69,6 +69,7 @@ from .evaluation import (
     roc_auc,
     roc_curve,
     roc_hull,
+    scorers,
     tippett_curve,
 )
 from .exceptions import (
@@ -269,6 +270,7 @@ __all__ = [
     "roc_curve",
     "roc_hull",
     "save",
+    "scorers",
     "tippett_curve",
     "write_scores",
 ]

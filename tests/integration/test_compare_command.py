@@ -79,7 +79,7 @@ def test_what_is_printed_is_what_the_library_says(told, two):
     table = read_data(two / "train-numbers.csv", "label")
     application = {"prior 0.2, miss 3": Application.binary(0.2, cost_fn=3, positive="yes")}
     expected = compare(table.X, table.labels, ["fisher", "nearest-mean"], application)
-    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard()))
+    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard_facts()))
     assert list(facts["applications"]) == list(application)
     assert facts["classes"] == ["no", "yes"]
     assert facts["run"] == "train-numbers-run"
@@ -160,7 +160,7 @@ def test_groups_and_outside_scores_are_taken_from_their_columns(told, two):
         table.X, table.labels, ["fisher"], {"prior 0.5": 0.5}, groups=table.groups,
         scores=table.scores, fuse=2,
     )  # fmt: skip
-    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard()))
+    assert facts["leaderboard"] == json.loads(json.dumps(expected.leaderboard_facts()))
     assert len(facts["evaluation"]["systems"]) == 3
 
 

@@ -242,7 +242,7 @@ def test_the_board_is_in_the_order_it_says(by, three):
     costs = [s.standing.cllr if by == "cllr" else np.mean(getattr(s.standing, by)) for s in comparison]
     assert costs == sorted(costs)
     assert comparison.best is comparison.systems[0]
-    assert [row["place"] for row in comparison.leaderboard()] == list(range(1, len(comparison) + 1))
+    assert [row["place"] for row in comparison.leaderboard_facts()] == list(range(1, len(comparison) + 1))
     assert comparison.by == by
 
 

@@ -110,7 +110,7 @@ def test_a_stored_run_is_the_run_in_memory_and_so_is_the_same_again(data, tmp_pa
         assert one.name == other.name == third.name
         assert_array_equal(one.scores, other.scores)
         assert_array_equal(one.scores, third.scores)
-    assert first.leaderboard() == in_memory.leaderboard() == again.leaderboard()
+    assert first.leaderboard_facts() == in_memory.leaderboard_facts() == again.leaderboard_facts()
     assert again.record["seconds"] == first.record["seconds"]
 
 
@@ -273,7 +273,7 @@ def test_restart_removes_the_earlier_run_and_nothing_else(data, tmp_path, diary)
     fresh = compare(X + 1, y, {"diary": diary.candidate}, run=folder, restart=True, fuse=0)
 
     assert diary.count() == 5
-    assert fresh.leaderboard() == compare(X + 1, y, {"diary": diary.candidate}, fuse=0).leaderboard()
+    assert fresh.leaderboard_facts() == compare(X + 1, y, {"diary": diary.candidate}, fuse=0).leaderboard_facts()
     assert (folder / "notes.txt").read_text() == "mine"
     assert (folder / "scores" / "mine.csv").read_text() == "mine"
     assert (folder / "mine" / "thesis.parquet").read_text() == "mine"
@@ -289,7 +289,7 @@ def test_pieces_of_a_run_that_was_being_removed_are_not_taken_over(data, tmp_pat
     other = compare(X + np.arange(45)[:, None] % 2, y, {"tied": GaussianClassifier(tied=True)}, run=folder, fuse=0)
 
     fresh = compare(X + np.arange(45)[:, None] % 2, y, {"tied": GaussianClassifier(tied=True)}, fuse=0)
-    assert other.leaderboard() == fresh.leaderboard()
+    assert other.leaderboard_facts() == fresh.leaderboard_facts()
 
 
 # What is torn.
@@ -488,7 +488,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(most, data, tmp_path, diar
     diary.count()
     stored = run_of(data, folder, more)
     assert diary.count() == 5
-    assert stored.leaderboard() == run_of(data, None, more).leaderboard()
+    assert stored.leaderboard_facts() == run_of(data, None, more).leaderboard_facts()
 
 
 def test_a_disk_that_is_full_from_the_start_is_told(data, tmp_path):

@@ -22,6 +22,7 @@ from likely._constraints import (
     number,
     probabilities,
 )
+from likely._html import html_table
 from likely._numerics import difference, log, log_normalize
 from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
@@ -157,6 +158,19 @@ class Application:
         if positive is not None:
             object.__setattr__(app, "labels", (None, positive))
         return app
+
+    def _repr_html_(self) -> str:
+        named = self.labels if self.labels is not None else range(self.n_classes)
+        names = [str(i if name is None else name) for i, name in enumerate(named)]
+        header = ["truth", "prior", *(f"cost of deciding {name}" for name in names)]
+        rejects = [] if self.reject_cost is None else [float(self.reject_cost)]
+        rows = [
+            [name, float(prior), *(float(cost) for cost in costs), *rejects]
+            for name, prior, costs in zip(names, self.priors, self.costs, strict=True)
+        ]
+        is_plain = self.n_classes == 2 and self.reject_cost is None
+        note = f"Effective prior {self.effective_prior:.3g}, llr threshold {self.threshold:.3g}." if is_plain else ""
+        return html_table("Application", [*header, *(["cost of rejecting"] if rejects else [])], rows, note)
 
     def __repr__(self) -> str:
         priors: Any = [float(p) for p in self.priors]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from typing import Any, ClassVar, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from likely._typing import Floats, Labels
-from likely._validation import check_labels, check_option
+from likely._validation import check_labels
 from likely.displays.canvas import MatplotlibCanvas, make_panels
 from likely.evaluation import Trials
 from likely.evaluation.truth import codes_of
-from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError, MissingDependencyError
+from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.resampling.chains import check_scorer, scores_of
+from likely.tables.frames import make_frame
 
-BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 class Display:
@@ -57,7 +55,7 @@ class Display:
             data["system"] += [name] * len(next(iter(columns.values())))
         for column in next(iter(systems.values())):
             data[column] = _concatenate([columns[column] for columns in systems.values()])
-        return nw.from_dict(data, backend=_choose_backend(backend)).to_native()
+        return make_frame(data, backend)
 
     def _columns(self, name: str) -> dict[str, Any]:
         columns: dict[str, Any] = self.curves[name].columns()
@@ -209,22 +207,3 @@ def _concatenate(parts: list[Any]) -> Any:
     if isinstance(parts[0], list):
         return [value for part in parts for value in part]
     return np.concatenate(parts)
-
-
-def _choose_backend(backend: str | None) -> Any:
-    if backend is not None:
-        check_option("backend", backend, BACKENDS)
-    wanted = BACKENDS if backend is None else (backend,)
-    found = [name for name in wanted if _is_installed(name)]
-    if not found:
-        raise MissingDependencyError(
-            f"A data frame needs {' or '.join(wanted)}, which is not installed. Run: pip install {wanted[0]}"
-        )
-    return found[0]
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # a module without a specification
-        return False

@@ -1,4 +1,4 @@
-"""What anybody's scores are worth: rates, costs, curves and their intervals, from labels and scores alone."""
+"""Evaluation of scores from any source: rates, costs, curves and confidence intervals from labels and scores alone."""
 
 from likely.evaluation.confusion import Confusion, confusion
 from likely.evaluation.costs import (
@@ -46,6 +46,7 @@ from likely.evaluation.metrics import (
     roc_hull,
     tippett_curve,
 )
+from likely.evaluation.scoring import Scorer, scorers
 from likely.evaluation.trials import Trials
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "RiskCoverageCurve",
     "RocCurve",
     "TippettCurve",
+    "Scorer",
     "Trials",
     "actual_dcf",
     "bayes_error_curve",
@@ -88,5 +90,6 @@ __all__ = [
     "roc_auc",
     "roc_curve",
     "roc_hull",
+    "scorers",
     "tippett_curve",
 ]

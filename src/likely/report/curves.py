@@ -1,4 +1,4 @@
-"""Facts that plots show: curves of few points for any number of rows, and costs against settings."""
+"""Facts for plots: curves thinned to few points, and costs against settings."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from scipy.special import logsumexp
 
 from likely._constraints import is_number
 from likely._numerics import difference
-from likely._typing import Floats
+from likely._typing import Floats, Integers
 from likely.evaluation import Trials
-from likely.plots.canvas import probit_axis, visible_points
-from likely.report.explorer import Controls, unit_of
+from likely.plots.canvas import edge_value, probit_axis
+from likely.report.explorer import Controls, choose_count_unit
 from likely.report.facts import mean_cost
 
 FEW, CELLS = 600, 100
-"""ROCs of no more points are kept whole; others are thinned to those that can be seen on a grid of this size."""
+"""ROC curves of at most FEW points are not thinned; longer ones keep the points visible on a grid of CELLS cells."""
 
-BINS, MOST_BLOCKS = 60, 200
-"""Bins of a histogram; blocks of a reliability curve."""
+BINS, MAX_BLOCKS = 60, 200
+"""Number of bins of a histogram; maximum number of blocks of a reliability curve."""
 
 WIDE = 20
-"""Settings that vary by more than this factor are drawn on a logarithmic scale."""
+"""Settings with a range above this factor are drawn on a logarithmic scale."""
 
 
 def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:
-    """Curves of a system, of its scores as given and calibrated; with controls, also the counts of the explorer."""
+    """Compute curves of a system's scores as given and calibrated; with controls, also the counts of the explorer."""
     parts = {"given": given, "calibrated": calibrated}
     facts: dict[str, Any] = {"eer": given.eer(), "auc": given.roc_auc()}
-    facts["roc"] = {name: _roc(trials) for name, trials in parts.items()}
+    facts["roc"] = {name: _compute_roc(trials) for name, trials in parts.items()}
     curve = given.bayes_error_curve()
     facts["bayes_error"] = {
         "log_odds": _round_list(curve.prior_log_odds, 3),
@@ -39,10 +39,10 @@ def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = 
         "calibrated": _round_list(calibrated.bayes_error_curve().actual, 4),
         "minimum": _round_list(curve.minimum, 4),
     }
-    facts["histogram"] = {name: _histogram(trials) for name, trials in parts.items()}
-    facts["reliability"] = {name: _reliability(trials) for name, trials in parts.items()}
+    facts["histogram"] = {name: _compute_histogram(trials) for name, trials in parts.items()}
+    facts["reliability"] = {name: _compute_reliability(trials) for name, trials in parts.items()}
     if controls is not None:
-        unit = unit_of(given.weight)
+        unit = choose_count_unit(given.weight)
         counts = controls.counts(given, unit)
         facts["tables"] = {
             "given": counts["actual"],
@@ -52,23 +52,33 @@ def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = 
     return facts
 
 
-def _roc(trials: Trials) -> dict[str, Any]:
-    """Points of the ROC that can be seen on either scale on which it is drawn: linear and probit."""
+def _compute_roc(trials: Trials) -> dict[str, Any]:
+    """Compute the points of the ROC curve that are visible on a linear or a probit scale."""
     misses = trials.steps.misses / trials.n_targets
     alarms = trials.steps.false_alarms / trials.n_nontargets
     if len(misses) > FEW:
-        probit = probit_axis(1e-6, 1 - 1e-6)
-        kept = visible_points(alarms, misses, (0, 1), (0, 1), cells=CELLS)
-        scaled = probit.transform(alarms), probit.transform(misses)
-        kept |= visible_points(*scaled, probit.ends, probit.ends, cells=CELLS)
+        kept = _visible_steps(misses, alarms)
         misses, alarms = misses[kept], alarms[kept]
     return {"false_alarms": _round_list(alarms[::-1], 6), "misses": _round_list(misses[::-1], 6)}
 
 
-def _histogram(trials: Trials) -> dict[str, Any]:
-    """Shares of each class by score, over the range of nearly all scores."""
+def _visible_steps(misses: Floats, alarms: Floats) -> Integers:
+    """Select the points of a ROC curve that a linear or a probit scale of ``CELLS`` cells can show, and both ends.
+
+    Misses rise and false alarms fall, so the first point of each cell is found by bisection, without a look at the
+    others. The last point of the cell before it is kept too, as in :func:`likely.plots.canvas.visible_points`.
+    """
+    probit, shares = probit_axis(1e-6, 1 - 1e-6), np.linspace(0, 1, CELLS + 1)
+    edges = np.concatenate([shares, [edge_value(probit, share) for share in shares.tolist()]])
+    n = len(misses)
+    first = np.concatenate([np.searchsorted(misses, edges), n - np.searchsorted(alarms[::-1], edges)])
+    return np.unique(np.clip([*first, *(first - 1), 0, n - 1], 0, n - 1))
+
+
+def _compute_histogram(trials: Trials) -> dict[str, Any]:
+    """Compute the share of each class in bins of scores, over the range of nearly all scores."""
     steps = trials.steps
-    low, high = _range(trials)
+    low, high = _choose_range(trials)
     edges = np.searchsorted(
         steps.thresholds, np.append(np.linspace(low, high, BINS + 1)[:-1], np.nextafter(high, np.inf))
     )
@@ -83,8 +93,8 @@ def _histogram(trials: Trials) -> dict[str, Any]:
     }
 
 
-def _range(trials: Trials) -> tuple[float, float]:
-    """The range to draw: all but a few scores of each class, and never empty."""
+def _choose_range(trials: Trials) -> tuple[float, float]:
+    """Choose the range to draw: all but a few scores of each class, and never empty."""
     steps, ends = trials.steps, []
     for below, total in (
         (steps.misses, trials.n_targets),
@@ -96,15 +106,15 @@ def _range(trials: Trials) -> tuple[float, float]:
     if not len(finite):
         return -1.0, 1.0
     low, high = np.clip([np.min(ends), np.max(ends)], finite[0], finite[-1])
-    room = 0.05 * (high - low) or 0.5
-    return float(low - room), float(high + room)
+    margin = 0.05 * (high - low) or 0.5
+    return float(low - margin), float(high + margin)
 
 
-def _reliability(trials: Trials) -> dict[str, Any]:
-    """Blocks of the best monotone map (PAV); of many, those with the most rows."""
+def _compute_reliability(trials: Trials) -> dict[str, Any]:
+    """Compute the blocks of the best monotone map (PAV); of many, keep those with the most rows."""
     curve = trials.reliability_curve()
     sizes = curve.targets + curve.nontargets
-    kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_BLOCKS])
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:MAX_BLOCKS])
     return {
         "low": _round_list(curve.low[kept], 4),
         "high": _round_list(curve.high[kept], 4),
@@ -115,14 +125,14 @@ def _reliability(trials: Trials) -> dict[str, Any]:
 
 
 def _round_list(values: Floats, decimals: int) -> list[float | None]:
-    """Numbers as JSON has them: rounded, and None where infinite."""
+    """Round numbers for JSON; None stands for an infinite one."""
     return [value if np.isfinite(value) else None for value in np.round(values, decimals).tolist()]
 
 
-def against_the_rest(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
-    """The llr of one class against all others, weighted by their priors.
+def one_vs_rest_llr(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
+    """Return the llr of one class against all others, weighted by their priors.
 
-    log p(x | k) − log Σ_{j ≠ k} π_j p(x | j) / (1 − π_k); where all others have prior zero, they have equal weights.
+    log p(x | k) − log Σ_{j ≠ k} π_j p(x | j) / (1 − π_k). If all others have prior zero, they have equal weights.
     """
     others = np.arange(len(priors)) != k
     weights = priors[others] if priors[others].any() else np.ones(others.sum())
@@ -134,18 +144,19 @@ def against_the_rest(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
 
 
 def grid_facts(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Costs of each family of several systems that differ by settings, in the order of the leaderboard.
+    """Return the costs of each family against its settings, in the order of the leaderboard.
 
-    They are lines over the setting that varies most, one for each combination of the others.
+    Each family has lines over the setting with the most values, one line for each combination of the others. Families
+    whose systems do not differ in a setting are left out.
     """
     families: dict[str, list[dict[str, Any]]] = {}
     for row in leaderboard:
         if row["settings"] and row["family"] != "fusion":
             families.setdefault(row["family"], []).append(row)
-    return [grid for family, rows in families.items() if (grid := _grid(family, rows)) is not None]
+    return [grid for family, rows in families.items() if (grid := _make_grid(family, rows)) is not None]
 
 
-def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _make_grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     parameter = _find_varied(rows)
     if parameter is None:
         return None
@@ -153,7 +164,7 @@ def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
     is_numeric = all(map(is_number, values))
     values = sorted(values, key=None if is_numeric else _natural_order)
-    scale = "category"  # of choices, and of numbers one of which has no logarithm
+    scale = "category"  # for choices, and for numbers of which one has no logarithm
     if is_numeric and values[0] > 0:
         scale = "log" if values[-1] > WIDE * values[0] else "linear"
     lines: dict[str, dict[Any, dict[str, Any]]] = {}
@@ -173,7 +184,7 @@ def _grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _find_varied(rows: list[dict[str, Any]]) -> str | None:
-    """The setting with the most values, a number before a choice; None where no setting has two."""
+    """Find the setting with the most values, numbers before choices; None if no setting has two values."""
     values: dict[str, set[Any]] = {}
     for row in rows:
         for name, value in row["settings"].items():
@@ -183,10 +194,10 @@ def _find_varied(rows: list[dict[str, Any]]) -> str | None:
 
 
 def _natural_order(text: Any) -> list[Any]:
-    """A sorting key by which numbers within texts count: PCA 5 before PCA 10."""
+    """Return a sort key that orders numbers within texts by value: PCA 5 before PCA 10."""
     return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", str(text))]
 
 
 def _format_setting(value: Any, name: str = "") -> str:
-    """A setting as text; a number follows the name of its parameter."""
+    """Format a setting; a number follows the name of its parameter."""
     return f"{name} {value:g}".lstrip() if is_number(value) else str(value)

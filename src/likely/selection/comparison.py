@@ -1,4 +1,4 @@
-"""The result of a comparison: systems in order, their scores, final models, facts and reports."""
+"""Result of a comparison: ranked systems, their scores, final models, facts and reports."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from likely.resampling.chains import steps_of
 from likely.selection.judging import Judge, System, Verdict
 from likely.selection.rows import RowSet, ScoringProtocol
 from likely.selection.scoring import record_warnings
+from likely.tables.frames import make_frame
 
 if TYPE_CHECKING:
     from likely.selection.store import RunStore
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Workings:
-    """What final models are made from: rows, protocol, judge, calibrator and encoder."""
+    """Data and settings that final models are made from."""
 
     rows: RowSet
     protocol: ScoringProtocol
@@ -41,26 +42,26 @@ class Workings:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Systems compared on the same rows at the same costs, the best first; made by :func:`likely.compare`.
+    """Systems compared on the same rows at the same costs, the best first; returned by :func:`likely.compare`.
 
     Attributes
     ----------
     systems : list of System
-        In the order of ``by`` at the applications: candidates, and fusions of the best of some families.
+        Candidates and fusions of the best of some families, ranked by the measure ``by`` at the applications.
     applications : dict {name: Application}
     by : {"minimum", "actual", "cllr"}
     failures : dict {name: reason}
-        Candidates that have no scores.
+        Candidates without scores.
     notes : list of str
         Warnings of the library.
     verdict : Verdict or None
-        How the systems did on the evaluation rows, if there were any.
+        Costs of the systems on the evaluation rows, if there are any.
     record : dict
         Settings, versions, seconds of each batch of candidates, and where the best model was saved.
     workings : Workings
-        What final models are made from.
+        Data and settings that final models are made from.
     target : label or None
-        The target of two classes: the one that applications name, else the second.
+        The target of two classes: the one that an application names, else the second.
     """
 
     systems: list[System]
@@ -80,11 +81,11 @@ class Comparison:
 
     @property
     def best(self) -> System:
-        """The system that costs least."""
+        """The first system, with the lowest cost."""
         return self.systems[0]
 
     def __getitem__(self, name: str) -> System:
-        """A system by name."""
+        """Return a system by name."""
         for system in self.systems:
             if system.name == name:
                 return system
@@ -98,16 +99,16 @@ class Comparison:
         return len(self.systems)
 
     def model(self, name: str | None = None) -> Any:
-        """Train a system on all rows and calibrate it: by default the best one.
+        """Train a system on all rows and calibrate it; by default the best system.
 
-        The model learns from all rows; its calibrator, or fuser, from the out-of-fold scores. Of an outside system, or
-        of a fusion that has one, it is the calibrator or fuser, which takes scores.
+        The model learns from all rows, and its calibrator or fuser from the out-of-fold scores. For an outside system,
+        or a fusion that contains one, the result is the calibrator or fuser, which takes scores.
         """
         return self._best_model if name is None or name == self.best.name else self._train(self[name])
 
     @cached_property
     def _best_model(self) -> Any:
-        """Trained once: it is saved, used by the report, and returned to the user."""
+        """The best system's model, trained once for saving, for the report and for the user."""
         return self._train(self.best)
 
     def _train(self, system: System) -> Any:
@@ -123,7 +124,7 @@ class Comparison:
         return self.untrained(system).fit(rows.X, rows.y, rows.weight, **held_out)
 
     def untrained(self, system: System) -> Any:
-        """A system's model before it learns, or of an outside system the map on its scores."""
+        """Return a system's unfitted model, or the unfitted map on scores of an outside system."""
         if _is_outside(system):
             return LogisticFusion() if system.is_fusion else self.workings.calibrator
         encoder, estimators = self.workings.encoder, []
@@ -135,14 +136,31 @@ class Comparison:
             return FusedClassifier(estimators)
         return CalibratedClassifier(estimators[0][1], calibrator=self.workings.calibrator)
 
-    def leaderboard(self) -> list[dict[str, Any]]:
-        """The systems in order as plain dictionaries of names and numbers: for tables and files."""
+    def leaderboard(self, backend: str | None = None) -> Any:
+        """Return the systems in order as a data frame, one row for each.
+
+        Columns are ``place``, ``system``, ``family``, then for each application ``minimum``, ``actual`` and
+        ``uncalibrated`` cost, with the ends of their intervals where these were computed (``minimum_low``, ...), then
+        ``cllr``, ``min_cllr`` and ``p_value``. If there are several applications, the names of cost columns end with
+        the name of the application. ``to_dict`` has the same numbers as nested dictionaries.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; by default the first one that is installed.
+        """
+        rows = [_flatten(row) for row in self.leaderboard_facts()]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return make_frame({name: [row.get(name) for row in rows] for name in names}, backend)
+
+    def leaderboard_facts(self) -> list[dict[str, Any]]:
+        """Return the systems in order as plain dictionaries of names and numbers, for pages and files."""
         board = [_row(place, system, list(self.applications)) for place, system in enumerate(self.systems, 1)]
         mark_family_leaders(board)
         return board
 
     def to_dict(self) -> dict[str, Any]:
-        """All results as plain data."""
+        """Return all results as plain data."""
         return {
             "classes": self.classes.tolist(),
             "applications": {
@@ -152,7 +170,7 @@ class Comparison:
             "by": self.by,
             "rows": len(self.workings.protocol.judged.y),
             "protocol": self.workings.protocol.description,
-            "leaderboard": self.leaderboard(),
+            "leaderboard": self.leaderboard_facts(),
             "failures": self.failures,
             "notes": self.notes,
             "evaluation": None if self.verdict is None else self.verdict.to_dict(),
@@ -162,7 +180,7 @@ class Comparison:
     def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
         """Make a report: one page with curves, a decision explorer, the data and findings.
 
-        A best system made of this library's parts is trained on all rows, if it has not been, to check for overfitting.
+        If the best system consists of this library's parts, it is trained on all rows, once, to check for overfitting.
 
         Parameters
         ----------
@@ -173,7 +191,7 @@ class Comparison:
         Returns
         -------
         Report
-            With ``write(path)``, for a page (.html), Markdown (.md) or facts (.json).
+            Its ``write(path)`` writes a page (.html), Markdown (.md) or facts (.json).
         """
         from likely.selection.reporting import make_report
 
@@ -185,7 +203,7 @@ class Comparison:
         return make_brief_report(self)._repr_html_()
 
     def __repr__(self) -> str:
-        first, rows = next(iter(self.applications)), self.leaderboard()[:10]
+        first, rows = next(iter(self.applications)), self.leaderboard_facts()[:10]
         width = max(len(row["name"]) for row in rows)
         lines = [f"{len(self.systems)} systems compared by {self.by} cost at {first}:"]
         for row in rows:
@@ -196,7 +214,7 @@ class Comparison:
 
 
 def _is_outside(system: System) -> bool:
-    """Whether a system is, or contains, an outside system, so that it is a map on scores."""
+    """Return whether a system is or contains an outside system, so that its model is a map on scores."""
     return any(part.estimator is None for part in system.parts)
 
 
@@ -229,18 +247,34 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _flatten(row: dict[str, Any]) -> dict[str, Any]:
+    """One row of the data frame, from the facts of a system."""
+    flat = {"place": row["place"], "system": row["name"], "family": row["family"]}
+    for name, costs in row["costs"].items():
+        suffix = f" at {name}" if len(row["costs"]) > 1 else ""
+        for which in ("minimum", "actual", "uncalibrated"):
+            flat[f"{which}{suffix}"] = costs[which]
+            flat |= _ends(which, suffix, costs.get(f"{which} interval"))
+    flat |= {"cllr": row["cllr"], **_ends("cllr", "", row["cllr interval"])}
+    return flat | {"min_cllr": row["min_cllr"], "p_value": row["p_value"]}
+
+
+def _ends(which: str, suffix: str, interval: list[float] | None) -> dict[str, float]:
+    return {} if interval is None else {f"{which}_low{suffix}": interval[0], f"{which}_high{suffix}": interval[1]}
+
+
 def save_comparison(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> None:
     """Write the best system's model, the leaderboard, and the report with its facts to the run folder."""
     comparison.record["model"] = _save_best_model(comparison, store, about)
     store.write_json("leaderboard.json", comparison.to_dict())
-    with record_warnings():  # the same warnings were recorded when systems were judged
+    with record_warnings():  # the same warnings were recorded when the systems were ranked
         report = comparison.report(about=about)
     store.write_text("report.json", report.json())
     store.write_text("report.html", report.html())
 
 
 def _save_best_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
-    """Train the best system on all rows and save it in the run folder; return None, with a note, if that fails."""
+    """Train the best system on all rows and save it in the run folder; add a note and return None if that fails."""
     path = store.folder / "models" / "best.likely"
     try:
         check_savable(comparison.untrained(comparison.best))
@@ -256,6 +290,6 @@ def _save_best_model(comparison: Comparison, store: RunStore, about: dict[str, A
 
 
 def describe_best(comparison: Comparison) -> dict[str, Any]:
-    """The description of the best system in its model file."""
+    """Return the description of the best system for its model file."""
     facts = comparison.to_dict()
     return {"system": comparison.best.name, "applications": facts["applications"], "rows": facts["rows"]}
