@@ -1,4 +1,4 @@
-"""The main job: a comparison against scikit-learn's grid search over the same candidates, and how long users wait.
+"""Time of a comparison, beside scikit-learn's grid search over the same candidates, and time to start.
 
 Run all rows, or name some: python benchmarks/compare.py gaussians defaults start
 """
@@ -25,23 +25,23 @@ FEATURES = {"raw": [], "LDA": [LDA()], **{f"PCA {k}": [PCA(k)] for k in SIZES}}
 
 
 def gaussians():
-    """Ours also calibrates every candidate by K folds, fuses, and draws intervals; the peer only counts mistakes."""
+    """Compare Gaussian models. Ours also calibrates by K-fold, fuses and computes intervals; the peer does not."""
     X, y = mnist()
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     candidates = {
-        f"{said} {shape} {tied}": make_pipeline(*steps, GaussianClassifier(shape, tied=tied))
-        for said, steps in FEATURES.items()
+        f"{name} {shape} {tied}": make_pipeline(*steps, GaussianClassifier(shape, tied=tied))
+        for name, steps in FEATURES.items()
         for shape, tied in SHAPES
     }
     ours, comparison = clock(lambda: compare(X, y, candidates, Application.equal(10), folds=folds), 1)
     accuracies = {name: (comparison[name].scores.argmax(axis=1) == y).mean() for name in candidates}
     searched, found = clock(lambda: _grid_search(X, y, folds), 1)
-    # Full and diagonal models on principal components are the same models; raw pixels are singular, and are floored
-    # here and regularised there, and scikit-learn has no tied diagonal model (see gaussian.py).
+    # Accuracies are compared for full and diagonal models on principal components only. Raw pixels are singular, so
+    # our models are floored and the peers regularised. scikit-learn has no tied diagonal model (see gaussian.py).
     same = [f"PCA {k} {shape} False" for k in SIZES for shape in ("full", "diagonal")]
     differ = max(abs(accuracies[name] - found[name]) for name in same)
-    said = f"{len(candidates)} candidates, 5 folds; accuracies differ by at most {differ:.0e}"
-    report("compare, Gaussian family, MNIST", ours, {"grid search": searched}, said)
+    note = f"{len(candidates)} candidates, 5 folds; accuracies differ by at most {differ:.0e}"
+    report("compare, Gaussian family, MNIST", ours, {"grid search": searched}, note)
 
 
 def _grid_search(X, y, folds):
@@ -49,16 +49,16 @@ def _grid_search(X, y, folds):
     features = {"raw": "passthrough", "LDA": LinearDiscriminantAnalysis(n_components=9)}
     features |= {f"PCA {k}": decomposition.PCA(k, svd_solver="covariance_eigh") for k in SIZES}
     found = {}
-    for said, feature in features.items():
-        models = [_raw_peer(*shape) if said == "raw" else _peer(*shape) for shape in SHAPES]
+    for name, feature in features.items():
+        models = [_raw_peer(*shape) if name == "raw" else _peer(*shape) for shape in SHAPES]
         search = GridSearchCV(chain, {"features": [feature], "model": models}, cv=folds, refit=False).fit(X, y)
         scores = search.cv_results_["mean_test_score"]
-        found |= {f"{said} {shape} {tied}": score for (shape, tied), score in zip(SHAPES, scores, strict=True)}
+        found |= {f"{name} {shape} {tied}": score for (shape, tied), score in zip(SHAPES, scores, strict=True)}
     return found
 
 
 def _raw_peer(shape, tied):
-    """Raw pixels are singular: what makes scikit-learn's models answer."""
+    """Return a scikit-learn model that can fit raw pixels, whose covariance is singular."""
     priors = np.full(10, 0.1)
     if shape == "diagonal":
         return GaussianNB(priors=priors)
@@ -75,16 +75,16 @@ def defaults():
 
 
 def start():
-    for said, code in {
+    for name, code in {
         "import sklearn.base": "import sklearn.base",
         "import likely": "import likely",
         "all names of likely": "from likely import *",
-        "scikit-learn's parts it uses": (
+        "the parts of scikit-learn it uses": (
             "import sklearn.base, sklearn.pipeline, sklearn.model_selection, sklearn.impute, sklearn.preprocessing, "
             "sklearn.datasets, sklearn.discriminant_analysis"
         ),
     }.items():
-        print(f"{said:44} {_seconds([sys.executable, '-c', code]):8.3f} s")
+        print(f"{name:44} {_seconds([sys.executable, '-c', code]):8.3f} s")
     for words in (["--help"], ["compare", "--help"], ["evaluate", "--help"]):
         print(f"{'likely ' + ' '.join(words):44} {_seconds([sys.executable, '-m', 'likely.cli', *words]):8.3f} s")
 

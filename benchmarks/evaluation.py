@@ -1,7 +1,7 @@
 """Evaluation and calibration against llreval (the packaged PYLLR), scikit-learn and plain NumPy, at equal answers.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/evaluation.py NAME …`` for some of the rows. All of it
-works on simulated log-likelihood ratios, one tenth of them targets'.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/evaluation.py NAME …`` for some of the rows. The data
+are simulated log-likelihood ratios; one tenth of the trials are targets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def everything(y, llr):
 
 
 def everything_by_llreval(y, llr):
-    """One PAV for all that needs it; its own call for all error rates at once fails in version 0.0.3."""
+    """Compute the same with llreval and one PAV. Its call for all error rates at once fails in version 0.0.3."""
     from llreval.bayes_error_rate import fast_Bayes_error_rate
     from llreval.cllr import cllr as its_cllr
     from llreval.cllr import min_cllr as its_min_cllr
@@ -62,12 +62,12 @@ def everything_by_llreval(y, llr):
     odds, constant = np.log(PRIORS) - np.log1p(-PRIORS), np.minimum(PRIORS, 1 - PRIORS)
     bits = its_cllr(llr[y == 1], llr[y == 0])
     actual, minimum = fast_Bayes_error_rate(llr, y, odds), hull.Bayes_error_rate(odds)
-    # Its area is that under the convex hull.
+    # Its AUC is the area under the convex hull, so it is not compared.
     return np.concatenate([[hull.EER(), np.nan, bits, its_min_cllr(pav)], actual / constant, minimum / constant])
 
 
 def everything_by_scikit_learn(y, llr):
-    """Its curves, with the glue that a user writes."""
+    """Compute the same from scikit-learn's curves, with the code that a user would write."""
     fpr, tpr, thresholds = roc_curve(y, llr, drop_intermediate=False)
     errors = PRIORS[:, None] * (1 - tpr) + (1 - PRIORS[:, None]) * fpr if len(fpr) < 10**5 else None
     constant = np.minimum(PRIORS, 1 - PRIORS)
@@ -98,16 +98,16 @@ def _everything(n):
     everything(y, llr)
     copies = tracemalloc.get_traced_memory()[1] / llr.nbytes
     tracemalloc.stop()
-    name = f"all of two classes' numbers, {n:.0e} scores"
+    name = f"all metrics of two classes, {n:.0e} scores"
     report(name, ours, {"np.sort": sort}, f"{ours / sort:.1f} sorts; {copies:.1f} copies of the scores")
     try:
         seconds, peer = clock(lambda: everything_by_llreval(y, llr), min(repeats, 2))
         report(name, ours, {"llreval": seconds}, gap(answer, peer))
     except ImportError:
-        print("llreval is not installed, so it is left out")
+        print("llreval is not installed, so it is skipped")
     seconds, peer = clock(lambda: everything_by_scikit_learn(y, llr), min(repeats, 2))
-    # Its EER is the nearest step's, and a posterior loses digits of the llr.
-    report(name, ours, {"scikit-learn and glue": seconds}, gap(answer, peer, but=(0,)))
+    # Its EER (first entry) is that of the nearest step. A posterior loses digits of the llr.
+    report(name, ours, {"scikit-learn and user code": seconds}, gap(answer, peer, but=(0,)))
 
 
 def everything_of_1e5():
@@ -123,7 +123,7 @@ def everything_of_1e7():
 
 
 def affine():
-    """scikit-learn as it comes (tol 1e-4) and at our precision; the offset is compared after the data's prior odds."""
+    """Compare with scikit-learn at its default tol 1e-4 and at our precision, with the prior odds removed."""
     y, llr = scores(10**6)
     raw = 3 * llr + 1
     ours, fitted = clock(lambda: AffineCalibrator(training_prior=y.mean()).fit(raw, y), 5)
@@ -153,7 +153,7 @@ def bootstrap():
     }
     ours, _ = clock(lambda: confidence_intervals(measures, y, llr), 1)
     once, _ = clock(lambda: everything(y, llr))
-    report("bootstrap, 1000 resamples of 1e+05", ours, {"1000 times all the numbers": 1000 * once})
+    report("bootstrap, 1000 resamples of 1e+05", ours, {"1000 times all metrics": 1000 * once})
 
 
 ROWS = [everything_of_1e5, everything_of_1e6, everything_of_1e7, affine, isotonic, bootstrap]

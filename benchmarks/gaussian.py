@@ -1,8 +1,8 @@
-"""The Gaussian family against scikit-learn on the same work, in one process, at equal answers.
+"""The Gaussian family against scikit-learn on the same task, in one process, at equal results.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/gaussian.py NAME …`` for some of the rows. MNIST is
-read from the folder that LIKELY_DATA names (``../shared/data`` if unset); without it a synthetic set of its shape is
-used where pixels do not matter.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/gaussian.py NAME …`` for some of the rows. MNIST is
+read from the folder that LIKELY_DATA names (``../shared/data`` if unset). Rows that do not depend on real images use
+synthetic data of the same shape.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def blobs(n, d, n_classes=10, seed=0):
 
 
 def gap(a, b):
-    """Largest difference of two sets of log posteriors, relative to their size."""
+    """Return the largest difference of two sets of log posteriors, relative to their size."""
     return f"largest relative difference {np.max(np.abs(a - b) / (1 + np.abs(b))):.0e}"
 
 
@@ -70,7 +70,7 @@ def diagonal():
     X, y = blobs(10**6, 50)
     peer_fit, peer = clock(lambda: GaussianNB(var_smoothing=0).fit(X, y))
     peer_score, answer = clock(lambda: peer.predict_joint_log_proba(X), 1)
-    GaussianClassifier("diagonal").fit(X[:20_000], y[:20_000])  # compiles, once for the machine
+    GaussianClassifier("diagonal").fit(X[:20_000], y[:20_000])  # compiles once; the result is cached
     fit, ours = clock(lambda: GaussianClassifier("diagonal").fit(X, y))
     score, scores = clock(lambda: ours.log_likelihood(X))
     report("diagonal Gaussian 1000000x50: fit", fit, {"GaussianNB": peer_fit}, "")
@@ -104,7 +104,7 @@ def principal():
 
         peers["PCA intelex"] = clock(lambda: intelex.PCA(100, svd_solver="covariance_eigh").fit(X), 2)[0]
     except ImportError:
-        print("scikit-learn-intelex is not installed, so it is left out")
+        print("scikit-learn-intelex is not installed, so it is skipped")
     ours, fitted = clock(lambda: PCA(100).fit(X), 2)
     peer = decomposition.PCA(100, svd_solver="covariance_eigh").fit(X)
     same = np.abs(np.abs(np.sum(fitted.components_ * peer.components_, axis=1)) - 1).max()
@@ -128,20 +128,20 @@ SHAPES = [(shape, tied) for shape in ("full", "diagonal") for tied in (False, Tr
 def cross_validation():
     X, y = mnist()
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    chains = [make_pipeline(PCA(k), GaussianClassifier(*shape)) for k in SIZES for shape in SHAPES]
+    chains = [make_pipeline(PCA(k), GaussianClassifier(shape, tied=tied)) for k in SIZES for shape, tied in SHAPES]
     ours, scores = clock(lambda: kfold_scores(chains, X, y, folds), 3)
     shared, by_hand = clock(lambda: _hand_shared(X, y, folds), 1)
     searched, by_search = clock(lambda: _grid_search(X, y, folds), 1)
     accuracies = np.reshape([(s.argmax(axis=1) == y).mean() for s in scores], (len(SIZES), len(SHAPES)))
-    # Tied models are timed and not compared: scikit-learn's LDA weights the pooled covariance by the priors it is
-    # given, and it has no tied diagonal Gaussian, for which the untied one stands in.
+    # Tied models are timed, but their accuracies are not compared. scikit-learn's LDA weights the pooled covariance by
+    # the given priors. It has no tied diagonal Gaussian, so the untied one is timed instead.
     for name, seconds, found in (("hand-shared PCA", shared, by_hand), ("grid search", searched, by_search)):
         differ = np.abs(accuracies - found)[:, [0, 2]].max()
         report("5 folds x 12 chains, MNIST", ours, {name: seconds}, f"accuracies differ by at most {differ:.0e}")
 
 
 def _peer(shape, tied):
-    """scikit-learn's nearest, with uniform priors."""
+    """Return the most similar model of scikit-learn, with uniform priors."""
     priors = np.full(10, 0.1)
     if shape == "diagonal":
         return GaussianNB(priors=priors, var_smoothing=0)
@@ -172,7 +172,7 @@ def _hand_shared(X, y, folds):
 def mnist(part="train"):
     path = DATA / "mnist.npz"
     if not path.exists():
-        sys.exit(f"mnist.npz is not in {DATA}; set LIKELY_DATA to a folder that has it, or name other rows.")
+        sys.exit(f"mnist.npz is not in {DATA}. Set LIKELY_DATA to the folder that contains it, or name other rows.")
     with np.load(path) as arrays:
         return arrays[f"x_{part}"].astype(np.float64), arrays[f"y_{part}"].astype(int)
 

@@ -1,7 +1,7 @@
-"""How often intervals hold the truth, in simulation: ``python benchmarks/interval_coverage.py [SIMULATIONS]``.
+"""Simulated coverage of confidence intervals: ``python benchmarks/interval_coverage.py [SIMULATIONS]``.
 
-Log-likelihood ratios are Gaussian with variance d² and means ±d²/2, so that they are calibrated, minimum and actual
-costs are equal, and all of them are known. Every simulation draws trials and asks for 95 % intervals.
+The log-likelihood ratios are Gaussian with variance d² and means ±d²/2. They are therefore calibrated, minimum and
+actual costs are equal, and all true values are known. Every simulation draws trials and computes 95 % intervals.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MEASURES = {
 
 
 def truths(d):
-    """The numbers of the population, in the order of MEASURES."""
+    """Return the true values, in the order of MEASURES."""
     mean = d * d / 2
 
     def cost(prior):
@@ -55,7 +55,7 @@ def simulate(d, targets, nontargets, rng):
 
 
 def percentiles(y, llr, n_resamples, seed):
-    """The plain bootstrap, for comparison."""
+    """Return percentile bootstrap intervals, for comparison."""
     trials = Trials(y, llr)
     methods = [getattr(Trials, getattr(m, "func", m).__name__) for m in MEASURES.values()]
     options = [getattr(m, "keywords", {}) for m in MEASURES.values()]
@@ -68,7 +68,7 @@ def percentiles(y, llr, n_resamples, seed):
 
 
 def coverage(d, targets, nontargets, n_simulations, n_resamples=300):
-    """Share of the simulations whose interval holds the truth: ours, and the plain percentiles'."""
+    """Return the share of simulations whose interval contains the true value: ours, and percentile intervals."""
     rng, truth = np.random.default_rng(0), truths(d)
     hits = np.zeros((2, len(MEASURES)))
     for seed in range(n_simulations):

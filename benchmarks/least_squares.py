@@ -1,6 +1,6 @@
-"""Linear models in closed form against the one product they cannot do without, and against scikit-learn.
+"""Linear models in closed form, beside the matrix product X'X that they need and beside scikit-learn.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/least_squares.py NAME …`` for some of the rows.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/least_squares.py NAME …`` for some of the rows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def rows(n_classes, centre=0.0):
 
 
 def products(X):
-    """Seconds of X'X by the two ways there are, each on as many threads as it will take."""
+    """Return the seconds of X'X by NumPy and by SciPy, each with its default number of threads."""
     return {"NumPy X.T @ X": clock(lambda: X.T @ X, 5)[0], "SciPy dsyrk": clock(lambda: blas.dsyrk(1.0, X.T), 5)[0]}
 
 
 def against(name, ours, X, peers_seconds, gap):
     syrk = products(X)
     best = min(syrk.values())
-    said = ", ".join(f"{seconds:.3f} s {way}" for way, seconds in syrk.items())
-    report(name, ours, peers_seconds, f"{ours / best:.2f} of a syrk ({said}); {gap}")
+    note = ", ".join(f"{seconds:.3f} s {method}" for method, seconds in syrk.items())
+    report(name, ours, peers_seconds, f"{ours / best:.2f} of a syrk ({note}); {gap}")
 
 
 def regression():

@@ -1,8 +1,8 @@
 """Logistic regression against scikit-learn at an equal or smaller gap to the optimum, in one process.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/logistic.py NAME …`` for some of the rows. The optimum
-is taken from a run of ours to a tolerance of 1e-14, and every gap is that of the returned weights, evaluated by one
-function for all.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/logistic.py NAME …`` for some of the rows. The optimum
+comes from a run of ours with a tolerance of 1e-14. One function computes the gap of the returned weights for all
+libraries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" /
 
 
 def objective(model, X, y, lam, l1=False):
-    """Mean loss and penalty of a model's weights, reckoned apart from both libraries."""
+    """Return mean loss plus penalty of the weights of a model, computed independently of both libraries."""
     W, b = model.coef_, np.ravel(model.intercept_)
     z = np.asarray(X @ W.T + b)
     two = z.shape[1] == 1
@@ -41,8 +41,8 @@ def compare(name, X, y, lam, tol, peers, l1=False, repeats=3):
         estimator = Peer(C=1 / (len(y) * lam), max_iter=10_000, **settings)
         times[peer], fitted = clock(lambda estimator=estimator: estimator.fit(X, y), times_run)
         gaps[peer] = objective(fitted, X, y, lam, l1) / best - 1
-    said = ", ".join(f"{who} {gap:.0e}" for who, gap in gaps.items())
-    report(name, ours, times, f"relative gaps: {said}; {model.n_iter_} steps")
+    note = ", ".join(f"{who} {gap:.0e}" for who, gap in gaps.items())
+    report(name, ours, times, f"relative gaps: {note}; {model.n_iter_} steps")
 
 
 def tall():
@@ -83,7 +83,7 @@ def lasso():
     X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)) / np.sqrt(d)) * rng.uniform(0.5, 2, d)
     z = 0.7 * X @ (rng.normal(size=d) * (rng.random(d) < 0.3)) - 0.5
     y = (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
-    # liblinear penalises the intercept; scaled so, the penalty on it vanishes.
+    # liblinear penalises the intercept. With this scaling the penalty on it is negligible.
     liblinear = {"solver": "liblinear", "l1_ratio": 1, "tol": 1e-4, "intercept_scaling": 1e4}
     compare("L1, 200 000 x 100", X, y, 1e-3, 1e-8, {"liblinear": (liblinear, 2)}, l1=True)
 

@@ -1,7 +1,7 @@
-"""Mixtures and k-means against scikit-learn: the same start, the same passes, the same log-likelihood.
+"""Mixtures and k-means against scikit-learn: same start, same iterations, same log-likelihood.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/mixtures.py NAME …`` for some of the rows. A pass is
-timed as the difference between a run of many passes and a run of few, so that what comes before and after is left out.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/mixtures.py NAME …`` for some of the rows. The time
+of an iteration is the difference between a run of many and a run of few, so it excludes setup and finish.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from likely.densities.mixtures.kmeans import run_lloyd
 from likely.densities.mixtures.starting import start_from_parameters
 
 NEVER = -np.inf
-"""A tolerance that no rise is within: all passes that are asked for are made."""
+"""A tolerance that is never reached, so that EM makes the given number of iterations."""
 
 
 def blobs(n, d, k, seed=0):
-    """Rows around k centres, and the start: k of the rows, with the covariance of all."""
+    """Return rows around k centres, and a start: k of the rows as means, with the covariance of all rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(k, d))[rng.integers(k, size=n)]
     means = X[rng.choice(n, k, replace=False)]
@@ -80,18 +80,18 @@ def small():
 
 
 def k_means():
-    """Whole fits, since in memory the passes are scikit-learn's own."""
+    """Time whole fits, because in memory the iterations are those of scikit-learn."""
     X, (_, centres, _) = blobs(10**6, 20, 64)
     peer = cluster.KMeans(64, init=centres, n_init=1, tol=1e-4, max_iter=1000, algorithm="lloyd")
     theirs, fitted = clock(lambda: peer.fit(X))
     ours, found = clock(lambda: KMeans(64, init=centres, tol=1e-4).fit(X))
     differ = np.abs(fitted.cluster_centers_ - found.cluster_centers_).max()
-    said = f"{fitted.n_iter_} and {found.n_iter_} passes, centres differ by {differ:.0e}"
-    report("k-means 1000000x20, 64 clusters: a fit", ours, {"KMeans": theirs}, said)
+    note = f"{fitted.n_iter_} and {found.n_iter_} passes, centres differ by {differ:.0e}"
+    report("k-means 1000000x20, 64 clusters: a fit", ours, {"KMeans": theirs}, note)
 
 
 def k_means_passes():
-    """Our passes, as other sources than arrays need them."""
+    """Time our iterations, which are used for sources that are not in memory."""
     X, (_, centres, _) = blobs(10**6, 20, 64)
     source, origin = ArraySource(X), np.median(X[:10_000], axis=0)
 
@@ -103,12 +103,12 @@ def k_means_passes():
     our_few, _ = clock(lambda: run_lloyd(source, centres, origin, NEVER, 2))
     ours, found = clock(lambda: run_lloyd(source, centres, origin, NEVER, 12))
     differ = np.abs(fitted.cluster_centers_ - found[0]).max()
-    said = f"centres differ by {differ:.0e}"
-    report("k-means by reduce 1000000x20, 64: a pass", (ours - our_few) / 10, {"KMeans": (many - few) / 10}, said)
+    note = f"centres differ by {differ:.0e}"
+    report("k-means by reduce 1000000x20, 64: a pass", (ours - our_few) / 10, {"KMeans": (many - few) / 10}, note)
 
 
 def memory():
-    """What a pass needs besides the rows; an array of rows x components would be 51 MB, with features 1 GB."""
+    """Measure the memory of an iteration; rows x components would take 51 MB, with features 1 GB."""
     X, start = blobs(200_000, 20, 32)
     for shape in ("full", "diagonal"):
         model = GaussianMixture(32, covariance=shape, init=start)

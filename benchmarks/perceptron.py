@@ -1,6 +1,6 @@
-"""The perceptron against scikit-learn's, in one process, the same rows in the same order for as many epochs.
+"""The perceptron against scikit-learn's, in one process: same rows, same order, same number of epochs.
 
-Run it on a quiet machine: ``make bench``, or ``python benchmarks/perceptron.py NAME …`` for some of the rows.
+Run it on an idle machine: ``make bench``, or ``python benchmarks/perceptron.py NAME …`` for some of the rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def peer(X, y, **options):
 
 
 def ours(X, y, keep):
-    Perceptron(keep=keep, max_iter=EPOCHS).fit(X[:20_000], y[:20_000])  # compiles, once for the machine
+    Perceptron(keep=keep, max_iter=EPOCHS).fit(X[:20_000], y[:20_000])  # compiles once; the result is cached
     return clock(lambda: Perceptron(keep=keep, max_iter=EPOCHS).fit(X, y))
 
 
@@ -44,18 +44,18 @@ def dense():
     seconds, other = peer(X, y)
     for keep in ("last", "average", "pocket"):
         time, model = ours(X, y, keep)
-        said = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn {(other.predict(X) != y).mean():.1%}"
+        note = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn {(other.predict(X) != y).mean():.1%}"
         if keep == "last":
-            said += f"; weights differ by {np.abs(model.coef_ - other.coef_).max():.0e}"
-        report(f"{EPOCHS} epochs of 200000x100, {keep}", time, {"Perceptron": seconds}, said)
+            note += f"; weights differ by {np.abs(model.coef_ - other.coef_).max():.0e}"
+        report(f"{EPOCHS} epochs of 200000x100, {keep}", time, {"Perceptron": seconds}, note)
 
 
 def sparse():
     X, y = words(100_000, 50_000, 1e-3)
     seconds, other = peer(X, y)
     time, model = ours(X, y, "last")
-    said = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn {(other.predict(X) != y).mean():.1%}"
-    report(f"{EPOCHS} epochs of sparse 100000x50000, last", time, {"Perceptron": seconds}, said)
+    note = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn {(other.predict(X) != y).mean():.1%}"
+    report(f"{EPOCHS} epochs of sparse 100000x50000, last", time, {"Perceptron": seconds}, note)
 
 
 def ten_classes():
@@ -64,9 +64,9 @@ def ten_classes():
     X = rng.normal(size=(200_000, 100)) + 0.5 * rng.normal(size=(10, 100))[y]
     seconds, other = peer(X, y)
     time, model = ours(X, y, "average")
-    said = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn, one against the rest, "
-    said += f"{(other.predict(X) != y).mean():.1%}"
-    report(f"{EPOCHS} epochs of 200000x100, 10 classes", time, {"Perceptron": seconds}, said)
+    note = f"{(model.predict(X) != y).mean():.1%} errors, scikit-learn, one against the rest, "
+    note += f"{(other.predict(X) != y).mean():.1%}"
+    report(f"{EPOCHS} epochs of 200000x100, 10 classes", time, {"Perceptron": seconds}, note)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page: what it takes to write one of many rows, against scikit-learn's displays of the same scores, and to use it.
+"""Time to write a page of many rows, beside scikit-learn's displays of the same scores, and time to use the page.
 
 Run all rows, or name some: python benchmarks/report.py written used
 """
@@ -30,21 +30,21 @@ def _scores(n, systems):
 
 
 def written():
-    """From judged scores to a file. The peer draws ROC, DET and calibration of as many systems."""
+    """Time from evaluated scores to a file. The peer draws ROC, DET and calibration of the same number of systems."""
     y, scores = _scores(ROWS, SYSTEMS)
-    judging, comparison = clock(lambda: compare_scores(y, scores, Application.binary(0.1, 10)), 1)
+    evaluation, comparison = clock(lambda: compare_scores(y, scores, Application.binary(0.1, 10)), 1)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         ours, _ = clock(lambda: comparison.report().write(page), 3)
         size = page.stat().st_size / 1e6
         drawn = dict(list(scores.items())[-DRAWN:])
         theirs, _ = clock(lambda: _displays(y, drawn, Path(folder) / "page.svg"), 1)
-    said = f"{ROWS:,} rows, {SYSTEMS} systems, {DRAWN} drawn; page {size:.2f} MB; judging took {judging:.0f} s"
-    report("page written", ours, {"scikit-learn displays": theirs}, said)
+    note = f"{ROWS:,} rows, {SYSTEMS} systems, {DRAWN} drawn; page {size:.2f} MB; evaluation took {evaluation:.0f} s"
+    report("page written", ours, {"scikit-learn displays": theirs}, note)
 
 
 def _displays(y, scores, path):
-    """Three pictures of the same systems as one SVG file."""
+    """Draw three plots of the same systems into one SVG file."""
     import matplotlib.pyplot as plt
 
     figure, (roc, det, calibration) = plt.subplots(1, 3, figsize=(15, 5))
@@ -57,10 +57,10 @@ def _displays(y, scores, path):
 
 
 def used():
-    """First paint, and a slider's move: script, style and layout."""
+    """Time the first paint, and a move of a slider: script, style and layout."""
     chromium = shutil.which("chromium")
     if chromium is None:
-        print("page used: skipped, since there is no chromium here")
+        print("page used: skipped, because chromium is not installed")
         return
     from playwright.sync_api import sync_playwright
 
@@ -77,8 +77,8 @@ def used():
             path = Path(folder) / f"{name}.html"
             comparison.report().write(path)
             paints, frame = _opened(browser, path, slider)
-            said = ", ".join(f"{paint:.0f}" for paint in paints)
-            print(f"page of {name}: first paint {min(paints):.0f} ms (of {said}); a slider's move {frame:.1f} ms")
+            times = ", ".join(f"{paint:.0f}" for paint in paints)
+            print(f"page of {name}: first paint {min(paints):.0f} ms (of {times}); a slider move {frame:.1f} ms")
         browser.close()
 
 

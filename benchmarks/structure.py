@@ -12,7 +12,7 @@ SHORT = 60
 
 
 def import_lines(tree):
-    """Lines taken by imports and ``__all__``."""
+    """Return the number of lines of imports and ``__all__``."""
     lines = set()
     for node in ast.walk(tree):
         names = [target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)]
@@ -22,7 +22,7 @@ def import_lines(tree):
 
 
 def imported_modules(tree, modules):
-    """Modules of the package that a file imports, from whichever line."""
+    """Return the modules of the package that a file imports, also inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -47,7 +47,7 @@ def main(folder):
     imports = sum(map(import_lines, trees.values()))
     comments = sum(line.lstrip().startswith("#") for text in texts.values() for line in text)
     functions = sum(isinstance(node, ast.FunctionDef) for tree in trees.values() for node in ast.walk(tree))
-    # A module that its package's ``__init__`` offers to everybody is not a fragment of one importer.
+    # A module that the ``__init__`` of its package exports is not counted.
     lone = [name for name, users in importers.items() if len(users) == 1 and next(iter(users)).name != "__init__.py"]
     print(f"files {len(files)}, lines {lines}, functions {functions}")
     print(f"import lines {imports} ({imports / lines:.1%}), comment lines {comments} ({comments / lines:.1%})")
@@ -56,9 +56,9 @@ def main(folder):
     packages = Counter()
     for file, text in texts.items():
         parts = file.relative_to(root).parts
-        packages[parts[1] if len(parts) > 2 else "(ground)"] += len(text)
+        packages[parts[1] if len(parts) > 2 else "(base)"] += len(text)
     counts = Counter(
-        file.relative_to(root).parts[1] if len(file.relative_to(root).parts) > 2 else "(ground)" for file in files
+        file.relative_to(root).parts[1] if len(file.relative_to(root).parts) > 2 else "(base)" for file in files
     )
     for name, n in sorted(packages.items()):
         print(f"  {name:<14}{counts[name]:>4} files{n:>7} lines")

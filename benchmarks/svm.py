@@ -1,6 +1,6 @@
 """Support vector machines against LIBSVM, LIBLINEAR and scikit-learn-intelex, at the same dual objective.
 
-Every objective is reckoned here, from the coefficients returned. Run all rows, or name some:
+Every objective is computed in this script, from the returned coefficients. Run all rows, or name some:
 python benchmarks/svm.py rbf_images rbf_rows linear texts grid images_of_ten
 """
 
@@ -28,7 +28,7 @@ from likely import PCA, SVM, NotConvergedWarning, RBFKernel, Standardize, compar
 
 
 def dual_of(model, K, z):
-    """Dual objective, ‖w‖² and scores, of the multipliers that a kernel machine returned."""
+    """Return dual objective, ‖w‖² and scores from the dual coefficients of a fitted kernel machine."""
     beta = np.zeros(len(z))
     beta[model.support_] = np.asarray(model.dual_coef_)[0]
     f = K @ beta
@@ -37,7 +37,7 @@ def dual_of(model, K, z):
 
 
 def _against(name, X, z, C, gamma):
-    """Fit all, and look whether their duals are the same to 1e-4."""
+    """Fit all libraries, and report their times, dual objectives and gaps."""
     models = {
         "likely": lambda: SVM(C, kernel=RBFKernel(gamma)).fit(X, z),
         "SVC": lambda: SVC(C=C, gamma=gamma).fit(X, z),
@@ -56,10 +56,10 @@ def _against(name, X, z, C, gamma):
         primal = square / 2 + C * np.maximum(0, 1 - z * scores).sum()
         gaps[who] = (primal - duals[who]) / primal
     best = max(duals.values())
-    said = "  ".join(f"{who}: dual {1 - dual / best:.0e} below, gap {gaps[who]:.0e}" for who, dual in duals.items())
+    note = "  ".join(f"{who}: dual {1 - dual / best:.0e} below, gap {gaps[who]:.0e}" for who, dual in duals.items())
     seconds = {who: time for who, (time, _) in found.items()}
     for peer in [who for who in seconds if who != "likely"]:
-        report(name, seconds["likely"], {peer: seconds[peer]}, said if peer == "SVC" else "")
+        report(name, seconds["likely"], {peer: seconds[peer]}, note if peer == "SVC" else "")
 
 
 def rbf_images():
@@ -70,18 +70,18 @@ def rbf_images():
 
 
 def rbf_rows():
-    """Two sets: one whose classes overlap, so that most rows are support vectors, and one whose classes hardly do."""
+    """Use two data sets: overlapping classes, where most rows are support vectors, and nearly separable ones."""
     sets = {
         "overlapping": {"n_informative": 10, "n_clusters_per_class": 8, "class_sep": 0.5, "flip_y": 0.1},
         "apart": {"n_informative": 20, "flip_y": 0.05},
     }
-    for said, options in sets.items():
+    for name, options in sets.items():
         X, y = make_classification(10_000, 50, random_state=0, **options)
-        _against(f"RBF, 10 000x50, C=1, {said}", X, 2.0 * y - 1, 1.0, 1 / (50 * X.var()))
+        _against(f"RBF, 10 000x50, C=1, {name}", X, 2.0 * y - 1, 1.0, 1 / (50 * X.var()))
 
 
 def linear():
-    """The peer's bias is penalised, so ours is too: bias_scale=1."""
+    """Penalise our bias too (bias_scale=1), because the peer does."""
     X, y = make_classification(200_000, 100, n_informative=20, flip_y=0.05, random_state=0)
     z = 2.0 * y - 1
     ours, model = clock(lambda: SVM(bias_scale=1.0).fit(X, z))
@@ -95,8 +95,8 @@ def linear():
                 lambda passes=passes: LinearSVC(loss="hinge", max_iter=passes, tol=1e-10, random_state=0).fit(X, z), 1
             )
         above = _linear_primal(X, z, peer) / dual - 1
-        said = f"above our dual: ours {best / dual - 1:.0e}, the peer's {above:.0e} after {passes} passes"
-        report("linear, hinge, 200 000x100, C=1", ours, {f"LinearSVC, {passes} passes": seconds}, said)
+        note = f"above our dual: ours {best / dual - 1:.0e}, the peer's {above:.0e} after {passes} passes"
+        report("linear, hinge, 200 000x100, C=1", ours, {f"LinearSVC, {passes} passes": seconds}, note)
 
 
 def _linear_primal(X, z, model, C=1.0):
@@ -111,10 +111,10 @@ def _linear_dual(model):
 
 
 def texts():
-    """Twenty groups of texts against the rest, words by their weights: one problem for each group."""
+    """Separate each of twenty groups of texts from the rest, with TF-IDF weights: one problem per group."""
     path = DATA / "newsgroups20.csv.gz"
     if not path.is_file():
-        print(f"{'linear, texts':44} skipped: the data are not there")
+        print(f"{'linear, texts':44} skipped: the data are not available")
         return
     with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
         labels, words = zip(*((row["label"], row["text"]) for row in csv.DictReader(lines)), strict=True)
@@ -128,12 +128,12 @@ def texts():
             seconds, _ = clock(lambda peer=peer: peer.fit(X, y), 1)
             found[f"LinearSVC, tol={tol:g}"] = seconds, _above(X, y, peer, model, C)
         for peer, (seconds, above) in found.items():
-            said = f"above our dual: ours {_above(X, y, model, model, C):.0e}, the peer's {above:.0e}"
-            report(f"linear, {X.shape[0]:,} texts x {X.shape[1]:,}, C={C:g}", ours, {peer: seconds}, said)
+            note = f"above our dual: ours {_above(X, y, model, model, C):.0e}, the peer's {above:.0e}"
+            report(f"linear, {X.shape[0]:,} texts x {X.shape[1]:,}, C={C:g}", ours, {peer: seconds}, note)
 
 
 def _above(X, y, model, best, C):
-    """By how much the objectives of all problems are above the sum of the best model's duals."""
+    """Return how far the sum of all primal objectives is above the sum of the duals of the best model."""
     total = 0.0
     for k, label in enumerate(best.classes_):
         one = SimpleNamespace(coef_=model.coef_[k], intercept_=model.intercept_[k])
@@ -146,7 +146,7 @@ def _above(X, y, model, best, C):
 
 
 def grid():
-    """The grid of C and gamma that compare tries: the scores alone, as of the peer; then calibrated and judged too."""
+    """Time the grid of C and gamma of compare: scores only, as the peer, and with calibration and evaluation."""
     X, y = make_classification(6000, 6, n_informative=5, n_redundant=0, flip_y=0.1, class_sep=0.7, random_state=0)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     ours, comparison = clock(lambda: compare(X, y, ["rbf-svm"], folds=folds), 1)
@@ -164,13 +164,13 @@ def grid():
     )
     chains = [make_pipeline(Standardize(), SVM(s["C"], kernel=RBFKernel(s["γ"]), tol=1e-3)) for s in tried.values()]
     scored, _ = clock(lambda: kfold_scores(chains, X, y, folds), 1)
-    said = f"accuracies differ by {differ:.0e}"
-    report("compare's RBF grid, 6 000x6, 5 folds", scored, {"grid search of SVC": searched}, said)
+    note = f"accuracies differ by {differ:.0e}"
+    report("compare's RBF grid, 6 000x6, 5 folds", scored, {"grid search of SVC": searched}, note)
     report("the same with calibration and intervals", ours, {"grid search of SVC": searched})
 
 
 def images_of_ten():
-    """60 000 images, 50 principal components: errors on the 10 000 test images."""
+    """Count errors on 10 000 test images, after training on 60 000 images with 50 principal components."""
     (X, y), (X_test, y_test) = mnist(), mnist("test")
     pca = PCA(50).fit(X / 255)
     X, X_test = pca.transform(X / 255), pca.transform(X_test / 255)

@@ -1,7 +1,7 @@
-"""How many files and functions of the library a call visits.
+"""Count the files and functions of the library that a call visits.
 
-Seven calls, traced from the public method down: fewer stops mean that a reader finds the way sooner. Imports are made
-before the trace begins, so that modules which are only loaded do not count.
+Seven calls are traced from the public method down. Fewer visits mean that the code is easier to follow. Imports are
+made before the trace begins, so modules that are only loaded do not count.
 
     python benchmarks/walks.py
 """
@@ -22,7 +22,7 @@ SKIPPED = ("<module>", "<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<se
 
 
 def walk(call):
-    """Distinct files and functions of the library that a call enters, in all threads."""
+    """Return the numbers of distinct files and functions of the library that a call enters, in all threads."""
     seen = set()
 
     def trace(frame, event, arg):
