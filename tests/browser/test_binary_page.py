@@ -183,10 +183,10 @@ def assert_shown(seen, case):
     cost, least = actual.actual_dcf(app), given.min_dcf(app)
     assert agrees(texts["actual"], cost), where
     assert agrees(texts["minimum"], least), where
-    assert agrees(texts["actual-note"].removesuffix(" of it by calibration"), max(0, cost - least)), where
+    assert agrees(texts["actual-note"].removesuffix(" of it due to miscalibration"), max(0, cost - least)), where
     per_thousand = 1000 * actual.actual_dcf(app, normalize=False)
     assert significant(texts["per-thousand"], per_thousand, 4), where
-    without = texts["per-thousand-note"].removesuffix(" without looking")
+    without = texts["per-thousand-note"].removesuffix(" when deciding without looking")
     assert significant(without, 1000 * app.constant_cost, 4), where
 
     plain = Application.binary(app.priors[1], app.costs[1, 0], app.costs[0, 1], positive=app.labels[1])
@@ -367,7 +367,7 @@ def test_an_application_that_is_moved_away_from_is_no_longer_named(several, open
     slide(page, "#fn", 3)
 
     assert page.locator("#preset").input_value() == ""
-    assert page.locator("#preset option:checked").inner_text() == "as set below"
+    assert page.locator("#preset option:checked").inner_text() == "custom, set below"
 
 
 def test_words_say_the_cases(several, open_page):

@@ -1,4 +1,4 @@
-"""Each finding where it must be made, and where it must not."""
+"""Each finding, and cases in which there must be none."""
 
 import json
 
@@ -61,7 +61,7 @@ def rng():
 
 @pytest.fixture
 def plain(rng):
-    """Rows, facts and scores about which there is nothing to say."""
+    """Facts and scores without findings."""
     codes = np.arange(1000) % 2
     return facts_of(codes, [EQUAL]), Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), folds_of(1000, rng))
 
@@ -70,38 +70,38 @@ def folds_of(n, rng, n_folds=5):
     return np.array_split(rng.permutation(n), n_folds)
 
 
-def found(code, facts, looked):
-    made = list_findings(facts, looked)
+def find(code, facts, diagnostics):
+    made = list_findings(facts, diagnostics)
     json.dumps(made, allow_nan=False)
     return next((each for each in made if each["code"] == code), None)
 
 
-def changed(looked, **changes):
+def replace(diagnostics, **changes):
     names = ("codes", "weight", "applications", "best", "tests", "numbers", "groups", "training")
-    return Diagnostics(**({name: getattr(looked, name) for name in names} | changes))
+    return Diagnostics(**({name: getattr(diagnostics, name) for name in names} | changes))
 
 
-def at(facts, **costs):
-    """The best system's costs at the first application, changed."""
+def with_costs(facts, **costs):
+    """Change the best system's costs at the first application."""
     facts["leaderboard"][0]["costs"]["application 0"].update(costs)
     return facts
 
 
-def test_there_is_nothing_to_say_of_an_unremarkable_comparison(plain):
+def test_an_unremarkable_comparison_has_no_findings(plain):
     assert list_findings(*plain) == []
 
 
-def test_there_is_nothing_to_say_of_unremarkable_scores(plain):
-    facts, looked = plain
+def test_unremarkable_scores_have_no_findings(plain):
+    facts, diagnostics = plain
 
-    assert list_findings(facts | {"kind": "scores"}, looked) == []
+    assert list_findings(facts | {"kind": "scores"}, diagnostics) == []
 
 
 def test_warnings_come_before_notes(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
     facts["failures"] = {"third": "No rows."}
 
-    made = list_findings(at(facts, actual=0.6), looked)
+    made = list_findings(with_costs(facts, actual=0.6), diagnostics)
 
     assert [each["code"] for each in made] == ["miscalibrated", "failed"]
     assert [each["level"] for each in made] == ["warning", "note"]
@@ -111,26 +111,26 @@ def test_warnings_come_before_notes(plain):
 
 
 def test_decisions_that_cost_clearly_more_than_the_minimum_are_miscalibrated(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
 
-    assert found("miscalibrated", at(facts, actual=0.6), looked)["level"] == "warning"
+    assert find("miscalibrated", with_costs(facts, actual=0.6), diagnostics)["level"] == "warning"
 
 
-def test_a_calibration_loss_within_the_interval_is_a_note_that_it_may_be_chance(plain):
-    facts, looked = plain
+def test_a_calibration_loss_within_the_interval_may_be_chance(plain):
+    facts, diagnostics = plain
 
-    made = found("miscalibrated", at(facts, actual=0.38), looked)
+    made = find("miscalibrated", with_costs(facts, actual=0.38), diagnostics)
 
     assert made["level"] == "note"
     assert "chance" in made["said"]
-    assert found("miscalibrated", at(facts, actual=0.35), looked) is None
+    assert find("miscalibrated", with_costs(facts, actual=0.35), diagnostics) is None
 
 
-@pytest.mark.parametrize("paid", [0.9, None], ids=["dear", "infinitely dear"])
-def test_scores_as_given_are_told_with_what_calibration_would_give(plain, paid):
-    facts, looked = plain
+@pytest.mark.parametrize("paid", [0.9, None], ids=["high", "infinite"])
+def test_scores_as_given_are_reported_with_their_cost_after_calibration(plain, paid):
+    facts, diagnostics = plain
 
-    made = found("miscalibrated", at(facts | {"kind": "scores"}, uncalibrated=paid), looked)
+    made = find("miscalibrated", with_costs(facts | {"kind": "scores"}, uncalibrated=paid), diagnostics)
 
     assert made["level"] == "warning"
     assert "likely calibrate" in made["remedy"]
@@ -140,106 +140,112 @@ def test_scores_as_given_are_told_with_what_calibration_would_give(plain, paid):
 def test_without_intervals_a_loss_of_few_rows_may_be_chance(rng):
     codes = np.arange(40) % 3
     application = Application.equal(3)
-    facts = at(facts_of(codes, [application]), minimum=0.3, actual=0.45)
+    facts = with_costs(facts_of(codes, [application]), minimum=0.3, actual=0.45)
     for name in ("minimum interval", "actual interval"):
         del facts["leaderboard"][0]["costs"]["application 0"][name]
 
-    made = found("miscalibrated", facts, Diagnostics(codes, None, [application], scores_of(codes, rng)))
+    made = find("miscalibrated", facts, Diagnostics(codes, None, [application], scores_of(codes, rng)))
 
     assert made["level"] == "note"
 
 
 def test_scores_that_are_low_for_the_target_have_the_wrong_sign(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
     facts |= {"kind": "scores", "series": [{"name": "first", "auc": 0.2}]}
 
-    made = found("wrong-sign", facts, looked)
+    made = find("wrong-sign", facts, diagnostics)
 
     assert "as the positive class" in made["remedy"]
-    assert found("worthless", at(facts, actual=1.0, minimum=1.0), looked) is None
+    assert find("worthless", with_costs(facts, actual=1.0, minimum=1.0), diagnostics) is None
 
 
 def test_an_area_a_little_below_a_half_is_chance(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
 
-    assert found("wrong-sign", facts | {"kind": "scores", "series": [{"name": "first", "auc": 0.48}]}, looked) is None
+    assert (
+        find("wrong-sign", facts | {"kind": "scores", "series": [{"name": "first", "auc": 0.48}]}, diagnostics) is None
+    )
 
 
-def test_a_system_that_costs_what_not_looking_costs_is_worthless(plain):
-    facts, looked = plain
-    facts = at(facts, minimum=0.95, actual=0.99, **{"minimum interval": [0.9, 1.0], "actual interval": [0.93, 1.05]})
+def test_a_system_that_costs_as_much_as_a_constant_decision_is_worthless(plain):
+    facts, diagnostics = plain
+    facts = with_costs(
+        facts, minimum=0.95, actual=0.99, **{"minimum interval": [0.9, 1.0], "actual interval": [0.93, 1.05]}
+    )
 
-    assert found("worthless", facts, looked)["level"] == "warning"
+    assert find("worthless", facts, diagnostics)["level"] == "warning"
 
 
 def test_the_best_of_many_must_be_further_below_one(plain):
-    facts, looked = plain
-    facts = at(facts, minimum=0.85, actual=0.9, **{"minimum interval": [0.8, 0.95], "actual interval": [0.82, 0.98]})
+    facts, diagnostics = plain
+    facts = with_costs(
+        facts, minimum=0.85, actual=0.9, **{"minimum interval": [0.8, 0.95], "actual interval": [0.82, 0.98]}
+    )
 
-    few = found("worthless", facts, looked)
+    few = find("worthless", facts, diagnostics)
     facts["leaderboard"] += [facts["leaderboard"][1]] * 100
 
     assert few is None
-    assert "102" in found("worthless", facts, looked)["said"]
+    assert "102" in find("worthless", facts, diagnostics)["said"]
 
 
 def test_a_good_system_that_is_badly_calibrated_is_not_worthless(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
 
-    assert found("worthless", at(facts, actual=1.5, **{"actual interval": [1.4, 1.6]}), looked) is None
+    assert find("worthless", with_costs(facts, actual=1.5, **{"actual interval": [1.4, 1.6]}), diagnostics) is None
 
 
 # The rows.
 
 
-def test_a_prior_of_twice_the_odds_is_told_and_costs_explained(rng):
+def test_a_prior_of_twice_the_odds_is_reported(rng):
     codes, application = np.arange(1000) % 2, Application.binary(0.3)
-    looked = Diagnostics(codes, None, [application], scores_of(codes, rng))
+    diagnostics = Diagnostics(codes, None, [application], scores_of(codes, rng))
 
-    made = found("prior-mismatch", facts_of(codes, [application]), looked)
+    made = find("prior-mismatch", facts_of(codes, [application]), diagnostics)
 
     assert made["level"] == "note"
     assert "50 %" in made["said"]
     assert "30 %" in made["said"] or "70 %" in made["said"]
 
 
-def test_priors_of_less_than_twice_the_odds_or_of_weighted_rows_are_not(rng):
+def test_priors_of_less_than_twice_the_odds_or_of_weighted_rows_are_not_reported(rng):
     codes, application = np.arange(1000) % 2, Application.binary(0.4)
     weight = np.where(codes == 1, 1.0, 9.0)
 
     near = Diagnostics(codes, None, [application], scores_of(codes, rng))
     weighted = Diagnostics(codes, weight, [Application.binary(0.1)], scores_of(codes, rng))
 
-    assert found("prior-mismatch", facts_of(codes, [application]), near) is None
-    assert found("prior-mismatch", facts_of(codes, weighted.applications), weighted) is None
+    assert find("prior-mismatch", facts_of(codes, [application]), near) is None
+    assert find("prior-mismatch", facts_of(codes, weighted.applications), weighted) is None
 
 
-def test_a_class_of_prior_zero_or_one_is_no_infinity(rng):
+def test_a_class_of_prior_zero_gives_a_finite_number(rng):
     codes, application = np.arange(300) % 3, Application([0.5, 0.5, 0.0])
 
-    looked = Diagnostics(codes, None, [application], scores_of(codes, rng))
+    diagnostics = Diagnostics(codes, None, [application], scores_of(codes, rng))
 
-    assert "0 %" in found("prior-mismatch", facts_of(codes, [application]), looked)["said"]
+    assert "0 %" in find("prior-mismatch", facts_of(codes, [application]), diagnostics)["said"]
 
 
 @pytest.mark.parametrize(("rows", "level"), [(5, "warning"), (20, "note"), (30, None)])
-def test_a_class_of_few_rows_is_told_with_what_that_brings(rng, rows, level):
+def test_a_class_of_few_rows_is_reported_with_its_interval(rng, rows, level):
     codes = np.repeat([0, 1], [500, rows])
-    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng))
+    diagnostics = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng))
 
-    made = found("tiny-class", facts_of(codes, [EQUAL]), looked)
+    made = find("tiny-class", facts_of(codes, [EQUAL]), diagnostics)
 
     assert (made and made["level"]) == level
-    assert level is None or "may as well be anything from" in made["said"]
+    assert level is None or "may be anything from" in made["said"]
 
 
 def test_rows_of_few_groups_count_as_few(rng):
     codes = np.arange(1000) % 2
     groups = np.arange(1000) // 2 % 8
 
-    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), groups=groups)
+    diagnostics = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), groups=groups)
 
-    assert "8 groups" in found("tiny-class", facts_of(codes, [EQUAL]), looked)["said"]
+    assert "8 groups" in find("tiny-class", facts_of(codes, [EQUAL]), diagnostics)["said"]
 
 
 def test_labels_in_sentences_are_short(rng):
@@ -247,68 +253,70 @@ def test_labels_in_sentences_are_short(rng):
     facts = facts_of(codes, [EQUAL])
     facts["classes"][1]["label"] = "x" * 10_000
 
-    assert len(found("tiny-class", facts, Diagnostics(codes, None, [EQUAL], scores_of(codes, rng)))["said"]) < 400
+    assert len(find("tiny-class", facts, Diagnostics(codes, None, [EQUAL], scores_of(codes, rng)))["said"]) < 400
 
 
 # Learning.
 
 
-def test_a_system_that_makes_no_mistake_is_asked_whether_it_knows_the_label(plain):
-    facts, looked = plain
-    facts = at(facts, minimum=0.0, actual=0.0, **{"minimum interval": [0.0, 0.0], "actual interval": [0.0, 0.0]})
+def test_a_system_without_mistakes_is_reported_as_separable(plain):
+    facts, diagnostics = plain
+    facts = with_costs(
+        facts, minimum=0.0, actual=0.0, **{"minimum interval": [0.0, 0.0], "actual interval": [0.0, 0.0]}
+    )
 
-    made = found("separable", facts, looked)
+    made = find("separable", facts, diagnostics)
 
     assert "0.6 %" in made["said"]  # 3 in 500
     assert "exclude it" in made["remedy"]
 
 
-def test_training_cost_far_below_that_of_rows_not_seen_is_overfitting(plain):
-    facts, looked = plain
+def test_a_training_cost_far_below_the_held_out_cost_is_overfitting(plain):
+    facts, diagnostics = plain
 
-    assert found("overfitting", facts, changed(looked, training=[0.02])) is not None
-    assert found("overfitting", facts, changed(looked, training=[0.28])) is None
+    assert find("overfitting", facts, replace(diagnostics, training=[0.02])) is not None
+    assert find("overfitting", facts, replace(diagnostics, training=[0.28])) is None
 
 
 def test_few_mistakes_are_no_sign_of_overfitting(rng):
     codes = np.arange(40) % 2
-    facts = at(facts_of(codes, [EQUAL]), minimum=0.1)
+    facts = with_costs(facts_of(codes, [EQUAL]), minimum=0.1)
 
-    looked = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), training=[0.0])
+    diagnostics = Diagnostics(codes, None, [EQUAL], scores_of(codes, rng), training=[0.0])
 
-    assert found("overfitting", facts, looked) is None
+    assert find("overfitting", facts, diagnostics) is None
 
 
 @pytest.mark.parametrize(("cost", "level"), [(0.6, "warning"), (0.33, None)])
-def test_evaluation_rows_that_cost_more_than_promised_are_told(plain, cost, level):
-    facts, looked = plain
+def test_evaluation_rows_that_cost_more_than_estimated_are_reported(plain, cost, level):
+    facts, diagnostics = plain
     system = {"name": "first", "family": "logistic", "minimum": [cost], "actual": [cost], "cllr": 0.5}
     facts["evaluation"] = {"verdict": "", "chosen": "first", "place": 1, "p_value": 1.0, "systems": [system]}
 
-    made = found("overfitting", facts, looked)
+    made = find("overfitting", facts, diagnostics)
 
     assert (made and made["level"]) == level
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_fold_that_differs_is_told(rng, n_classes):
+def test_a_fold_that_differs_is_reported(rng, n_classes):
     codes, application = np.arange(1000) % n_classes, Application.equal(n_classes)
     best, tests = scores_of(codes, rng), folds_of(1000, rng)
     best[tests[3]] = scores_of(codes[tests[3]], rng, 0.3)
 
-    made = found("unstable-fold", facts_of(codes, [application]), Diagnostics(codes, None, [application], best, tests))
+    made = find("unstable-fold", facts_of(codes, [application]), Diagnostics(codes, None, [application], best, tests))
 
     assert made["said"].startswith("Fold 4 of 5")
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("n", [60, 1000])
-def test_folds_that_are_alike_are_seldom_told_apart(rng, n, n_classes):
-    """By Bernstein's bound one in twenty times at most; in simulations one in a hundred."""
+def test_folds_that_do_not_differ_are_seldom_reported(rng, n, n_classes):
+    """Bernstein's bound gives at most one in twenty; simulations give one in a hundred."""
     codes, application = np.arange(n) % n_classes, Application.equal(n_classes)
     facts = facts_of(codes, [application])
     alarms = [
-        found("unstable-fold", facts, Diagnostics(codes, None, [application], scores_of(codes, rng), folds_of(n, rng)))
+        find("unstable-fold", facts, Diagnostics(codes, None, [application], scores_of(codes, rng), folds_of(n, rng)))
         for _ in range(60)
     ]
 
@@ -316,86 +324,86 @@ def test_folds_that_are_alike_are_seldom_told_apart(rng, n, n_classes):
 
 
 def test_groups_that_differ_do_not_make_a_fold_unstable(rng):
-    """Mistakes come group by group here, so a fold that got bad groups is nothing strange."""
+    """Whole groups are right or wrong here, so a fold with several wrong groups is not unusual."""
     codes, groups, alarms = np.arange(1000) % 2, np.arange(1000) // 2 % 40, 0
     for _ in range(30):
         best = 4 * (2.0 * codes - 1) * np.where(rng.random(40) < 0.3, -1, 1)[groups]
         tests = [np.flatnonzero(np.isin(groups, part)) for part in folds_of(40, rng)]
-        looked = Diagnostics(codes, None, [EQUAL], best, tests, groups=groups)
-        alarms += found("unstable-fold", facts_of(codes, [EQUAL]), looked) is not None
+        diagnostics = Diagnostics(codes, None, [EQUAL], best, tests, groups=groups)
+        alarms += find("unstable-fold", facts_of(codes, [EQUAL]), diagnostics) is not None
 
     assert alarms <= 1
 
 
-def test_copies_across_folds_are_told_and_gravely_if_they_are_no_coincidence(plain, rng):
-    facts, looked = plain
+def test_copies_across_folds_are_a_warning_unless_they_are_coincidences(plain, rng):
+    facts, diagnostics = plain
     unique = rng.normal(size=(1000, 3))
     copied = np.vstack([unique[:500], unique[:500]])
     coarse = rng.integers(0, 2, (1000, 2))
 
-    grave = found("duplicate-rows", facts, changed(looked, numbers=copied))
+    serious = find("duplicate-rows", facts, replace(diagnostics, numbers=copied))
 
-    assert grave["level"] == "warning"
-    assert "groups" in grave["remedy"]
-    assert found("duplicate-rows", facts, changed(looked, numbers=unique)) is None
-    assert found("duplicate-rows", facts, changed(looked, numbers=coarse))["level"] == "note"
+    assert serious["level"] == "warning"
+    assert "groups" in serious["remedy"]
+    assert find("duplicate-rows", facts, replace(diagnostics, numbers=unique)) is None
+    assert find("duplicate-rows", facts, replace(diagnostics, numbers=coarse))["level"] == "note"
 
 
 # The choice.
 
 
-def test_the_end_of_a_grid_where_the_cost_still_falls_is_told(plain):
-    facts, looked = plain
+def test_the_end_of_a_grid_where_the_cost_still_falls_is_reported(plain):
+    facts, diagnostics = plain
     grid = {"family": "logistic", "parameter": "λ", "scale": "log", "values": [0.01, 0.1, 1.0]}
     line = {"name": "standardised", "actual": [0.5, 0.4, 0.3]}
 
-    def said(costs):
-        return found("edge-of-grid", facts | {"grids": [grid | {"lines": [line | {"minimum": costs}]}]}, looked)
+    def find_edge(costs):
+        return find("edge-of-grid", facts | {"grids": [grid | {"lines": [line | {"minimum": costs}]}]}, diagnostics)
 
-    assert "λ 1," in said([0.5, 0.4, 0.3])["said"]
-    assert "λ 0.01," in said([0.3, 0.4, 0.5])["said"]
-    assert said([0.5, 0.3, 0.4]) is None
-    assert said([0.5, 0.3, 0.2999]) is None  # flat
-    assert said([0.5, None, 0.3]) is None
+    assert "λ 1," in find_edge([0.5, 0.4, 0.3])["said"]
+    assert "λ 0.01," in find_edge([0.3, 0.4, 0.5])["said"]
+    assert find_edge([0.5, 0.3, 0.4]) is None
+    assert find_edge([0.5, 0.3, 0.2999]) is None  # flat
+    assert find_edge([0.5, None, 0.3]) is None
 
 
 def test_choices_and_a_penalty_of_zero_have_no_end(plain):
-    facts, looked = plain
+    facts, diagnostics = plain
     lines = [{"name": "", "minimum": [0.3, 0.4, 0.5], "actual": [0.3, 0.4, 0.5]}]
     grids = [
         {"family": "logistic", "parameter": "shape", "scale": "category", "values": ["a", "b", "c"], "lines": lines},
         {"family": "logistic", "parameter": "λ", "scale": "category", "values": ["0", "0.1", "1"], "lines": lines},
     ]
 
-    assert found("edge-of-grid", facts | {"grids": grids}, looked) is None
+    assert find("edge-of-grid", facts | {"grids": grids}, diagnostics) is None
 
 
-def test_another_system_that_does_better_on_evaluation_rows_is_told(plain):
-    facts, looked = plain
+def test_another_system_that_does_better_on_evaluation_rows_is_reported(plain):
+    facts, diagnostics = plain
     systems = [
         {"name": name, "family": "logistic", "minimum": [cost], "actual": [cost], "cllr": 0.5}
         for name, cost in (("second", 0.2), ("first", 0.31))
     ]
     verdict = {"verdict": "", "chosen": "first", "place": 2, "systems": systems}
 
-    assert found("choice", facts | {"evaluation": verdict | {"p_value": 0.001}}, looked)["level"] == "warning"
-    assert found("choice", facts | {"evaluation": verdict | {"p_value": 0.3}}, looked) is None
+    assert find("choice", facts | {"evaluation": verdict | {"p_value": 0.001}}, diagnostics)["level"] == "warning"
+    assert find("choice", facts | {"evaluation": verdict | {"p_value": 0.3}}, diagnostics) is None
 
 
-def test_systems_that_cannot_be_told_from_the_first_are_counted(plain):
-    facts, looked = plain
+def test_systems_that_do_as_well_as_the_first_are_counted(plain):
+    facts, diagnostics = plain
     facts["leaderboard"].append(facts["leaderboard"][1] | {"name": "third", "p_value": 0.6})
 
-    made = found("close-race", facts, looked)
+    made = find("close-race", facts, diagnostics)
 
-    assert made["said"].startswith("1 of the next 2 systems cannot be told")
+    assert made["said"].startswith("1 of the next 2 systems does as well as the first")
     assert "'third'" in made["said"]
 
 
-def test_candidates_that_failed_are_told_with_the_first_reason(plain):
-    facts, looked = plain
+def test_candidates_that_failed_are_reported_with_the_first_reason(plain):
+    facts, diagnostics = plain
 
-    made = found("failed", facts | {"failures": {"a": "Too few rows.", "b": "x" * 10_000}}, looked)
+    made = find("failed", facts | {"failures": {"a": "Too few rows.", "b": "x" * 10_000}}, diagnostics)
 
     assert "'a': Too few rows." in made["said"]
-    assert len(found("failed", facts | {"failures": {"b": "x" * 10_000}}, looked)["said"]) < 400
+    assert len(find("failed", facts | {"failures": {"b": "x" * 10_000}}, diagnostics)["said"]) < 400

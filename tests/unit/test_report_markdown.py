@@ -1,4 +1,4 @@
-"""Facts as Markdown: every number in its place, and names that stay text whatever they hold."""
+"""Facts as Markdown: every number in its place, and names that are shown literally whatever they contain."""
 
 from html.parser import HTMLParser
 
@@ -37,7 +37,7 @@ TAGS = {"h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"
 
 
 class Rendered(HTMLParser):
-    """What a renderer that lets HTML through makes of Markdown: its tags, and its text by cells and paragraphs."""
+    """Markdown as rendered with HTML allowed: its tags, and its texts by cells and paragraphs."""
 
     def __init__(self, text):
         super().__init__()
@@ -58,7 +58,7 @@ class Rendered(HTMLParser):
 
 
 def facts_of(labels, name="mine", **more):
-    """Facts of one application and two systems, with every part there is."""
+    """Facts of one application and two systems, with every optional part."""
     k, two = len(labels), len(labels) == 2
     towards = {"prior": 0.1, "cost_fn": 10.0, "cost_fp": 1.0, "threshold": -0.1053605, "effective_prior": 0.526}
     around = {"minimum interval": [0.1, 0.3], "actual interval": [0.1, None]}
@@ -123,7 +123,7 @@ def facts_of(labels, name="mine", **more):
     } | more
 
 
-def test_all_parts_are_told_in_order():
+def test_all_parts_are_rendered_in_order():
     text = render_markdown(facts_of(["no", "yes"]))
 
     assert [line for line in text.splitlines() if line.startswith("#")] == [
@@ -133,10 +133,10 @@ def test_all_parts_are_told_in_order():
         "## Leaderboard",
         "## On the evaluation rows",
         "## Decisions of mine at mine",
-        "## Ranks",
+        "## EER and AUC",
         "## mine: cost by λ",
         "## Classes",
-        "## Columns: 1 of 30, the most separating",
+        "## Columns: the 1 most separating of 30",
         "## Failures",
         "## Notes",
     ]
@@ -146,28 +146,28 @@ def test_all_parts_are_told_in_order():
 @pytest.mark.parametrize(
     "line",
     [
-        "1,234 rows of mine, 5 folds, by minimum. The target is yes.",
+        "1,234 rows of mine, 5 folds, ordered by minimum cost. The target is yes.",
         "- **warning: tiny class.** no is small. *Get more.*",
         "| mine | 0.1 | 10 | 1 |  | -0.105 |",
-        "|  | system | minimum at mine | calibrated at mine | as given at mine | Cllr | least Cllr | p |",
+        "|  | system | minimum at mine | calibrated at mine | as given at mine | Cllr | min Cllr | p |",
         "| 1 | mine | 0.200 [0.100, 0.300] | 0.250 [0.100, ∞] | ∞ | 0.000123 | 0.200 |  |",
         "| 2 | other | 0.200 | 0.250 | ∞ | ∞ | 0.200 | 0.500 |",
         "| mine | 0.310 | 0.350 | ∞ |",
-        "| truth | no | yes |",
+        "| true class | no | yes |",
         "| yes | 10 | 11 |",
         "| mine | 0.050 | 0.990 |",
         "| 1e-05 | 0.500 | 0.600 |",
         "| 100 |  | 0.700 |",
         "| yes | 601 |",
         "| mine | 0.625 | 0.000 |",
-        "On 500 of 1,234 rows. Principal components of standardised columns hold 50 % of the variance by 1, "
-        "90 % of the variance by 3.",
+        "From a sample of 500 of 1,234 rows. Variance that principal components of standardised columns keep: "
+        "1 keep 50 %, 3 keep 90 %.",
         "- direction 1: -0.750 mine, 0.250 b",
         "- mine: mine has no scores.",
         "- mine was slow.",
     ],
 )
-def test_a_line_says_its_numbers(line):
+def test_a_line_has_its_numbers(line):
     assert line in render_markdown(facts_of(["no", "yes"])).splitlines()
 
 
@@ -192,7 +192,7 @@ def test_ten_classes_have_their_priors_and_their_table():
     assert "The target" not in text
 
 
-def test_of_many_classes_the_most_frequent_mistakes_are_told():
+def test_the_most_frequent_mistakes_of_many_classes_are_listed():
     text = render_markdown(facts_of([f"class {k}" for k in range(20)]))
 
     assert "the most frequent mistakes" in text
@@ -200,17 +200,17 @@ def test_of_many_classes_the_most_frequent_mistakes_are_told():
     assert "| class 19 | class 19 | 209 |" not in text
 
 
-def test_rejected_rows_have_a_column_and_weights_are_told_where_there_are_any():
+def test_rejected_rows_and_weights_have_columns_if_there_are_any():
     confusion = [{"application": "a", "system": "s", "counts": [[5, 1, 2], [0.25, 6, 0]]}]
     classes = [{"label": "no", "rows": 8, "weight": 8.0}, {"label": "yes", "rows": 7, "weight": 6.25}]
     text = render_markdown(facts_of(["no", "yes"], confusion=confusion, classes=classes))
 
-    assert "| truth | no | yes | rejected |" in text
+    assert "| true class | no | yes | rejected |" in text
     assert "| yes | 0.25 | 6 | 0 |" in text
     assert "| yes | 7 | 6.25 |" in text
 
 
-def test_parts_that_are_not_there_are_left_out():
+def test_missing_parts_are_left_out():
     facts = facts_of(["no", "yes"])
     kept = ("title", "about", "classes", "target", "applications", "leaderboard", "verdict")
     brief = {key: facts[key] for key in kept} | {"evaluation": None, "columns": None, "findings": []}
@@ -221,19 +221,19 @@ def test_parts_that_are_not_there_are_left_out():
     assert titles == ["# Systems of mine", "## Applications", "## Leaderboard", "## Classes"]
 
 
-def test_a_table_without_rows_is_left_out_and_what_is_said_of_it_stays():
+def test_a_table_without_rows_is_left_out_but_its_sentence_stays():
     columns = {"rows": 5, "of": 9, "n_columns": 2, "histograms": [], "explained_variance": [], "directions": None}
     text = render_markdown(
         facts_of(["no", "yes"], columns=columns, evaluation={"verdict": "It stands.", "systems": []})
     )
 
-    assert "On 5 of 9 rows." in text
+    assert "From a sample of 5 of 9 rows." in text
     assert "## Columns" not in text
     assert "## On the evaluation rows\n\nIt stands.\n\n## Decisions" in text
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_names_stay_text(kind):
+def test_hostile_names_are_shown_literally(kind):
     name = HOSTILE[kind]
     rendered = Rendered(render_markdown(facts_of([name, f"{name} too"], name)))
     plain = Rendered(render_markdown(facts_of(["no", "yes"])))
@@ -243,18 +243,18 @@ def test_hostile_names_stay_text(kind):
     assert rendered.tags == plain.tags
     assert set(rendered.tags) <= TAGS
     assert rendered.texts.count(shown) >= 5
-    assert any(said in (f"{text} is best.", f'"{text} is best."') for said in rendered.texts)
+    assert any(sentence in (f"{text} is best.", f'"{text} is best."') for sentence in rendered.texts)
 
 
 @pytest.mark.parametrize("kind", UNSEEN)
-def test_signs_that_cannot_be_seen_are_spelt_out(kind):
+def test_invisible_characters_are_shown_as_escapes(kind):
     text = render_markdown(facts_of([UNSEEN[kind], "yes"], UNSEEN[kind]))
 
     assert text.replace("\n", "").isprintable()
     assert repr(UNSEEN[kind])[1:-1] in Rendered(text).texts
 
 
-def test_long_names_are_told_by_their_beginning_and_end():
+def test_long_names_are_shown_by_their_beginning_and_end():
     text = render_markdown(facts_of(["x" * 5000 + "1", "x" * 5000 + "2"], "y" * 10_000))
 
     assert len(text) < 20_000

@@ -26,11 +26,11 @@ def series(name="A", seed=0, n=400, separation=2.0, scale=3.0):
     llr = separation * np.random.default_rng(seed).normal(size=n) + separation**2 * (y - 0.5)
     both = {"given": Trials(y, scale * llr), "calibrated": Trials(y, llr)}
     bayes = {key: listed(trials.bayes_error_curve().actual) for key, trials in both.items()}
-    curve = both["given"].bayes_error()
+    curve = both["given"].bayes_error_curve()
     return {
         "name": name,
         "eer": both["given"].eer(),
-        "auc": both["given"].auc(),
+        "auc": both["given"].roc_auc(),
         "roc": {key: rates(trials) for key, trials in both.items()},
         "bayes_error": {"log_odds": listed(curve.prior_log_odds), "minimum": listed(curve.minimum), **bayes},
         "histogram": {key: histogram(trials) for key, trials in both.items()},

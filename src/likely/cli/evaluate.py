@@ -97,7 +97,7 @@ def _judge_file(path: Path, where: ApplicationOptions, how: JudgingOptions) -> d
 
 def describe_application(name: str, application: Application, classes: Sequence[Any]) -> dict[str, Any]:
     """Describe an application: priors by label, costs and, for two classes, the threshold."""
-    from likely.report.facts import target_facts, towards_target
+    from likely.report.facts import put_target_last, target_facts
 
     app = application.aligned(classes)
     facts = {
@@ -108,7 +108,7 @@ def describe_application(name: str, application: Application, classes: Sequence[
     }
     if len(classes) == 2:
         target = 1 if application.labels is None else list(classes).index(application.labels[1])
-        towards = target_facts(towards_target(app, target))
+        towards = target_facts(put_target_last(app, target))
         facts |= {key: towards[key] for key in ("threshold", "effective_prior")}
     return facts
 

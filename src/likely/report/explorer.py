@@ -1,7 +1,7 @@
-"""Data of the decision explorer: exact counts at every threshold its sliders can reach, or a sample of more classes.
+"""Data of the decision explorer: exact counts for two classes, a sample of rows for more.
 
-Two classes are decided by a threshold on the llr, or by two with a reject cost. The sliders have few positions, so the
-counts at few thresholds suffice: any number of rows becomes a short text.
+Two classes are decided by a threshold on the llr, or by two thresholds with a reject cost. The sliders have few
+positions, so counts at few thresholds suffice, and any number of rows becomes a short text.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ _UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 f
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])
-"""Positions of the sliders, besides those of the given applications."""
+"""Positions of the sliders, in addition to those of the given applications."""
 
 RESOLUTION, ROUNDING = 1e-9, 5e-13
-"""Thresholds nearer to each other than the first are one; llrs nearer to a threshold than the second lie on it."""
+"""Thresholds closer to each other than RESOLUTION are merged; llrs closer to a threshold than ROUNDING lie on it."""
 
-MOST_SAMPLED, MOST_VALUES, DEEPEST = 2000, 60_000, 100.0
-"""Rows of a sample; scores in all samples of a page; and what a log-likelihood below the row's highest is cut at."""
+MAX_SAMPLED, MAX_VALUES, MAX_DEPTH = 2000, 60_000, 100.0
+"""Maximum number of rows of a sample and of scores in a page, and maximum distance of a log-likelihood from the highest
+of its row; larger distances are clipped."""
 
 
 @dataclass(frozen=True)
 class Controls:
-    """Positions of the sliders of two classes' explorer.
+    """Positions of the sliders of the explorer for two classes.
 
     Attributes
     ----------
     priors, costs, reject_costs : tuple of float
-        Ascending.
+        In ascending order.
     """
 
     priors: tuple[float, ...] = PRIORS
@@ -48,8 +49,8 @@ class Controls:
     reject_costs: tuple[float, ...] = REJECT_COSTS
 
     @classmethod
-    def around(cls, applications: Iterable[Application]) -> Controls:
-        """The usual positions, and those of some applications, whose second class is the target."""
+    def for_applications(cls, applications: Iterable[Application]) -> Controls:
+        """Return the default positions and those of some applications, whose second class is the target."""
         priors, costs, rejects = set(PRIORS), set(COSTS), set(REJECT_COSTS)
         for application in applications:
             facts = target_facts(application)
@@ -60,22 +61,23 @@ class Controls:
 
     @cached_property
     def thresholds(self) -> dict[str, Floats]:
-        """Every llr that some position of the sliders decides by, ascending.
+        """Thresholds of all slider positions, ascending.
 
-        ``middle``: from it on the target is decided; with a reject cost, up to ``low`` it is refused, and from
-        ``high`` on decided.
+        From ``middle`` on the target is accepted. With a reject cost, the target is refused up to ``low`` and accepted
+        from ``high`` on.
         """
         ratios = sorted({(cost_fp / cost_fn, cost_fn, cost_fp) for cost_fn in self.costs for cost_fp in self.costs})
         middle = [llr_threshold((1 - p) * fp, p * fn) for p in self.priors for _, fn, fp in ratios]
         odds = np.array([np.log1p(-prior) - np.log(prior) for prior in self.priors])
-        shares = _distinct((np.array(self.reject_costs)[:, None] / self.costs).ravel())
-        shares = shares[shares < 1]
-        rejecting = np.log(shares) - np.log1p(-shares)
-        low, high = (_distinct((odds[:, None] + offsets).ravel()) for offsets in (rejecting, -rejecting))
+        # Rejecting is cheaper than refusing from a posterior of reject_cost / cost_fn on; likewise for accepting.
+        ratios_of_reject = _merge_close((np.array(self.reject_costs)[:, None] / self.costs).ravel())
+        ratios_of_reject = ratios_of_reject[ratios_of_reject < 1]
+        logits = np.log(ratios_of_reject) - np.log1p(-ratios_of_reject)
+        low, high = (_merge_close((odds[:, None] + offsets).ravel()) for offsets in (logits, -logits))
         return {"middle": np.unique(middle), "low": low, "high": high}
 
     def to_dict(self) -> dict[str, Any]:
-        """As the page's script reads it: thresholds as differences in units of the resolution."""
+        """Return positions and thresholds for the page's script, thresholds as differences in units of RESOLUTION."""
         units = {kind: np.rint(values / RESOLUTION).astype(np.int64) for kind, values in self.thresholds.items()}
         return {
             "priors": list(self.priors),
@@ -89,18 +91,18 @@ class Controls:
         }
 
     def counts(self, trials: Trials, unit: float) -> dict[str, dict[str, str]]:
-        """Targets and nontargets below each threshold: by the scores as they are, and by the best monotone map of them.
+        """Count targets and nontargets below each threshold, for the scores and for their best monotone map (PAV).
 
-        A text holds a triple for each threshold at which a count changes: how many thresholds further it is, and what
-        comes to the targets and to the nontargets, in units of weight.
+        A text has a triple for each threshold at which a count changes: the number of thresholds since the last change,
+        and the increases of the counts of targets and of nontargets, in units of weight.
         """
         return {
-            "actual": self._below(trials.steps, trials.steps.thresholds, trials, unit),
-            "minimum": self._below(trials.pooled, trials.pooled.llr, trials, unit),
+            "actual": self._count_below(trials.steps, trials.steps.thresholds, trials, unit),
+            "minimum": self._count_below(trials.pooled, trials.pooled.llr, trials, unit),
         }
 
-    def _below(self, of: Steps | Pooled, llr: Floats, trials: Trials, unit: float) -> dict[str, str]:
-        """Where rejecting costs no less than deciding, up to rounding, a row is decided: so it is by applications."""
+    def _count_below(self, of: Steps | Pooled, llr: Floats, trials: Trials, unit: float) -> dict[str, str]:
+        """Count rows below each threshold. Rows are rejected only if that is cheaper by more than rounding."""
         middle, low, high = self.thresholds.values()
         found = {
             "middle": np.searchsorted(llr, middle),
@@ -108,38 +110,38 @@ class Controls:
             "high": np.searchsorted(llr, high - ROUNDING),
         }
         n = trials.n_nontargets
-        return {kind: _changes(of.misses[at], n - of.false_alarms[at], unit) for kind, at in found.items()}
+        return {kind: _encode_changes(of.misses[at], n - of.false_alarms[at], unit) for kind, at in found.items()}
 
 
-def _distinct(values: Floats) -> Floats:
-    """Sort values and drop those that differ by rounding alone."""
+def _merge_close(values: Floats) -> Floats:
+    """Sort values and merge those that differ by rounding only."""
     ordered = np.sort(values)
     kept = np.append(True, np.diff(ordered) > RESOLUTION * np.maximum(1e-3, np.abs(ordered[1:])))
     return np.asarray(ordered[kept])
 
 
-def _changes(targets: Floats, nontargets: Floats, unit: float) -> str:
+def _encode_changes(targets: Floats, nontargets: Floats, unit: float) -> str:
     below = np.rint(np.column_stack([targets, nontargets]) / unit).astype(np.int64)
-    rises = np.diff(below, axis=0, prepend=np.zeros((1, 2), dtype=np.int64))
-    at = np.flatnonzero(rises.any(axis=1))
+    increases = np.diff(below, axis=0, prepend=np.zeros((1, 2), dtype=np.int64))
+    at = np.flatnonzero(increases.any(axis=1))
     gaps = np.diff(at, prepend=0)
-    return encode_numbers(np.column_stack([gaps, rises[at]]).ravel().tolist())
+    return encode_numbers(np.column_stack([gaps, increases[at]]).ravel().tolist())
 
 
-def unit_of(weight: Floats | None) -> float:
-    """What one count stands for: 1, or a small part of the whole where weights are no whole numbers."""
+def choose_count_unit(weight: Floats | None) -> float:
+    """Return the weight of one count: 1, or a small part of the total if weights are not integers."""
     if weight is None or not np.any(weight % 1):
         return 1.0
     return float(weight.sum() / 1e12)
 
 
 def _encode_scores(scores: Floats) -> dict[str, Any]:
-    """How far below the highest of their row log-likelihoods lie, in units that are small beside most of them."""
+    """Encode the distance of log-likelihoods from the highest of their row, in units smaller than most distances."""
     with np.errstate(invalid="ignore"):
-        depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=DEEPEST)
-    depth = np.minimum(depth, DEEPEST)
-    usual = float(np.median(depth[depth > 0])) if depth.any() else 1.0
-    resolution = min(1e-3, float(f"{usual / 1e4:.0e}"))
+        depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=MAX_DEPTH)
+    depth = np.minimum(depth, MAX_DEPTH)
+    median = float(np.median(depth[depth > 0])) if depth.any() else 1.0
+    resolution = min(1e-3, float(f"{median / 1e4:.0e}"))
     steps = np.rint(depth / resolution).astype(np.int64).ravel()
     return {"scores": encode_numbers(steps.tolist()), "resolution": resolution}
 
@@ -147,10 +149,10 @@ def _encode_scores(scores: Floats) -> dict[str, Any]:
 def sample_facts(
     codes: Integers, n_classes: int, weight: Floats | None, systems: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Some rows of more than two classes, on which the explorer decides, with the scores of some systems.
+    """Sample rows of more than two classes for the explorer, with the scores of some systems.
 
-    Half of the rows are drawn by the share of their class and half of them alike, so that no class is known by few
-    rows. Their number keeps all scores of all systems few. The same rows are drawn each time.
+    Half of the rows are drawn in proportion to the classes and half equally from all classes, so that rare classes have
+    enough rows. The number of rows limits the number of scores of all systems. The same rows are drawn each time.
 
     Parameters
     ----------
@@ -159,18 +161,19 @@ def sample_facts(
     n_classes : int
     weight : array of shape (n,), or None
     systems : sequence of dict
-        With an array of ``scores``, which a short text of those of the sample replaces.
+        Each with an array of ``scores``, which is replaced by the encoded scores of the sample.
     """
-    most = max(n_classes, min(MOST_SAMPLED, MOST_VALUES // (n_classes * len(systems))))
+    max_rows = max(n_classes, min(MAX_SAMPLED, MAX_VALUES // (n_classes * len(systems))))
     rows, counts = np.arange(len(codes)), np.bincount(codes, minlength=n_classes)
-    if len(codes) > most:
+    if len(codes) > max_rows:
         rng = np.random.default_rng(0)
-        shares = np.minimum(counts, np.maximum(1, counts * most // (2 * len(codes)) + most // (2 * n_classes)))
-        drawn = [rng.choice(np.flatnonzero(codes == k), shares[k], replace=False) for k in range(n_classes)]
+        wanted = counts * max_rows // (2 * len(codes)) + max_rows // (2 * n_classes)
+        sizes = np.minimum(counts, np.maximum(1, wanted))
+        drawn = [rng.choice(np.flatnonzero(codes == k), sizes[k], replace=False) for k in range(n_classes)]
         rows = np.sort(np.concatenate(drawn))
     weights = None
     if weight is not None:
-        weights = encode_numbers(np.rint(weight[rows] / unit_of(weight[rows])).astype(np.int64).tolist())
+        weights = encode_numbers(np.rint(weight[rows] / choose_count_unit(weight[rows])).astype(np.int64).tolist())
     return {
         "codes": encode_numbers(codes[rows].tolist()),
         "weights": weights,
@@ -181,14 +184,14 @@ def sample_facts(
     }
 
 
-# Whole numbers as short text: base 32, five bits to a letter, as the script of the page reads them.
+# Integers as short text in base 32, which the script of the page decodes.
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""The first 32 end a number; each of the others is followed by the next five bits."""
+"""Each letter has five bits, the lowest first. The first 32 letters end a number; the others continue it."""
 
 
 def encode_numbers(numbers: Iterable[int]) -> str:
-    """Encode integers >= 0; those below 32 take one letter.
+    """Encode nonnegative integers; those below 32 take one letter.
 
     Examples
     --------

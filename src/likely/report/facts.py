@@ -1,7 +1,7 @@
-"""A report and its facts; those that several renderers show are computed here, once.
+"""A report and its facts, with the derived facts that several renderers share.
 
-Facts are plain dictionaries, lists, texts and numbers, as JSON has them: an infinite number is None. The command line,
-the page, Markdown and ``repr`` only render them.
+Facts are plain dictionaries, lists, texts and numbers as in JSON. An infinite number is None. The command line, the
+page, Markdown and ``repr`` only render them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from likely.decisions import Application
 from likely.exceptions import InvalidParameterError
 from likely.report.markdown import render_markdown
 
-MOST_MISTAKES = 30
-"""Frequent mistakes that are listed where there are too many classes for a table."""
+MAX_MISTAKES = 30
+"""Number of frequent mistakes listed if there are too many classes for a table."""
 
 TIE = 1e-12
-"""Systems whose costs differ by less share a place."""
+"""Systems whose costs differ by less than this share a place."""
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Report:
     Attributes
     ----------
     facts : dict
-        All that the page shows, as plain data.
+        Everything that the page shows, as plain data.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Report:
     facts: dict[str, Any]
 
     def html(self) -> str:
-        """Render one page that needs no network and no other file."""
+        """Render one page that needs no network and no other files."""
         from likely.report.page import render_page
 
         return render_page(self.facts)
@@ -65,11 +65,11 @@ class Report:
         return json.dumps(self.facts, ensure_ascii=False, allow_nan=False)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a page (.html), Markdown (.md) or the facts (.json), by the suffix; completely or not at all."""
+        """Write a page (.html), Markdown (.md) or the facts (.json), depending on the suffix. The write is atomic."""
         makers = {".html": self.html, ".htm": self.html, ".md": self.markdown, ".json": self.json}
         target = Path(path)
         if target.suffix.lower() not in makers:
-            raise InvalidParameterError(f"A report's file must end with .html, .md or .json, but is {str(path)!r}.")
+            raise InvalidParameterError(f"A report file must end in .html, .md or .json, but is {str(path)!r}.")
         write_whole(target, makers[target.suffix.lower()]())
 
     def _repr_html_(self) -> str:
@@ -79,12 +79,12 @@ class Report:
 
 
 def finite_or_none(value: Any) -> float | None:
-    """Convert a number to one that JSON has: an infinite one is None."""
+    """Convert a number for JSON: None if it is infinite."""
     return float(value) if math.isfinite(value) else None
 
 
 def rank_costs(costs: Sequence[float | None]) -> list[int]:
-    """The place of each cost, from 1 for the least; equal costs share a place, and None is infinite.
+    """Return the place of each cost, 1 for the lowest. Equal costs share a place; None is infinite.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def rank_costs(costs: Sequence[float | None]) -> list[int]:
 
 
 def mean_cost(costs: Sequence[float | None]) -> float | None:
-    """The mean over applications; None where one of the costs is infinite."""
+    """Return the mean over applications, None if one of the costs is infinite."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) / len(known) if len(known) == len(costs) else None
 
 
 def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
-    """The first item of each kind, in order: of a leaderboard, the best system of each family."""
+    """Return the first item of each kind, in order; for a leaderboard, the best system of each family."""
     found: dict[Hashable, T] = {}
     for item in items:
         found.setdefault(key(item), item)
@@ -110,7 +110,7 @@ def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
 
 
 def describe_mistakes(counts: Sequence[Sequence[float]], labels: Sequence[Any]) -> list[dict[str, Any]]:
-    """The most frequent wrong decisions of a table of counts, whose last column counts rejected rows.
+    """List the most frequent wrong decisions of a confusion matrix, whose last column counts rejected rows.
 
     Examples
     --------
@@ -119,26 +119,26 @@ def describe_mistakes(counts: Sequence[Sequence[float]], labels: Sequence[Any]) 
     """
     decisions = [*labels, "rejected"]
     cells = [(count, i, j) for i, row in enumerate(counts) for j, count in enumerate(row) if i != j and count]
-    frequent = sorted(cells, key=lambda cell: -cell[0])[:MOST_MISTAKES]
+    frequent = sorted(cells, key=lambda cell: -cell[0])[:MAX_MISTAKES]
     return [{"truth": labels[i], "decided": decisions[j], "rows": count} for count, i, j in frequent]
 
 
 def application_facts(name: str, application: Application, target: int | None = None) -> dict[str, Any]:
-    """Priors and costs of an application and, of two classes, what they mean for the target.
+    """Return priors and costs of an application and, for two classes, the quantities of the target.
 
     Parameters
     ----------
     name : str
     application : Application
-        In the order of the classes.
+        With the classes in order.
     target : {0, 1} or None
-        The position of the target; None of more than two classes.
+        The position of the target; None for more than two classes.
 
     Returns
     -------
     dict
-        ``cost_fn`` and ``cost_fp`` are what a miss and a false alarm cost more than the right decisions, whose costs
-        ``base`` holds, that of the target last.
+        ``cost_fn`` and ``cost_fp`` are the costs of a miss and a false alarm in excess of correct decisions. ``base``
+        has the costs of correct decisions, that of the target last.
     """
     facts = {
         "name": name,
@@ -149,10 +149,10 @@ def application_facts(name: str, application: Application, target: int | None = 
     }
     if target is None:
         return facts | dict.fromkeys(("base", "prior", "cost_fn", "cost_fp", "threshold", "effective_prior"))
-    return facts | target_facts(towards_target(application, target))
+    return facts | target_facts(put_target_last(application, target))
 
 
-def towards_target(application: Application, target: int) -> Application:
+def put_target_last(application: Application, target: int) -> Application:
     """Reorder an application of two classes so that the target is last."""
     if target == 1:
         return application
@@ -160,7 +160,7 @@ def towards_target(application: Application, target: int) -> Application:
 
 
 def target_facts(application: Application) -> dict[str, Any]:
-    """Prior, costs and threshold of an application whose second class is the target."""
+    """Return prior, costs and threshold of an application whose second class is the target."""
     excess = application.costs.max(axis=1) - application.costs.diagonal()
     return {
         "base": application.costs.diagonal().tolist(),
@@ -189,7 +189,7 @@ def place_systems(systems: list[dict[str, Any]], by: str) -> None:
 
 
 def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add, in place, the derived facts that files of earlier versions lack."""
+    """Add derived facts, which files of earlier versions lack, in place."""
     mark_family_leaders(facts["leaderboard"])
     if facts.get("evaluation"):
         place_systems(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])

@@ -1,4 +1,4 @@
-"""The verdict of a report and its findings: what to beware of, in plain words, with a remedy."""
+"""The verdict of a report, and its findings: warnings and notes with a remedy."""
 
 from __future__ import annotations
 
@@ -14,45 +14,43 @@ from likely.report.row_findings import (
     SIGNIFICANT,
     Diagnostics,
     Finding,
-    duplicate_rows,
+    check_duplicate_rows,
+    check_overfitting,
+    check_prior_mismatch,
+    check_separable,
+    check_tiny_class,
+    check_unstable_fold,
     list_costs,
+    mention_application,
     name_best_map,
-    overfitting,
-    prior_mismatch,
     quote_labels,
-    separable,
-    tiny_class,
-    unstable_fold,
-    where_paid,
 )
 
 LOSS, SHARE_LOST = 0.02, 0.1
-"""Calibration loss worth a warning if it is clear: of normalised cost, and as a share of the minimum. Less would change
-few decisions."""
+"""Least calibration loss reported if it is clearly not chance: in normalised cost, and as a share of the minimum cost.
+A smaller loss changes few decisions."""
 
 USELESS = 0.99
-"""Minimum cost above which no calibration helps: there is nothing to calibrate."""
+"""Minimum cost above which no calibration helps: the scores carry no information."""
 
 DOUBTFUL_LOSS, DOUBTFUL_SHARE = 0.05, 0.25
-"""The same of one that may be chance: a smaller one is what few rows always show, since the minimum is made small on
-them."""
+"""Least calibration loss reported if it may be chance. Few rows always show a smaller loss, because the minimum cost is
+optimised on them."""
 
-LEAST_VALUES, FLAT = 3, 0.01
-"""Values from which on a grid has an end, and the share of the cost that its last step must bring."""
+MIN_VALUES, FLAT = 3, 0.01
+"""Fewest values of a grid that is checked, and the share of the cost by which its last step must reduce the cost."""
 
 SLIGHT = 0.05
-"""Share by which one cost must exceed another to be mentioned in the verdict."""
-
-_BY = {"minimum": "least minimum cost", "actual": "least cost as calibrated", "cllr": "least Cllr"}
+"""Share by which one cost must exceed another for the verdict to mention it."""
 
 
 def write_verdict(facts: dict[str, Any]) -> list[str]:
-    """Write a few sentences: the best system, its cost against deciding without looking, and how sure that is."""
+    """Write a few sentences: the best system, its cost against deciding without looking, and how certain that is."""
     parts = (
         _describe_best,
         _describe_cost,
         _describe_calibration,
-        _cheapest_as_given,
+        _name_cheapest_as_given,
         _describe_race,
         _describe_evaluation,
     )
@@ -61,73 +59,92 @@ def write_verdict(facts: dict[str, Any]) -> list[str]:
 
 def _describe_best(facts: dict[str, Any]) -> str:
     board, rows = facts["leaderboard"], f"{facts['about']['rows']:,} rows"
-    name = quote(board[0]["name"], 80)
+    name, by = quote(board[0]["name"], 80), facts["about"]["by"]
     if len(board) == 1:
-        return f"One system, {name}, was judged on {rows}."
-    by, several = _BY[facts["about"]["by"]], len(facts["applications"])
-    mean = f", in the mean of {several} applications" if several > 1 and facts["about"]["by"] != "cllr" else ""
-    return f"Of {len(board)} systems judged on {rows}, {name} has the {by}{mean}."
+        return f"One system, {name}, was evaluated on {rows}."
+    lead = {
+        "minimum": f"is the cheapest {_at_best_map(facts)}",
+        "actual": "is the cheapest after calibration on other rows",
+        "cllr": "has the lowest Cllr",
+    }[by]
+    several = len(facts["applications"])
+    mean = f", on average over {several} applications" if several > 1 and by != "cllr" else ""
+    return f"Of {len(board)} systems evaluated on {rows}, {name} {lead}{mean}."
+
+
+def _at_best_map(facts: dict[str, Any]) -> str:
+    return "at its best threshold" if len(facts["classes"]) == 2 else "after its best affine calibration"
 
 
 def _describe_cost(facts: dict[str, Any]) -> str:
-    """What the best system costs at the first application, in a thousand cases."""
+    """Describe what the best system costs at the first application, per thousand cases."""
     application, row = facts["applications"][0], facts["leaderboard"][0]
     costs = row["costs"][application["name"]]
     which = "uncalibrated" if facts["kind"] == "scores" else "actual"
-    at, blind = _described(application, facts), _money(1.0, application)
+    at, blind = _describe_application(application, facts), _money(1.0, application)
     if costs[which] is None:
-        return f"At {at} its scores as given cost infinitely much: they are sure of what is wrong."
+        return f"At {at}, the cost of its scores as given is infinite: they are certain of a wrong answer."
     paid, around = _money(costs[which], application), costs.get("actual interval") if which == "actual" else None
     if around is not None and None not in around and around[0] != around[1]:
         paid += f" (95 % interval {_money(around[0], application)} to {_money(around[1], application)})"
     saved = f"{100 * (1 - costs[which]):.0f} % saved" if costs[which] < 0.995 else "nothing saved"
     if costs[which] > 1.005:
-        times = f"{costs[which]:.1f} times as much" if costs[which] < 10 else "many times as much"
-        saved = f"{times}, so as they are they are worse than nothing"
-    whose = "with its scores as given " if facts["kind"] == "scores" else ""
-    return f"At {at}, {whose}1,000 cases cost {paid}, against {blind} when deciding without looking: {saved}."
+        times = f"{costs[which]:.1f} times as much" if costs[which] < 10 else "10 times as much or more"
+        saved = f"{times}, so it is better not to use these scores without calibration"
+        if facts["kind"] != "scores":
+            saved = f"{times}, so it is better not to use this system here"
+    decided = " decided by its scores as given" if facts["kind"] == "scores" else ""
+    constant = f"{blind} for deciding without looking, that is, always giving the same answer"
+    return f"At {at}, 1,000 cases{decided} cost {paid}, against {constant}: {saved}."
 
 
-def _described(application: dict[str, Any], facts: dict[str, Any]) -> str:
+def _describe_application(application: dict[str, Any], facts: dict[str, Any]) -> str:
     if facts["target"] is None:
         return format_label(application["name"], 100)
     prior, miss, alarm = application["prior"], application["cost_fn"], application["cost_fp"]
-    reject = "" if application["reject_cost"] is None else f", rejecting {application['reject_cost']:g}"
+    reject = "" if application["reject_cost"] is None else f" and a reject cost of {application['reject_cost']:g}"
     target = quote(facts["target"], 80)
-    return f"a prior of {prior:.6g} for {target}, a miss costing {miss:g}, a false alarm {alarm:g}{reject}"
+    return f"a prior of {prior:.6g} for {target}, a miss cost of {miss:g} and a false-alarm cost of {alarm:g}{reject}"
 
 
 def _describe_calibration(facts: dict[str, Any]) -> str:
-    """What is lost by calibration, or what it would save."""
+    """Describe what imperfect calibration costs, or what calibration would save."""
     application = facts["applications"][0]
     costs = facts["leaderboard"][0]["costs"][application["name"]]
-    best = "the best threshold" if facts["target"] is not None else "the best affine calibration"
+    best = _at_best_map(facts).replace("its", "the")
     if costs["minimum"] is None or costs["actual"] is None:
         return ""
     least, calibrated = _money(costs["minimum"], application), _money(costs["actual"], application)
     if facts["kind"] == "scores":
         given = costs["uncalibrated"]
         if given is not None and given - costs["minimum"] <= SLIGHT * max(costs["minimum"], 0.01):
-            return f"That is about what {best} would give, {least}: they are well calibrated there."
-        return f"Calibrated on other rows they would cost {calibrated}; {best} would give {least}."
+            return f"They would cost about the same {best}, {least}, so the scores are well calibrated here."
+        return f"After calibration on other rows, they would cost {calibrated}; {best}, {least}."
     if costs["actual"] - costs["minimum"] <= SLIGHT * max(costs["minimum"], 0.01):
-        return f"That is about what {best} would give, {least}: it is well calibrated there."
-    return f"That is by scores calibrated on other rows; {best} would give {least}."
+        return f"They would cost about the same {best}, {least}, so the scores are well calibrated here."
+    return f"This cost is of scores calibrated on other rows; {best}, the cases would cost {least}."
 
 
 def _describe_race(facts: dict[str, Any]) -> str:
     tested = [row for row in facts["leaderboard"][1:] if row["p_value"] is not None]
     if not tested:
         return ""
-    alike = sum(row["p_value"] > SIGNIFICANT for row in tested)
-    if not alike:
-        return "The difference to each of the next systems is more than chance."
-    which = "None" if alike == len(tested) else f"{len(tested) - alike}"
-    return f"{which} of the next {len(tested)} can be told from it by more than chance (p < 0.05)."
+    n, rows = sum(row["p_value"] > SIGNIFICANT for row in tested), f"{facts['about']['rows']:,} rows"
+    if not n:
+        return "Each of the next systems differs from it by more than chance (p < 0.05)."
+    return f"{_mention_equals(n, len(tested))} as well, as far as {rows} can tell (p > 0.05)."
 
 
-def _cheapest_as_given(facts: dict[str, Any]) -> str:
-    """Of others' scores, the system that costs least without being calibrated, where it is another than the best."""
+def _mention_equals(n_equal: int, n_tested: int) -> str:
+    """Begin a sentence about the systems after the first that do as well."""
+    if n_tested == 1:
+        return "The next system does"
+    which = f"The next {n_tested} systems" if n_equal == n_tested else f"{n_equal} of the next {n_tested} systems"
+    return f"{which} {'does' if n_equal == 1 else 'do'}"
+
+
+def _name_cheapest_as_given(facts: dict[str, Any]) -> str:
+    """Name the system that costs least without calibration, if it is not the best one."""
     if facts["kind"] != "scores" or len(facts["leaderboard"]) < 2:
         return ""
     application = facts["applications"][0]
@@ -135,29 +152,30 @@ def _cheapest_as_given(facts: dict[str, Any]) -> str:
     known = [(cost, name) for cost, name in costs if cost is not None]
     if not known or min(known)[0] in (costs[0][0], None):
         return ""
-    return f"As given, {quote(min(known)[1], 80)} costs least: {_money(min(known)[0], application)}."
+    return f"Without calibration, {quote(min(known)[1], 80)} is the cheapest: {_money(min(known)[0], application)}."
 
 
 def _describe_evaluation(facts: dict[str, Any]) -> str:
-    """On rows that nothing was chosen on: whether the choice stands, and the cost to promise."""
+    """Describe the cost on the evaluation rows, and whether they confirm the choice."""
     found = facts["evaluation"]
     if not found:
         return ""
     chosen = next((each for each in found["systems"] if each["name"] == found["chosen"]), None)
     application = facts["applications"][0]
     if chosen is None or chosen["actual"][0] is None:
-        return f"On rows that nothing was chosen on: {found['verdict']}"
+        return f"On the evaluation rows, which were not used to train or choose: {found['verdict']}"
     cost = _money(chosen["actual"][0], application)
-    return f"On rows that nothing was chosen on, 1,000 cases cost {cost}. {found['verdict']}"
+    unused = "which were not used to train or choose"
+    return f"On the evaluation rows, {unused}, 1,000 cases cost {cost}. {found['verdict']}"
 
 
 def _money(cost: float, application: dict[str, Any]) -> str:
-    """What a normalised cost is in a thousand cases, in units of the table of costs."""
+    """Convert a normalised cost to the cost of a thousand cases, in units of the cost matrix."""
     return f"{float(format(1000 * application['constant_cost'] * cost, '.3g')):,.12g}"
 
 
 def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, Any]]:
-    """Run all checks and list what they found, warnings before notes.
+    """Run all checks and list their findings, warnings before notes.
 
     Parameters
     ----------
@@ -179,33 +197,35 @@ def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[
     return sorted(found, key=lambda finding: finding["level"] != "warning")
 
 
-def miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Decisions by the scores cost clearly more than they would by the best threshold."""
+def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether decisions by the scores cost clearly more than at the best threshold."""
     if facts["kind"] == "scores":
-        return _as_given(facts, diagnostics)
-    lost = _loss(facts["leaderboard"][0], "actual", facts, diagnostics)
+        return _check_scores_as_given(facts, diagnostics)
+    lost = _find_loss(facts["leaderboard"][0], "actual", facts, diagnostics)
     if lost is None:
         return None
     i, is_clear = lost
     costs = list_costs(facts["leaderboard"][0], facts)[i]
     text = (
-        f"Calibrated on other rows, the best system's decisions cost {format_cost(costs['actual'])}"
-        f"{where_paid(facts, i)}, where the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
+        f"With scores calibrated on other rows, the best system's decisions cost {format_cost(costs['actual'])}"
+        f"{mention_application(facts, i)}; with the best {name_best_map(facts)} they would cost "
+        f"{format_cost(costs['minimum'])}"
     )
     if not is_clear:
-        return "note", f"{text}. That may be chance.", "More rows would tell; meanwhile expect a cost between the two."
+        remedy = "More rows would show whether it is. Until then, expect a cost between the two."
+        return "note", f"{text}. The difference may be chance.", remedy
     remedy = (
-        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate with the isotonic "
-        "method on its scores. If the folds hold different kinds of rows, no one map fits them all."
+        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate --method isotonic on "
+        "its scores. If the folds hold different kinds of rows, no single calibration map fits all of them."
     )
-    return "warning", f"{text}. That is more than chance.", remedy
+    return "warning", f"{text}. The difference is more than chance.", remedy
 
 
-def _as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """The same of scores that somebody gave, which were not calibrated here."""
-    turned = [each["name"] for each in _turned(facts, diagnostics)]
-    rows = [row for row in facts["leaderboard"] if row["name"] not in turned]
-    losses = [(row, _loss(row, "uncalibrated", facts, diagnostics)) for row in rows]
+def _check_scores_as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check the calibration of scores that were given, which the library did not calibrate."""
+    reversed_names = [each["name"] for each in _find_reversed(facts, diagnostics)]
+    rows = [row for row in facts["leaderboard"] if row["name"] not in reversed_names]
+    losses = [(row, _find_loss(row, "uncalibrated", facts, diagnostics)) for row in rows]
     clear = [(row, lost[0]) for row, lost in losses if lost is not None and lost[1]]
     uncertain = [(row, lost[0]) for row, lost in losses if lost is not None and not lost[1]]
     if not clear and not uncertain:
@@ -213,41 +233,46 @@ def _as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None
     row, i = (clear or uncertain)[0]
     costs, others = list_costs(row, facts)[i], len(clear or uncertain) - 1
     text = (
-        f"As given, the scores of {quote(row['name'])} cost {format_cost(costs['uncalibrated'])}{where_paid(facts, i)},"
-        f" where the best {name_best_map(facts)} would cost {format_cost(costs['minimum'])}"
-        f"{'' if clear else '; that may be chance'}.{_also_of(others)}"
+        f"The scores of {quote(row['name'])} as given cost {format_cost(costs['uncalibrated'])}"
+        f"{mention_application(facts, i)}; with the best {name_best_map(facts)} they would cost "
+        f"{format_cost(costs['minimum'])}.{'' if clear else ' The difference may be chance.'}{_mention_others(others)}"
     )
-    mended = ""
+    calibrated = ""
     if costs.get("actual") is not None:
-        mended = f" Calibrated on other rows they cost {format_cost(costs['actual'])}."
+        calibrated = f" After calibration on other rows, they cost {format_cost(costs['actual'])}."
     remedy = (
-        f"Calibrate them before deciding, by likely calibrate or AffineCalibrator.{mended} "
-        "Scores that are no log-likelihood ratios at all, such as posteriors, need it in any case."
+        f"Calibrate them before deciding, with likely calibrate or AffineCalibrator.{calibrated} "
+        "Scores that are not log-likelihood ratios, such as posteriors, always need calibration."
     )
     return "warning" if clear else "note", text, remedy
 
 
-def _also_of(n_others: int) -> str:
-    """A sentence about further systems, if there are any."""
+def _mention_others(n_others: int) -> str:
+    """Write a sentence about further systems, if there are any."""
     if not n_others:
         return ""
-    return f" The same holds for {'one system' if n_others == 1 else f'{n_others} systems'} more."
+    return f" The same holds for {'one more system' if n_others == 1 else f'{n_others} more systems'}."
 
 
-def _loss(row: dict[str, Any], which: str, facts: dict[str, Any], diagnostics: Diagnostics) -> tuple[int, bool] | None:
-    """The application at which most is lost, clearly if at any; whether clearly; None if it is not worth a word."""
+def _find_loss(
+    row: dict[str, Any], which: str, facts: dict[str, Any], diagnostics: Diagnostics
+) -> tuple[int, bool] | None:
+    """Find the application with the largest calibration loss, and whether the loss is clearly not chance.
+
+    Clear losses go before doubtful ones. Return None if no loss is large enough to report.
+    """
     found = []
     for i, costs in enumerate(list_costs(row, facts)):
         paid, least = (math.inf if costs[each] is None else costs[each] for each in (which, "minimum"))
-        is_clear = paid > _highest_minimum(costs, diagnostics.unit_cost(i))
+        is_clear = paid > _bound_minimum(costs, diagnostics.unit_cost(i))
         loss, part = (LOSS, SHARE_LOST) if is_clear else (DOUBTFUL_LOSS, DOUBTFUL_SHARE)
         if least < USELESS and paid - least >= max(loss, part * least):
             found.append((is_clear, paid - least, -i))
     return (-max(found)[2], max(found)[0]) if found else None
 
 
-def _highest_minimum(costs: dict[str, Any], unit: float) -> float:
-    """How high the minimum may be in truth: it was made small on the rows it is measured on, and chosen for it."""
+def _bound_minimum(costs: dict[str, Any], unit: float) -> float:
+    """Return an upper bound of the true minimum cost, whose estimate is optimised and selected on the same rows."""
     least, interval = costs["minimum"], costs.get("minimum interval")
     if least is None:
         return math.inf
@@ -256,23 +281,24 @@ def _highest_minimum(costs: dict[str, Any], unit: float) -> float:
     return float(least + CLEAR * math.sqrt(least * unit) + CLEAR * unit)
 
 
-def wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Scores given for two classes are higher for the class that is not the target."""
-    turned = _turned(facts, diagnostics)
-    if not turned:
+def check_wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether scores given for two classes are higher for the class that is not the target."""
+    found = _find_reversed(facts, diagnostics)
+    if not found:
         return None
     target = quote(facts["target"])
     other = next((label for label in quote_labels(facts) if label != target), target)
     text = (
-        f"Scores of {quote(turned[0]['name'])} are lower for {target} than for {other}: a row of {target} scores "
-        f"higher in {100 * turned[0]['auc']:.0f} % of pairs only.{_also_of(len(turned) - 1)}"
+        f"Scores of {quote(found[0]['name'])} are lower for {target} than for {other}: of two rows, one of each class, "
+        f"that of {target} scores higher in only {100 * found[0]['auc']:.0f} % of pairs."
+        f"{_mention_others(len(found) - 1)}"
     )
-    remedy = f"Turn the sign of the scores, or name the class they are high for, {other}, as the positive class."
+    remedy = f"Change the sign of the scores, or name {other}, for which they are high, as the positive class."
     return "warning", text, remedy
 
 
-def _turned(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, Any]]:
-    """The systems whose scores are clearly lower for the target."""
+def _find_reversed(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, Any]]:
+    """Find the systems whose scores are clearly lower for the target."""
     if facts["kind"] != "scores" or len(facts["classes"]) != 2:
         return []
     n, m = (max(1.0, float(count)) for count in diagnostics.effective_units)
@@ -280,116 +306,118 @@ def _turned(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[str, A
     return [each for each in facts["series"] if each["auc"] < 0.5 - CLEAR * chance]
 
 
-def worthless(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Even the best system does no better than deciding without looking, or than the best of many by chance."""
-    if facts["leaderboard"][0]["name"] in [each["name"] for each in _turned(facts, diagnostics)]:
+def check_worthless(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether the best system is no better than deciding without looking, or than the best of many by chance."""
+    if facts["leaderboard"][0]["name"] in [each["name"] for each in _find_reversed(facts, diagnostics)]:
         return None
     row, tried, n = facts["leaderboard"][0], len(facts["leaderboard"]), len(diagnostics.applications)
-    paid = [_at_most(costs, diagnostics, i, tried) for i, costs in enumerate(list_costs(row, facts))]
-    bad = [i for i, (_, most) in enumerate(paid) if most >= 1]
+    paid = [_bound_cost(costs, diagnostics, i, tried) for i, costs in enumerate(list_costs(row, facts))]
+    bad = [i for i, (_, bound) in enumerate(paid) if bound >= 1]
     if not bad:
         return None
-    where = where_paid(facts, bad[0]) + (f" and {len(bad) - 1} more of the {n} applications" if len(bad) > 1 else "")
+    more = f" and {len(bad) - 1} of the other {n - 1} applications" if len(bad) > 1 else ""
     text = (
-        f"The best system cannot be told from deciding without looking{where}: it costs {format_cost(paid[bad[0]][0])},"
-        f" where always making the same decision costs 1"
-        f"{f', and the best of {tried} comes out low by chance' if tried > 1 else ''}."
+        f"As far as these rows can tell, the best system is no better than deciding without looking"
+        f"{mention_application(facts, bad[0])}{more}: it costs {format_cost(paid[bad[0]][0])}, and always giving the "
+        f"same answer costs 1.{f' The lowest of {tried} costs is low partly by chance.' if tried > 1 else ''}"
     )
     remedy = (
-        "No threshold mends that. Look for columns that say more, or gather more rows of the rarer class; where a "
-        "prior is extreme, ask whether the costs are what you mean."
+        "No threshold improves this. Look for more informative columns, or collect more rows of the rarer class. If a "
+        "prior is extreme, check that the costs are what you intend."
     )
     return "warning" if len(bad) == n else "note", text, remedy
 
 
-def _at_most(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: int) -> tuple[float, float]:
-    """A system's cost, and how high it may be given that it was the least of several (Bonferroni).
+def _bound_cost(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: int) -> tuple[float, float]:
+    """Return a system's cost and an upper bound of it, given that it is the lowest of several (Bonferroni).
 
-    The cost of calibrated decisions is not made small on its own rows; but where calibration failed, the minimum tells.
+    The cost of calibrated decisions is not optimised on the rows it is measured on. Where calibration failed, the
+    minimum cost is used instead.
     """
     actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
     unit, quantile = diagnostics.unit_cost(i), float(norm.isf(SIGNIFICANT / tried))
-    if actual > _highest_minimum(costs, unit):
-        return least, _highest_minimum(costs, unit) + max(0.0, quantile - CLEAR) * _error(costs, "minimum", unit)
-    return actual, actual + quantile * _error(costs, "actual", unit)
+    if actual > _bound_minimum(costs, unit):
+        more = max(0.0, quantile - CLEAR) * _estimate_error(costs, "minimum", unit)
+        return least, _bound_minimum(costs, unit) + more
+    return actual, actual + quantile * _estimate_error(costs, "actual", unit)
 
 
-def _error(costs: dict[str, Any], which: str, unit: float) -> float:
-    """Standard error of a cost, from its interval where there is one."""
+def _estimate_error(costs: dict[str, Any], which: str, unit: float) -> float:
+    """Estimate the standard error of a cost, from its interval if there is one."""
     interval = costs.get(f"{which} interval")
     if interval is None or None in interval:
         return math.sqrt(costs[which] * unit)
     return float(interval[1] - interval[0]) / (2 * QUANTILE)
 
 
-def choice(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Evaluation rows say that another system is clearly better."""
+def check_choice(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether another system is clearly better on the evaluation rows."""
     there = facts["evaluation"]
     if not there or there["place"] == 1 or there["p_value"] is None or there["p_value"] >= SIGNIFICANT:
         return None
     best = there["systems"][0]
     text = (
-        f"On the evaluation rows {quote(best['name'])} does better than {quote(there['chosen'])}, which was chosen "
-        f"and is in place {there['place']} of {len(there['systems'])} there. That is more than chance (p = "
+        f"On the evaluation rows, {quote(best['name'])} is better than the chosen system, {quote(there['chosen'])}, "
+        f"which is in place {there['place']} of {len(there['systems'])} there. The difference is more than chance (p = "
         f"{there['p_value']:.2g})."
     )
     remedy = (
-        f"Consider it: comparison.model({best['name']!r}) trains it, and so does likely fit -m. Then it is chosen on "
-        "those rows, so judge it on others before you promise its cost."
+        f"Consider it: comparison.model({best['name']!r}) or likely fit -m trains it. It is then chosen on the "
+        "evaluation rows, so evaluate it on other rows before you report its cost."
     )
     return "warning", text, format_label(remedy, 400)
 
 
-def close_race(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Other systems cannot be told from the first."""
+def check_close_race(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether other systems do as well as the first, as far as the rows can tell."""
     tested = [row for row in facts["leaderboard"][1:] if row["p_value"] is not None]
     alike = [row for row in tested if row["p_value"] > SIGNIFICANT]
     if not alike:
         return None
     names = ", ".join(quote(row["name"]) for row in alike[:3]) + (" and others" if len(alike) > 3 else "")
-    count = f"{len(alike)} of the next {len(tested)} systems" if len(tested) > 1 else "The next system"
-    text = f"{count} cannot be told from the first by more than chance (p > 0.05): {names}."
+    count = _mention_equals(len(alike), len(tested))
+    text = f"{count} as well as the first, as far as these rows can tell (p > 0.05): {names}."
     models = ""
     if facts["kind"] != "scores":
         simple = next((row["name"] for row in alike if row["family"] not in ("fusion", "outside")), None)
         models = ": comparison.model(NAME)" + ("" if simple is None else f", or likely fit -m {quote(simple)}")
-    return "note", text, f"Take the simplest or the cheapest{models}. More rows may tell them apart."
+    return "note", text, f"Choose the simplest of them, or the fastest{models}. More rows may show a difference."
 
 
-def failed(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Candidates have no scores."""
+def check_failures(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether candidates failed and have no scores."""
     failures = facts["failures"]
     if not failures:
         return None
     name, reason = next(iter(failures.items()))
     n = len(failures)
     text = f"{n} of {n + len(facts['leaderboard'])} candidates failed. {quote(name)}: {format_label(reason, 300)}"
-    remedy = "The comparison goes without them. What each said is under failures; the message says what it needs."
+    remedy = "The comparison leaves them out. The list of failures has each message, which says what is needed."
     return "warning" if n >= len(facts["leaderboard"]) else "note", text, remedy
 
 
-def edge_of_grid(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """The best setting of the best family is the last that was tried."""
+def check_edge_of_grid(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
+    """Check whether the best setting of the best family is at an end of its grid."""
     family = next((row["family"] for row in facts["leaderboard"] if row["family"] != "fusion"), None)
     which = "actual" if facts["about"]["by"] == "actual" else "minimum"
     grids = [grid for grid in facts.get("grids") or [] if grid["family"] == family]
-    if not grids or len(grids[0]["values"]) < LEAST_VALUES or (value := _last(grids[0], which)) is None:
+    if not grids or len(grids[0]["values"]) < MIN_VALUES or (value := _find_open_end(grids[0], which)) is None:
         return None
     values, parameter = [float(each) for each in grids[0]["values"]], format_label(grids[0]["parameter"])
-    side, end = ("below", "least") if value == min(values) else ("above", "greatest")
+    side, end = ("smaller", "smallest") if value == min(values) else ("larger", "largest")
     text = (
         f"The best {format_label(family)} system has {parameter} {value:g}, the {end} of the {len(values)} values "
-        "tried, and its cost still falls there."
+        "tried, and the cost still falls towards it."
     )
     remedy = (
-        f"Try values {side} it: give compare candidates of your own, such as classifiers with other values of "
-        f"{parameter}, beside the names of families."
+        f"Try {side} values: in Python, pass compare your own classifiers with other values of {parameter} as "
+        "candidates, together with names of families."
     )
     return "note", text, remedy
 
 
-def _last(grid: dict[str, Any], which: str) -> float | None:
-    """The value at an end of a grid of numbers at which the best of its lines still falls."""
+def _find_open_end(grid: dict[str, Any], which: str) -> float | None:
+    """Find the value at an end of a numeric grid towards which the cost of the best line still falls."""
     try:
         order = sorted(range(len(grid["values"])), key=lambda i: float(grid["values"][i]))
     except ValueError:  # choices have no end
@@ -409,18 +437,18 @@ def _last(grid: dict[str, Any], which: str) -> float | None:
 
 
 CHECKS = {
-    "wrong-sign": wrong_sign,
-    "worthless": worthless,
-    "separable": separable,
-    "duplicate-rows": duplicate_rows,
-    "miscalibrated": miscalibrated,
-    "overfitting": overfitting,
-    "unstable-fold": unstable_fold,
-    "choice": choice,
-    "tiny-class": tiny_class,
-    "failed": failed,
-    "edge-of-grid": edge_of_grid,
-    "close-race": close_race,
-    "prior-mismatch": prior_mismatch,
+    "wrong-sign": check_wrong_sign,
+    "worthless": check_worthless,
+    "separable": check_separable,
+    "duplicate-rows": check_duplicate_rows,
+    "miscalibrated": check_miscalibrated,
+    "overfitting": check_overfitting,
+    "unstable-fold": check_unstable_fold,
+    "choice": check_choice,
+    "tiny-class": check_tiny_class,
+    "failed": check_failures,
+    "edge-of-grid": check_edge_of_grid,
+    "close-race": check_close_race,
+    "prior-mismatch": check_prior_mismatch,
 }
-"""One check for each code, the gravest first."""
+"""One check for each code, the most serious first."""

@@ -1,4 +1,4 @@
-"""The facts of a report rendered as one page of Markdown."""
+"""Rendering of the facts of a report as Markdown."""
 
 from __future__ import annotations
 
@@ -8,35 +8,38 @@ from typing import Any
 
 from likely._formatting import escape_controls, format_amount, format_cost, format_number
 
-LONG, LONGEST = 60, 2000
-"""Most characters of a name and of a sentence; its beginning and its end are shown."""
+MAX_NAME, MAX_SENTENCE = 60, 2000
+"""Maximum length of a name and of a sentence in characters. Longer ones are shown by their beginning and end."""
 
-MOST_CLASSES, MOST_MISTAKES = 12, 10
-"""Most classes that get a whole table of decisions; of more, the most frequent mistakes are shown."""
+MAX_CLASSES, MAX_MISTAKES = 12, 10
+"""Maximum number of classes with a full confusion matrix; for more, this number of frequent mistakes is listed."""
 
 KINDS = {"minimum": "minimum", "actual": "calibrated", "uncalibrated": "as given"}
 """Costs of a system and their headings."""
 
+ORDERS = {"minimum": "minimum cost", "actual": "calibrated cost", "cllr": "Cllr"}
+"""Names of the quantities by which systems are ordered."""
+
 SHARES = (0.5, 0.9, 0.99)
-"""Shares of the variance that principal components are counted for."""
+"""Shares of the variance for which the number of principal components is given."""
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~&$@!]|:(?=//)|(?<=[wW]{3})\.)")
-"""Characters that begin Markdown, HTML, formulas or links."""
+"""Characters that start Markdown, HTML, formulas or links."""
 
 _BEGINNINGS = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
 """Characters that turn a line into a list, a rule or a heading."""
 
 
 def render_markdown(facts: dict[str, Any]) -> str:
-    r"""Render facts as Markdown: the verdict, findings and all tables, but no curves.
+    r"""Render facts as Markdown: the verdict, the findings and all tables, without curves.
 
-    Characters of names and labels that Markdown or HTML would interpret are escaped, and invisible ones are spelled
-    out. An infinite cost is shown as ∞.
+    Characters of names and labels that Markdown or HTML would interpret are escaped, and invisible ones are shown as
+    escapes. An infinite cost is shown as ∞.
 
     Parameters
     ----------
     facts : dict
-        As a :class:`likely.Report` has them.
+        Facts of a :class:`likely.Report`.
 
     Returns
     -------
@@ -48,41 +51,44 @@ def render_markdown(facts: dict[str, Any]) -> str:
     >>> print(render_markdown(facts | {"verdict": ["One system was judged."], "leaderboard": []}))
     # \<b\>mine\</b\>
     <BLANKLINE>
-    6 rows, scores as given, by minimum.
+    6 rows, scores as given, ordered by minimum cost.
     <BLANKLINE>
     One system was judged.
     <BLANKLINE>
     """
+    failures = facts.get("failures") or {}
     sections = [
-        _beginning(facts),
-        _findings(facts.get("findings") or []),
-        _applications(facts),
-        _leaderboard(facts),
-        _evaluation(facts),
-        _confusions(facts),
-        _series(facts),
-        *(_grid(grid) for grid in facts.get("grids") or []),
-        _classes(facts.get("classes") or []),
-        _columns(facts.get("columns")),
-        _list("Failures", [f"{_name(name)}: {_sentence(why)}" for name, why in (facts.get("failures") or {}).items()]),
-        _list("Notes", map(_sentence, facts.get("notes") or [])),
+        _render_header(facts),
+        _render_findings(facts.get("findings") or []),
+        _render_applications(facts),
+        _render_leaderboard(facts),
+        _render_evaluation(facts),
+        _render_confusions(facts),
+        _render_series(facts),
+        *(_render_grid(grid) for grid in facts.get("grids") or []),
+        _render_classes(facts.get("classes") or []),
+        _render_columns(facts.get("columns")),
+        _format_list("Failures", [f"{_name(name)}: {_sentence(why)}" for name, why in failures.items()]),
+        _format_list("Notes", map(_sentence, facts.get("notes") or [])),
     ]
     versions = [f"{_name(name)} {_name(version)}" for name, version in (facts["about"].get("versions") or {}).items()]
     sections += [[f"Made with {', '.join(versions)}."]] if versions else []
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
 
 
-def _beginning(facts: dict[str, Any]) -> list[str]:
+def _render_header(facts: dict[str, Any]) -> list[str]:
     about = facts["about"]
     of = f" of {_name(about['file'])}" if about.get("file") else ""
     target = f" The target is {_name(facts['target'])}." if facts.get("target") is not None else ""
     rows = f"{about['rows']:,} row{'' if about['rows'] == 1 else 's'}"
-    lines = [f"# {_name(facts['title'])}", "", f"{rows}{of}, {_sentence(about['protocol'])}, by {about['by']}.{target}"]
+    order = ORDERS[about["by"]]
+    subtitle = f"{rows}{of}, {_sentence(about['protocol'])}, ordered by {order}.{target}"
+    lines = [f"# {_name(facts['title'])}", "", subtitle]
     return lines + [line for sentence in facts.get("verdict") or [] for line in ("", _sentence(sentence))]
 
 
-def _findings(findings: Sequence[dict[str, Any]]) -> list[str]:
-    return _list(
+def _render_findings(findings: Sequence[dict[str, Any]]) -> list[str]:
+    return _format_list(
         "Findings",
         [
             f"**{_name(f['level'])}: {_name(f['code'])}.** {_sentence(f['said'])} *{_sentence(f['remedy'])}*"
@@ -91,8 +97,8 @@ def _findings(findings: Sequence[dict[str, Any]]) -> list[str]:
     )
 
 
-def _applications(facts: dict[str, Any]) -> list[str]:
-    """Priors and costs; for two classes towards the target."""
+def _render_applications(facts: dict[str, Any]) -> list[str]:
+    """Render priors and costs; for two classes, those of the target."""
     applications = facts.get("applications") or []
     if not applications:
         return []
@@ -101,41 +107,41 @@ def _applications(facts: dict[str, Any]) -> list[str]:
             "application",
             "prior of the target",
             "cost of a miss",
-            "of a false alarm",
-            "of rejecting",
+            "cost of a false alarm",
+            "reject cost",
             "threshold",
         ]
         keys = ["prior", "cost_fn", "cost_fp", "reject_cost", "threshold"]
-        return _table(
+        return _format_table(
             "Applications", header, [[_name(a["name"]), *(format_amount(a[key]) for key in keys)] for a in applications]
         )
     labels = [each["label"] for each in facts["classes"]]
     header = ["application", *(f"prior of {_name(label)}" for label in labels), "cost of rejecting"]
     rows = [[_name(a["name"]), *map(format_amount, a["priors"]), format_amount(a["reject_cost"])] for a in applications]
-    return _table("Applications", header, rows) if len(labels) <= MOST_CLASSES else []
+    return _format_table("Applications", header, rows) if len(labels) <= MAX_CLASSES else []
 
 
-def _leaderboard(facts: dict[str, Any]) -> list[str]:
-    """Costs at each application with intervals: minimum, calibrated, and of the scores as given."""
+def _render_leaderboard(facts: dict[str, Any]) -> list[str]:
+    """Render costs at each application with intervals: minimum, calibrated, and as given."""
     board = facts["leaderboard"]
     names = list(board[0]["costs"]) if board else []
     costs = [f"{heading} at {_name(name)}" for name in names for heading in KINDS.values()]
-    header = ["", "system", *costs, "Cllr", "least Cllr", "p"]
+    header = ["", "system", *costs, "Cllr", "min Cllr", "p"]
     rows = [
         [
             str(row["place"]),
             _name(row["name"]),
-            *(_within(row["costs"][name], kind) for name in names for kind in KINDS),
-            _within(row, "cllr"),
+            *(_format_with_interval(row["costs"][name], kind) for name in names for kind in KINDS),
+            _format_with_interval(row, "cllr"),
             format_cost(row["min_cllr"]),
             format_number(row["p_value"]),
         ]
         for row in board
     ]
-    return _table("Leaderboard", header, rows)
+    return _format_table("Leaderboard", header, rows)
 
 
-def _evaluation(facts: dict[str, Any]) -> list[str]:
+def _render_evaluation(facts: dict[str, Any]) -> list[str]:
     evaluation = facts.get("evaluation")
     if not evaluation:
         return []
@@ -146,11 +152,11 @@ def _evaluation(facts: dict[str, Any]) -> list[str]:
         for s in evaluation["systems"]
     ]
     title = "On the evaluation rows"
-    return [f"## {title}", "", _sentence(evaluation["verdict"]), *_table(title, header, rows)[1:]]
+    return [f"## {title}", "", _sentence(evaluation["verdict"]), *_format_table(title, header, rows)[1:]]
 
 
-def _confusions(facts: dict[str, Any]) -> list[str]:
-    """Decisions counted by truth, with the rejected where there are any; of many classes, the frequent mistakes."""
+def _render_confusions(facts: dict[str, Any]) -> list[str]:
+    """Render confusion matrices, with a column for rejected rows if there are any, or the most frequent mistakes."""
     labels = [_name(each["label"]) for each in facts.get("classes") or []]
     lines: list[str] = []
     for confusion in facts.get("confusion") or []:
@@ -158,60 +164,62 @@ def _confusions(facts: dict[str, Any]) -> list[str]:
             f"Decisions of {_name(confusion['system'])} at {_name(confusion['application'])}",
             confusion["counts"],
         )
-        if len(labels) <= MOST_CLASSES:
+        if len(labels) <= MAX_CLASSES:
             width = len(labels) + any(row[-1] for row in counts if len(row) > len(labels))
-            header = ["truth", *labels, "rejected"][: width + 1]
+            header = ["true class", *labels, "rejected"][: width + 1]
             rows = [[label, *map(format_amount, row[:width])] for label, row in zip(labels, counts, strict=True)]
         else:
-            title, header = f"{title}: the most frequent mistakes", ["truth", "decided", "rows"]
-            mistakes = confusion["mistakes"][:MOST_MISTAKES]
+            title, header = f"{title}: the most frequent mistakes", ["true class", "decision", "rows"]
+            mistakes = confusion["mistakes"][:MAX_MISTAKES]
             rows = [[_name(m["truth"]), _name(m["decided"]), format_amount(m["rows"])] for m in mistakes]
-        lines += [*([""] if lines else []), *_table(title, header, rows)]
+        lines += [*([""] if lines else []), *_format_table(title, header, rows)]
     return lines
 
 
-def _series(facts: dict[str, Any]) -> list[str]:
+def _render_series(facts: dict[str, Any]) -> list[str]:
     one = "system" if facts.get("series_of") == "system" else "class, against the rest"
     rows = [[_name(s["name"]), format_number(s["eer"]), format_number(s["auc"])] for s in facts.get("series") or []]
-    return _table("Ranks", [one, "EER", "AUC"], rows)
+    return _format_table("EER and AUC", [one, "EER", "AUC"], rows)
 
 
-def _grid(grid: dict[str, Any]) -> list[str]:
-    """Costs of a family against its setting, the mean over applications."""
+def _render_grid(grid: dict[str, Any]) -> list[str]:
+    """Render costs of a family against its setting, averaged over applications."""
     lines, parameter = grid["lines"], _name(grid["parameter"])
     named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
     header = [parameter, *(f"{which}{name}" for name in named for which in ("minimum", "calibrated"))]
     rows = [
-        [_setting(value), *(format_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
+        [_format_setting(value), *(format_number(line[kind][at]) for line in lines for kind in ("minimum", "actual"))]
         for at, value in enumerate(grid["values"])
     ]
-    return _table(f"{_name(grid['family'])}: cost by {parameter}", header, rows)
+    return _format_table(f"{_name(grid['family'])}: cost by {parameter}", header, rows)
 
 
-def _classes(classes: Sequence[dict[str, Any]]) -> list[str]:
+def _render_classes(classes: Sequence[dict[str, Any]]) -> list[str]:
     weighted = any(each["weight"] != each["rows"] for each in classes)
     header = ["class", "rows", "weight"][: 2 + weighted]
     rows = [[_name(c["label"]), format_amount(c["rows"]), format_amount(c["weight"])][: 2 + weighted] for c in classes]
-    return _table("Classes", header, rows)
+    return _format_table("Classes", header, rows)
 
 
-def _columns(columns: dict[str, Any] | None) -> list[str]:
-    """The columns that tell the classes apart most, and how many directions the data have."""
+def _render_columns(columns: dict[str, Any] | None) -> list[str]:
+    """Render the most separating columns, and the number of principal components for some shares of variance."""
     if columns is None:
         return []
     found = columns["histograms"]
     rows = [[_name(c["name"]), format_number(c["separation"]), format_number(c["missing"])] for c in found]
-    header = ["column", "share of variance between classes", "missing"]
-    table = _table(f"Columns: {len(found)} of {columns['n_columns']:,}, the most separating", header, rows)
-    sentences = [f"On {columns['rows']:,} of {columns['of']:,} rows."] if columns["rows"] < columns["of"] else []
+    header = ["column", "share of variance between classes", "share of missing values"]
+    table = _format_table(f"Columns: the {len(found)} most separating of {columns['n_columns']:,}", header, rows)
+    n_rows, n_total = columns["rows"], columns["of"]
+    sentences = [f"From a sample of {n_rows:,} of {n_total:,} rows."] if n_rows < n_total else []
     shares = columns.get("explained_variance") or []
     counts = {share: next((k for k, held in enumerate(shares, 1) if held >= share), None) for share in SHARES}
-    parts = [f"{100 * share:.0f} % of the variance by {count}" for share, count in counts.items() if count is not None]
-    sentences += [f"Principal components of standardised columns hold {', '.join(parts)}."] if parts else []
-    return [*table, *(["", " ".join(sentences)] if sentences else []), *_directions(columns.get("directions"))]
+    parts = [f"{count} keep {100 * share:.0f} %" for share, count in counts.items() if count is not None]
+    if parts:
+        sentences.append(f"Variance that principal components of standardised columns keep: {', '.join(parts)}.")
+    return [*table, *(["", " ".join(sentences)] if sentences else []), *_render_directions(columns.get("directions"))]
 
 
-def _directions(directions: dict[str, Any] | None) -> list[str]:
+def _render_directions(directions: dict[str, Any] | None) -> list[str]:
     if not directions:
         return []
     lines = []
@@ -220,46 +228,48 @@ def _directions(directions: dict[str, Any] | None) -> list[str]:
     return ["", "Discriminant directions, by their largest weights:", "", *lines]
 
 
-def _list(title: str, items: Iterable[str]) -> list[str]:
+def _format_list(title: str, items: Iterable[str]) -> list[str]:
     lines = [f"- {item}" for item in items]
     return [f"## {title}", "", *lines] if lines else []
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _format_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
     return [f"## {title}", "", *lines] if rows else []
 
 
-def _within(values: dict[str, Any], key: str) -> str:
-    """A cost with its interval, if it has one; an end that has no number is infinite."""
+def _format_with_interval(values: dict[str, Any], key: str) -> str:
+    """Format a cost with its interval, if it has one; None stands for an infinite end."""
     interval = values.get(f"{key} interval")
     ends = f" [{', '.join(map(format_cost, interval))}]" if interval else ""
+    if interval and interval[0] == interval[1]:
+        ends = " [–]"  # no mistakes, so no interval
     return format_cost(values[key]) + ends if key in values else ""
 
 
-def _setting(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return format_amount(value) if isinstance(value, (int, float)) else _name(value)
 
 
 def _name(value: Any) -> str:
-    return _escaped(str(value), LONG)
+    return _escape(str(value), MAX_NAME)
 
 
 def _sentence(value: Any) -> str:
-    return _escaped(str(value), LONGEST)
+    return _escape(str(value), MAX_SENTENCE)
 
 
-def _escaped(text: str, most: int) -> str:
+def _escape(text: str, max_length: int) -> str:
     r"""Escape a text so that Markdown and HTML show it literally, on one line, with all characters visible.
 
     Examples
     --------
-    >>> print(_escaped("*a*\n<b>", 60), _escaped(" ", 60), _escaped("- 1", 60), _escaped("abcdefgh", 5))
+    >>> print(_escape("*a*\n<b>", 60), _escape(" ", 60), _escape("- 1", 60), _escape("abcdefgh", 5))
     \*a\*\\n\<b\> " " \- 1 ab…gh
     """
-    shown = escape_controls(text[: 2 * most] + text[2 * most :][-most:])
+    shown = escape_controls(text[: 2 * max_length] + text[2 * max_length :][-max_length:])
     if shown.strip() != shown or not shown:
         shown = f'"{shown}"'
-    if len(shown) > most:
-        shown = f"{shown[: most // 2]}…{shown[len(shown) - (most - 1) // 2 :]}"
+    if len(shown) > max_length:
+        shown = f"{shown[: max_length // 2]}…{shown[len(shown) - (max_length - 1) // 2 :]}"
     return _BEGINNINGS.sub(r"\1\\\2", _MARKS.sub(r"\\\1", shown))

@@ -1,4 +1,4 @@
-"""Facts rendered as one offline page, and as a fragment for notebooks."""
+"""Rendering of facts as one offline page, and as a fragment for notebooks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likely._formatting import format_cost, format_label
 from likely.report import column_pictures, pictures
 
 SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
-MOST_ROWS, MOST_COSTS, MOST_TABLED = 200, 24, 40
-"""Most rows of the leaderboard; most classes whose costs can be set; most classes whose decisions are a table."""
+MAX_ROWS, MAX_COSTS, MAX_TABLED = 200, 24, 40
+"""Maximum number of rows of the leaderboard, classes with a table of costs, and classes with a confusion matrix."""
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -35,75 +35,76 @@ _SECTIONS = {
 
 def render_page(facts: dict[str, Any]) -> str:
     """Render the whole report as HTML that needs no network and no other file."""
-    style, script = _text("style.css") + _text("plots.css"), _script()
+    style, script = _read_text("style.css") + _read_text("plots.css"), _join_scripts()
     return _environment().get_template("page.html").render(
         facts=facts,
         plots=pictures,
         column_plots=column_pictures,
-        sections=_sections(facts),
-        nontarget=_nontarget(facts),
-        most_rows=MOST_ROWS,
-        most_costs=MOST_COSTS,
-        most_tabled=MOST_TABLED,
+        sections=_list_sections(facts),
+        nontarget=_find_nontarget(facts),
+        max_rows=MAX_ROWS,
+        max_costs=MAX_COSTS,
+        max_tabled=MAX_TABLED,
         style=Markup(style),
-        style_hash=_digest(style),
+        style_hash=_hash(style),
         script=Markup(script),
-        script_hash=_digest(script),
-        embedded=_embedded(facts),
+        script_hash=_hash(script),
+        embedded=_embed_facts(facts),
     )  # fmt: skip
 
 
 def render_fragment(facts: dict[str, Any]) -> str:
-    """Render the verdict and the leaderboard as a piece of HTML without a script."""
+    """Render the verdict and the leaderboard as an HTML fragment without a script."""
     template = _environment().get_template("fragment.html")
-    return template.render(facts=facts, plots=pictures, style=Markup(_text("fragment.css")))
+    return template.render(facts=facts, plots=pictures, style=Markup(_read_text("fragment.css")))
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader = FunctionLoader(_read_text)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"short": format_label, "number": format_cost, "around": _around}
-    made.filters |= {"count": "{:,}".format, "amount": "{:,.6g}".format}
-    return made
+    environment.filters |= {"short": format_label, "number": format_cost, "around": _format_interval}
+    environment.filters |= {"count": "{:,}".format, "amount": "{:,.6g}".format}
+    return environment
 
 
 @cache
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     return files("likely.report").joinpath("files", name).read_text(encoding="utf-8")
 
 
 @cache
-def _script() -> str:
-    """Several files as one script in a scope."""
-    parts = "\n".join(_text(name) for name in SCRIPTS)
+def _join_scripts() -> str:
+    """Join the script files in one function scope."""
+    parts = "\n".join(_read_text(name) for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
-def _digest(text: str) -> str:
-    """The hash by which the content policy of the page allows its own style and script, and nothing else."""
+def _hash(text: str) -> str:
+    """Hash a style or script, so that the content security policy of the page allows it and nothing else."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _sections(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    there = {
+def _list_sections(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    present = {
         "curves": facts["series_of"] == "class",
         "confusion": facts["explorer"]["kind"] != "binary",
         "settings": bool(facts["grids"]),
         "data": bool(facts["columns"]),
         "evaluation": bool(facts["evaluation"]),
     }
-    return [(key, name) for key, name in _SECTIONS.items() if there.get(key, True)]
+    return [(key, name) for key, name in _SECTIONS.items() if present.get(key, True)]
 
 
-def _nontarget(facts: dict[str, Any]) -> str | None:
-    """The other of two classes."""
+def _find_nontarget(facts: dict[str, Any]) -> str | None:
+    """Find the label of the class that is not the target."""
     return next((each["label"] for each in facts["classes"] if each["label"] != facts["target"]), None)
 
 
-def _embedded(facts: dict[str, Any]) -> Markup:
-    """The data of the script, as JSON that cannot end its element."""
+def _embed_facts(facts: dict[str, Any]) -> Markup:
+    """Render the facts that the script needs as JSON that cannot close its HTML element."""
     needed = {key: facts[key] for key in ("kind", "classes", "target", "applications", "explorer")}
     needed["series"] = [{key: one[key] for key in ("name", "class", "tables") if key in one} for one in facts["series"]]
     text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -112,8 +113,10 @@ def _embedded(facts: dict[str, Any]) -> Markup:
     return Markup(text)
 
 
-def _around(interval: Any) -> Markup | str:
-    """Render an interval after a number, if it is known."""
+def _format_interval(interval: Any) -> Markup | str:
+    """Render an interval after a number, if it is known; a dash where all resamples gave the same number."""
     if isinstance(interval, Undefined) or interval is None or None in interval:
         return ""
+    if interval[0] == interval[1]:
+        return Markup(' <span class="muted">[–]</span>')
     return Markup(' <span class="muted">[{}, {}]</span>').format(format_cost(interval[0]), format_cost(interval[1]))

@@ -1,4 +1,4 @@
-"""The facts of a report, made from a comparison."""
+"""Facts of a report about a comparison."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from likely.exceptions import ModelFileError
 from likely.persistence import check_savable
 from likely.report import Report
 from likely.report.columns import column_facts
-from likely.report.curves import against_the_rest, grid_facts, series_facts
-from likely.report.explorer import Controls, sample_facts, unit_of
-from likely.report.facts import application_facts, describe_mistakes, first_of_each, towards_target
+from likely.report.curves import grid_facts, one_vs_rest_llr, series_facts
+from likely.report.explorer import Controls, choose_count_unit, sample_facts
+from likely.report.facts import application_facts, describe_mistakes, first_of_each, put_target_last
 from likely.report.findings import list_findings, write_verdict
 from likely.report.row_findings import Diagnostics
 from likely.selection.judging import Judge
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from likely.selection.comparison import Comparison
     from likely.selection.judging import System
 
-DRAWN, SAMPLED, CLASSES_DRAWN = 6, 3, 12
-"""Most systems of two classes with curves, samples of more classes, and classes drawn against the rest."""
+MAX_DRAWN, MAX_SAMPLED, MAX_CLASSES_DRAWN = 6, 3, 12
+"""Maximum systems with curves (two classes), systems with sampled rows (more), and classes with curves (more)."""
 
-TRAINING_ROWS = 20_000
-"""Most training rows on which the best system is judged once more, to find overfitting."""
+MAX_TRAINING_ROWS = 20_000
+"""Maximum number of training rows on which the best system's cost is computed, to find overfitting."""
 
 
 def make_report(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
@@ -45,20 +45,20 @@ def make_report(comparison: Comparison, title: str | None, about: dict[str, Any]
 
 
 def make_brief_report(comparison: Comparison) -> Report:
-    """Make a report of what is known already, for a notebook."""
+    """Make a report from facts that need no computation, for a notebook."""
     facts = _basic_facts(comparison, None, {}) | {"findings": []}
     return Report(facts | {"verdict": write_verdict(facts)})
 
 
 def _basic_facts(comparison: Comparison, title: str | None, about: dict[str, Any]) -> dict[str, Any]:
-    """Facts that need no further computation."""
-    rows, board = comparison.workings.protocol.judged, comparison.leaderboard()
+    """Return the facts that need no further computation."""
+    rows, board = comparison.workings.protocol.judged, comparison.leaderboard_facts()
     record, file, target = comparison.record, about.get("file"), _target_position(comparison)
     what = f"{len(board)} systems" if len(board) > 1 else board[0]["name"]
     return {
         "format": 1,
         "title": title or (what if file is None else f"{what} on {file}"),
-        "kind": "scores" if _outside(comparison) else "comparison",
+        "kind": "scores" if _is_outside_only(comparison) else "comparison",
         "about": {
             "rows": len(rows.y),
             "protocol": comparison.workings.protocol.description,
@@ -89,26 +89,27 @@ def _classes(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _target_position(comparison: Comparison) -> int | None:
-    """The position of the target among two classes; None of more."""
+    """Return the position of the target among two classes; None for more classes."""
     return None if comparison.target is None else int(comparison.target == comparison.classes[1])
 
 
 class _Subject:
-    """The systems and rows that a report shows, and the facts about them."""
+    """Systems and rows that a report shows, and the facts about them."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison, self.judge = comparison, comparison.workings.judge
         self.rows = comparison.workings.protocol.judged
         self.codes = encode_labels(self.rows.y)[1]
-        self.drawn = _choose_drawn(comparison.systems, DRAWN)
+        self.drawn = _choose_drawn(comparison.systems, MAX_DRAWN)
         self.places = {system.name: place for place, system in enumerate(comparison.systems, 1)}
-        self.given_first = _outside(comparison)
+        self.given_first = _is_outside_only(comparison)
 
     def binary_facts(self) -> dict[str, Any]:
-        """Curves and explorer counts of some systems."""
+        """Return curves and explorer counts of some systems."""
         target = _target_position(self.comparison)
         assert target is not None
-        controls = Controls.around(towards_target(app, target) for app in self.comparison.applications.values())
+        applications = [put_target_last(app, target) for app in self.comparison.applications.values()]
+        controls = Controls.for_applications(applications)
         is_target, sign = self.codes == target, 1.0 if target else -1.0
 
         def facts_of(system: System) -> dict[str, Any]:
@@ -116,44 +117,44 @@ class _Subject:
             given, calibrated = (Trials(is_target, sign * part, sample_weight=self.rows.weight) for part in parts)
             return self._named(system) | series_facts(given, calibrated, controls)
 
-        unit = unit_of(self.rows.weight)
+        unit = choose_count_unit(self.rows.weight)
         totals = np.bincount(is_target, self.rows.weight, minlength=2) / unit
         explorer = {"kind": "binary", "unit": unit, "totals": np.rint(totals).astype(int).tolist()}
         explorer |= {"variant": "given" if self.given_first else "calibrated", **controls.to_dict()}
         return {"series_of": "system", "series": for_each(facts_of, self.drawn), "explorer": explorer}
 
     def multiclass_facts(self) -> dict[str, Any]:
-        """Curves of the best system, each class against the rest, and a sample of rows for some systems."""
+        """Return curves of the best system, each class against the rest, and sampled rows of some systems."""
         best, priors = self.comparison.best, self.judge.applications[0].priors
-        common = np.argsort(-np.bincount(self.codes), kind="stable")[:CLASSES_DRAWN]
+        common = np.argsort(-np.bincount(self.codes), kind="stable")[:MAX_CLASSES_DRAWN]
 
         def facts_of(k: int) -> dict[str, Any]:
-            parts = (against_the_rest(scores, k, priors) for scores in (best.scores, best.calibrated))
+            parts = (one_vs_rest_llr(scores, k, priors) for scores in (best.scores, best.calibrated))
             given, calibrated = (Trials(self.codes == k, llr, sample_weight=self.rows.weight) for llr in parts)
             label = str(self.judge.classes[k])
             return {"name": label, "class": int(k), "family": best.family, "place": 1} | series_facts(given, calibrated)
 
-        shown = self._sampled()
+        shown = self._choose_sampled()
         sample = sample_facts(self.codes, len(self.judge.classes), self.rows.weight, shown)
         explorer = {"kind": "classes", "variant": shown[0]["variant"], **sample}
         return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
 
-    def _sampled(self) -> list[dict[str, Any]]:
-        """Scores for the explorer of more classes: of the best system, calibrated and as given, and of another."""
+    def _choose_sampled(self) -> list[dict[str, Any]]:
+        """Return scores for the explorer of more classes: of the best system in both variants, and of others."""
         best, order = self.comparison.best, ("given", "calibrated") if self.given_first else ("calibrated", "given")
         pairs = [(best, which) for which in order]
         pairs += [(system, order[0]) for system in self.drawn[1:]]
-        most = SAMPLED if len(self.judge.classes) <= 10 else 1
+        n_shown = MAX_SAMPLED if len(self.judge.classes) <= 10 else 1
         return [
             self._named(system) | {"variant": which, "scores": system.scores if which == "given" else system.calibrated}
-            for system, which in pairs[:most]
+            for system, which in pairs[:n_shown]
         ]
 
     def _named(self, system: System) -> dict[str, Any]:
         return {"name": system.name, "family": system.family, "place": self.places[system.name]}
 
     def confusion(self) -> list[dict[str, Any]]:
-        """Decisions of the best system at each application, on all rows."""
+        """Count the decisions of the best system at each application, on all rows."""
         best, labels = self.comparison.best, [str(label) for label in self.judge.classes.tolist()]
         n_classes = len(labels)
         scores = best.scores if self.given_first else best.calibrated
@@ -167,7 +168,7 @@ class _Subject:
         return tables
 
     def columns(self) -> dict[str, Any] | None:
-        """Facts about the columns, if there are any."""
+        """Return the facts about the columns, if there are any."""
         labels = [str(label) for label in self.judge.classes.tolist()]
         return column_facts(self.rows.numbers, self._column_names(), self.codes, labels, self.rows.weight)
 
@@ -178,7 +179,7 @@ class _Subject:
         return [f"column {i + 1}" for i in range(self.rows.numbers.shape[1])]
 
     def diagnostics(self) -> Diagnostics:
-        """The data that findings are computed from."""
+        """Return the data that findings are computed from."""
         protocol = self.comparison.workings.protocol
         best = self.comparison.best
         return Diagnostics(
@@ -193,30 +194,30 @@ class _Subject:
         )
 
     def _training_costs(self) -> list[float] | None:
-        """Minimum costs of the best system on rows it was trained on; None if it cannot be scored."""
+        """Compute minimum costs of the best system on its training rows; None if it cannot score them."""
         rows = self.comparison.workings.rows
         if not _is_savable(self.comparison):
             return None
-        if len(rows.y) > TRAINING_ROWS:
-            kept = np.sort(np.random.default_rng(0).choice(len(rows.y), TRAINING_ROWS, replace=False))
+        if len(rows.y) > MAX_TRAINING_ROWS:
+            kept = np.sort(np.random.default_rng(0).choice(len(rows.y), MAX_TRAINING_ROWS, replace=False))
             rows = rows.of_rows(kept)
         with record_warnings():
             try:
                 model = self.comparison.model()
                 scores = model.llr(rows.X) if self.judge.is_binary else model.log_likelihood(rows.X)
-            except Exception:  # noqa: BLE001  a third-party model may raise anything, and only a note depends on it
+            except Exception:  # noqa: BLE001  a third-party model may raise anything, and only one finding depends on it
                 return None
-        there = Judge(rows, self.judge.classes, self.judge.applications)
-        return there.measure(scores, scores).minimum
+        judge = Judge(rows, self.judge.classes, self.judge.applications)
+        return judge.measure(scores, scores).minimum
 
 
-def _outside(comparison: Comparison) -> bool:
-    """Whether all scores come from outside systems, which are judged as given."""
+def _is_outside_only(comparison: Comparison) -> bool:
+    """Return whether all systems are outside systems, whose scores are evaluated as given."""
     return all(part.estimator is None for system in comparison.systems for part in system.parts)
 
 
 def _is_savable(comparison: Comparison) -> bool:
-    """Whether the best system consists of this library's parts; fitting third-party ones again may take long."""
+    """Return whether the best system consists of this library's parts; refitting third-party parts may take long."""
     if any(part.estimator is None for part in comparison.best.parts):
         return False
     try:
@@ -226,8 +227,8 @@ def _is_savable(comparison: Comparison) -> bool:
     return True
 
 
-def _choose_drawn(systems: list[System], most: int) -> list[System]:
-    """Choose the best of each family, then further best systems up to ``most``, in order."""
-    leaders = first_of_each(systems, lambda system: system.family_key)[:most]
-    others = [system for system in systems if system not in leaders][: most - len(leaders)]
+def _choose_drawn(systems: list[System], max_drawn: int) -> list[System]:
+    """Choose the best system of each family, then further systems up to ``max_drawn``, in order."""
+    leaders = first_of_each(systems, lambda system: system.family_key)[:max_drawn]
+    others = [system for system in systems if system not in leaders][: max_drawn - len(leaders)]
     return [system for system in systems if system in leaders or system in others]

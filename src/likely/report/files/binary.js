@@ -1,20 +1,21 @@
-// Decisions of two classes: exact counts at every threshold that the sliders can reach.
+// The explorer for two classes: exact counts at every threshold that the sliders can reach.
 
-// Thresholds of each kind, ascending, in units of their resolution.
-function unitsOf({ first, steps }) {
+// Decode thresholds of one kind, ascending, in units of their resolution.
+function readThresholds({ first, steps }) {
   const units = [first];
-  for (const step of decoded(steps)) units.push(units[units.length - 1] + step);
+  for (const step of decodeNumbers(steps)) units.push(units[units.length - 1] + step);
   return units;
 }
 
-function eachOf(kinds, change) {
-  return Object.fromEntries(Object.entries(kinds).map(([kind, value]) => [kind, change(value, kind)]));
+function mapValues(object, change) {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
-// Targets and nontargets below each threshold, from the triples of the thresholds at which they change.
-function countsOf(text, length) {
+// Decode the counts of targets and nontargets below each threshold. Each triple is a number of thresholds to skip and
+// the increases of both counts.
+function readCounts(text, length) {
   const targets = new Float64Array(length), nontargets = new Float64Array(length);
-  const triples = decoded(text);
+  const triples = decodeNumbers(text);
   let at = 0, next = 0, t = 0, n = 0;
   for (let i = 0; i < triples.length; i += 3) {
     next += triples[i];
@@ -29,15 +30,15 @@ function countsOf(text, length) {
   return { targets, nontargets };
 }
 
-// The llr from which on the target is decided; where rejecting is cheapest in between, the ends of that too.
-function thresholdsAt({ prior, fn, fp, reject }) {
+// The llr from which on the target is decided. If rejecting is cheapest around it, also the ends of that interval.
+function findThresholds({ prior, fn, fp, reject }) {
   const middle = Math.log(Number((((1 - prior) * fp) / (prior * fn)).toPrecision(14)));
   if (reject === null || reject >= fn || reject >= fp) return { middle, rejects: false };
   const low = logit(reject / fn) - logit(prior), high = logit(1 - reject / fp) - logit(prior);
   return { low, middle, high, rejects: high - low > 1e-9 };
 }
 
-// What right decisions cost in any case, and what the best decision costs that looks at nothing.
+// Cost of correct decisions, and of the best constant decision (deciding without looking).
 function baseCost({ prior, base }) {
   return (1 - prior) * base[0] + prior * base[1];
 }
@@ -51,15 +52,15 @@ class Binary {
   constructor(facts) {
     this.facts = facts;
     this.explorer = facts.explorer;
-    this.units = eachOf(this.explorer.thresholds, unitsOf);
+    this.units = mapValues(this.explorer.thresholds, readThresholds);
     [this.nontargets, this.targets] = this.explorer.totals;
     this.tables = facts.series.map(({ tables }) =>
-      eachOf(tables, (texts) => eachOf(texts, (text, kind) => countsOf(text, this.units[kind].length)))
+      mapValues(tables, (texts) => mapValues(texts, (text, kind) => readCounts(text, this.units[kind].length)))
     );
   }
 
-  // Counts below a threshold of some kind, which is one of those that are held.
-  below(table, kind, threshold) {
+  // Counts below a threshold, which must be one of the stored thresholds of its kind.
+  countBelow(table, kind, threshold) {
     const units = this.units[kind], unit = threshold / this.explorer.resolution;
     let low = 0, high = units.length - 1;
     while (low < high) {
@@ -70,11 +71,11 @@ class Binary {
     return [table[kind].nontargets[low], table[kind].targets[low]];
   }
 
-  // Decisions counted by truth, their rates, and what they cost.
-  outcome(table, state) {
-    const { low, middle, high, rejects } = thresholdsAt(state);
-    const from = rejects ? this.below(table, "low", low) : this.below(table, "middle", middle);
-    const to = rejects ? this.below(table, "high", high) : from;
+  // Counts of decisions by true class, their rates and their cost.
+  decideRows(table, state) {
+    const { low, middle, high, rejects } = findThresholds(state);
+    const from = rejects ? this.countBelow(table, "low", low) : this.countBelow(table, "middle", middle);
+    const to = rejects ? this.countBelow(table, "high", high) : from;
     const [refused, missed] = from;
     const alarms = this.nontargets - to[0], accepted = this.targets - to[1];
     const rejected = [to[0] - refused, to[1] - missed];
@@ -91,15 +92,15 @@ class Binary {
   }
 
   actual(state) {
-    return this.outcome(this.tables[state.series][state.variant], state);
+    return this.decideRows(this.tables[state.series][state.variant], state);
   }
 
   minimum(state) {
-    return this.outcome(this.tables[state.series].minimum, state);
+    return this.decideRows(this.tables[state.series].minimum, state);
   }
 }
 
-// The controls of two classes, their state, and what is shown of it.
+// The controls for two classes, their state, and the results shown.
 class BinaryView {
   constructor(facts) {
     this.facts = facts;
@@ -107,50 +108,50 @@ class BinaryView {
     const { priors, costs, reject_costs: rejects } = facts.explorer;
     this.positions = { prior: priors, fn: costs, fp: costs, reject: [...rejects, null] };
     for (const [id, values] of Object.entries(this.positions)) element(id).max = values.length - 1;
-    element("controls").addEventListener("input", (event) => this.changed(event));
+    element("controls").addEventListener("input", (event) => this.onInput(event));
     element("controls").addEventListener("submit", (event) => event.preventDefault());
   }
 
-  initial() {
-    return { series: 0, variant: this.facts.explorer.variant, ...this.preset(0) };
+  initialState() {
+    return { series: 0, variant: this.facts.explorer.variant, ...this.presetState(0) };
   }
 
-  preset(at) {
+  presetState(at) {
     const { prior, cost_fn: fn, cost_fp: fp, reject_cost: reject, base } = this.facts.applications[at];
     return { prior, fn, fp, reject, base: reject === null ? base : [0, 0] };
   }
 
-  changed(event) {
+  onInput(event) {
     const id = event.target.id;
     if (event.target.name === "variant") this.state.variant = event.target.value;
     else if (id === "series") this.state.series = Number(event.target.value);
-    else if (id === "preset") Object.assign(this.state, this.preset(Number(event.target.value)));
+    else if (id === "preset") Object.assign(this.state, this.presetState(Number(event.target.value)));
     else {
       this.state[id] = this.positions[id][Number(event.target.value)];
-      if (id !== "prior") this.state.base = [0, 0]; // prices of one's own: the right decisions are free
+      if (id !== "prior") this.state.base = [0, 0]; // custom costs: correct decisions cost nothing
     }
     this.show();
-    remember(this.address());
+    storeAddress(this.makeAddress());
   }
 
-  address() {
+  makeAddress() {
     const { prior, fn, fp, reject, base, series, variant } = this.state;
     const found = { prior, fn, fp, reject: reject === null ? "off" : reject, system: series, scores: variant };
     return base[0] || base[1] ? { ...found, right: base.join(",") } : found;
   }
 
-  // A state from an address: each value snaps to the nearest position, and what makes no sense is left as it was.
-  restored(address) {
-    const state = this.initial();
+  // Read the state from the address of the page. Values move to the nearest slider position; invalid ones are ignored.
+  readAddress(address) {
+    const state = this.initialState();
     for (const [id, values] of Object.entries(this.positions)) {
       const text = address.get(id);
       if (text === "off" && id === "reject") state.reject = null;
-      else if (text !== null && Number(text) > 0 && isFinite(text)) state[id] = nearest(values, Number(text));
+      else if (text !== null && Number(text) > 0 && isFinite(text)) state[id] = findNearest(values, Number(text));
     }
     const base = (address.get("right") || "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
     if ([...address.keys()].some((key) => key in this.positions)) state.base = [0, 0];
     if (state.reject === null && base.length === 2 && base.every((cost) => isFinite(cost))) state.base = base;
-    state.series = place(address.get("system"), this.facts.series.length);
+    state.series = readIndex(address.get("system"), this.facts.series.length);
     if (["given", "calibrated"].includes(address.get("scores"))) state.variant = address.get("scores");
     return state;
   }
@@ -170,51 +171,51 @@ class BinaryView {
   showControls() {
     const { state, positions } = this;
     for (const id of Object.keys(positions)) {
-      const value = state[id], said = value === null ? "never" : String(value);
+      const value = state[id], text = value === null ? "never" : String(value);
       element(id).value = positions[id].indexOf(value);
-      element(id).setAttribute("aria-valuetext", said);
-      element(`${id}-value`).textContent = said;
+      element(id).setAttribute("aria-valuetext", text);
+      element(`${id}-value`).textContent = text;
     }
     element("series").value = state.series;
     for (const radio of document.getElementsByName("variant")) radio.checked = radio.value === state.variant;
     const same = this.facts.applications.findIndex((_, at) =>
-      Object.entries(this.preset(at)).every(([id, value]) => String(state[id]) === String(value))
+      Object.entries(this.presetState(at)).every(([id, value]) => String(state[id]) === String(value))
     );
     element("preset").value = same < 0 ? "" : same;
   }
 
   showNumbers(actual, least) {
-    const state = this.state, constant = constantCost(state), { low, middle, high, rejects } = thresholdsAt(state);
-    element("per-thousand").textContent = significant(1000 * actual.cost, 4);
-    element("per-thousand-note").textContent = `${significant(1000 * constant, 4)} without looking`;
-    element("actual").textContent = shown(actual.normalised);
+    const state = this.state, constant = constantCost(state), { low, middle, high, rejects } = findThresholds(state);
+    element("per-thousand").textContent = formatSignificant(1000 * actual.cost, 4);
+    element("per-thousand-note").textContent = `${formatSignificant(1000 * constant, 4)} when deciding without looking`;
+    element("actual").textContent = formatCost(actual.normalised);
     const loss = actual.normalised - least.normalised;
-    element("actual-note").textContent = `${shown(Math.max(0, loss))} of it by calibration`;
-    element("minimum").textContent = shown(least.normalised);
-    element("minimum-note").textContent = `misses ${percent(least.miss)}, false alarms ${percent(least.alarm)}`;
-    element("threshold").textContent = rejects ? `${signed(low)} to ${signed(high)}` : signed(middle);
+    element("actual-note").textContent = `${formatCost(Math.max(0, loss))} of it due to miscalibration`;
+    element("minimum").textContent = formatCost(least.normalised);
+    element("minimum-note").textContent = `misses ${formatPercent(least.miss)}, false alarms ${formatPercent(least.alarm)}`;
+    element("threshold").textContent = rejects ? `${formatSigned(low)} to ${formatSigned(high)}` : formatSigned(middle);
     const effective = (state.prior * state.fn) / (state.prior * state.fn + (1 - state.prior) * state.fp);
     element("threshold-note").textContent = `effective prior ${effective.toPrecision(3)}`;
-    element("in-words").textContent = this.inWords(actual);
-    say(`${this.inWords(actual)} 1,000 cases cost ${significant(1000 * actual.cost, 4)}.`);
-    element("rates").textContent = this.rates(actual);
+    element("in-words").textContent = this.describeCases(actual);
+    announce(`${this.describeCases(actual)} 1,000 cases cost ${formatSignificant(1000 * actual.cost, 4)}.`);
+    element("rates").textContent = this.describeRates(actual);
   }
 
-  // Recall, precision and accuracy at the prior, of what is decided.
-  rates(actual) {
+  // Recall, precision and accuracy of the decisions at the current prior.
+  describeRates(actual) {
     const { prior } = this.state, { targets, nontargets } = this.model;
     const hits = prior * (actual.accepted / targets), alarms = (1 - prior) * actual.alarm;
     const right = hits + (1 - prior) * (actual.refused / nontargets), wrong = alarms + prior * actual.miss;
-    const recall = `Recall ${percent(actual.accepted / targets)}`, decided = right + wrong;
-    const precision = `precision ${hits + alarms > 0 ? percent(hits / (hits + alarms)) : "none, as none is accepted"}`;
-    if (this.state.reject === null) return `${recall}, ${precision}, accuracy ${percent(right)}, all at this prior.`;
-    const accuracy = decided > 0 ? `accuracy ${percent(right / decided)} of the ${percent(decided)} that are decided` : "none is decided";
-    return `${recall}, rejected ones not counted as found; ${precision}; ${accuracy}, all at this prior.`;
+    const recall = `At this prior: recall ${formatPercent(actual.accepted / targets)}`, decided = right + wrong;
+    const precision = `precision ${hits + alarms > 0 ? formatPercent(hits / (hits + alarms)) : "undefined (no row is accepted)"}`;
+    if (this.state.reject === null) return `${recall}, ${precision}, accuracy ${formatPercent(right)}.`;
+    const accuracy = decided > 0 ? `accuracy ${formatPercent(right / decided)} among the ${formatPercent(decided)} that are not rejected` : "all rows are rejected";
+    return `${recall} (rejected targets are not found), ${precision}, ${accuracy}.`;
   }
 
-  inWords(actual) {
-    const { prior } = this.state, label = cut(this.facts.target, 40);
-    const cases = (share) => significant(1000 * share, 3);
+  describeCases(actual) {
+    const { prior } = this.state, label = shorten(this.facts.target, 40);
+    const cases = (share) => formatSignificant(1000 * share, 3);
     const [n, t] = actual.rejected;
     const rejected = prior * (t / this.model.targets) + (1 - prior) * (n / this.model.nontargets);
     return (
@@ -229,23 +230,23 @@ class BinaryView {
     const row = (prefix, refused, accepted, rejected, total) => {
       const cells = { refused, accepted, rejected };
       for (const [key, count] of Object.entries(cells)) {
-        element(`${prefix}-${key}`).textContent = `${counted(count * unit)} (${percent(count / total)})`;
+        element(`${prefix}-${key}`).textContent = `${formatCount(count * unit)} (${formatPercent(count / total)})`;
       }
     };
     row("n", actual.refused, actual.alarms, actual.rejected[0], this.model.nontargets);
     row("t", actual.missed, actual.accepted, actual.rejected[1], this.model.targets);
   }
 
-  // Points on curves that know no rejecting are those of deciding everything.
+  // Move the marks. The Bayes error plot has no rejection, so its marks show decisions without it.
   showMarks(actual, least) {
-    const state = { ...this.state, reject: null }, { low, middle, high, rejects } = thresholdsAt(this.state);
+    const state = { ...this.state, reject: null }, { low, middle, high, rejects } = findThresholds(this.state);
     const whole = [this.model.actual(state), this.model.minimum(state)];
     const places = {
       roc: [actual, least].map((one) => [one.alarm, 1 - one.miss]),
       det: [actual, least].map((one) => [probit(one.alarm), probit(one.miss)]),
       "bayes-error": whole.map((one) => [-middle, one.normalised]),
     };
-    places["precision-recall"] = this.precisionAndRecall([actual, least]);
+    places["precision-recall"] = this.findPrecisionRecall([actual, least]);
     if (this.state.reject !== null) places.roc = places.det = places["precision-recall"] = null;
     for (const [plot, points] of Object.entries(places)) {
       ["actual", "minimum"].forEach((which, k) => placePoint(plot, which, points && points[k]));
@@ -255,8 +256,8 @@ class BinaryView {
     placeLine("reliability", rejects ? [low, high] : [middle]);
   }
 
-  // The curve is of the first application's prior: at others there is no point on it.
-  precisionAndRecall(outcomes) {
+  // The curve is drawn at the prior of the first application, so it has no marks at other priors.
+  findPrecisionRecall(outcomes) {
     const { prior } = this.state, share = (one) => prior * (1 - one.miss) + (1 - prior) * one.alarm;
     if (prior !== this.facts.applications[0].prior) return null;
     return outcomes.map((one) => (share(one) > 0 ? [1 - one.miss, (prior * (1 - one.miss)) / share(one)] : null));
@@ -276,7 +277,7 @@ class BinaryView {
   asCommand() {
     const { prior, fn, fp, reject } = this.state;
     const rest = reject === null ? "" : ` --reject-cost ${reject}`;
-    const column = this.facts.kind === "scores" && this.facts.series.length > 1 ? ` --column ${quoted(this.facts.series[this.state.series].name)}` : "";
-    return `${deciding()}${column} --prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoted(this.facts.target)}${rest}`;
+    const column = this.facts.kind === "scores" && this.facts.series.length > 1 ? ` --column ${quoteShell(this.facts.series[this.state.series].name)}` : "";
+    return `${decideCommand()}${column} --prior ${prior} --cost-fn ${fn} --cost-fp ${fp} --positive ${quoteShell(this.facts.target)}${rest}`;
   }
 }

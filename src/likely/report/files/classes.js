@@ -1,11 +1,11 @@
-// Decisions among more than two classes: made anew for every row of a sample.
+// The explorer for more than two classes: it decides every row of a sample again after each change.
 
 class Classes {
   constructor(facts) {
     const explorer = facts.explorer, n = facts.classes.length;
     this.n = n;
-    this.codes = decoded(explorer.codes);
-    this.weights = explorer.weights === null ? this.codes.map(() => 1) : decoded(explorer.weights);
+    this.codes = decodeNumbers(explorer.codes);
+    this.weights = explorer.weights === null ? this.codes.map(() => 1) : decodeNumbers(explorer.weights);
     this.sampled = new Array(n).fill(0);
     this.codes.forEach((code, row) => (this.sampled[code] += this.weights[row]));
     this.rows = new Array(n).fill(0);
@@ -13,12 +13,12 @@ class Classes {
     this.whole = explorer.rows === explorer.of;
     this.classRows = explorer.class_rows;
     this.likelihoods = explorer.systems.map((one) =>
-      Float64Array.from(decoded(one.scores), (depth) => Math.exp(-depth * one.resolution))
+      Float64Array.from(decodeNumbers(one.scores), (depth) => Math.exp(-depth * one.resolution))
     );
   }
 
-  // Decisions of a system counted by truth (the last column is rejected), with cost, its error, and shares.
-  outcome({ system, priors, costs, reject }) {
+  // Counts of decisions by true class (last column: rejected), their cost with its standard error, and rates.
+  decideRows({ system, priors, costs, reject }) {
     const n = this.n, likelihoods = this.likelihoods[system];
     const table = () => Array.from({ length: n }, () => new Float64Array(n + 1));
     const counts = table(), squares = table();
@@ -39,11 +39,11 @@ class Classes {
       counts[this.codes[row]][chosen] += this.weights[row];
       squares[this.codes[row]][chosen] += this.weights[row] ** 2;
     }
-    return { counts, ...this.priced(counts, squares, priors, costs, reject) };
+    return { counts, ...this.computeCosts(counts, squares, priors, costs, reject) };
   }
 
-  // Of a class's mean price, where not all its rows are there. A dearest and a cheapest row more are counted, so that
-  // a class without a mistake among few rows is not taken for one that makes none.
+  // Variance of a class's mean cost due to sampling; 0 if the sample has all its rows. Two rows are added, one with the
+  // highest and one with the lowest cost, so that few rows without a mistake do not give a variance of 0.
   variance(k, counts, squares, prices) {
     const rows = this.rows[k], all = this.classRows[k];
     if (rows === all) return 0;
@@ -55,8 +55,8 @@ class Classes {
     return (((square + more) / total ** 2) * (1 - rows / all) * (rows + 2)) / (rows + 1);
   }
 
-  // What decisions cost, class by class.
-  priced(counts, squares, priors, costs, reject) {
+  // Cost of the decisions, summed over classes with their priors.
+  computeCosts(counts, squares, priors, costs, reject) {
     let cost = 0, variance = 0, errors = 0, rejected = 0;
     for (let k = 0; k < this.n; k++) {
       const m = this.sampled[k];
@@ -74,7 +74,7 @@ class Classes {
   }
 }
 
-// The controls of more classes, their state, and what is shown of it.
+// The controls for more than two classes, their state, and the results shown.
 class ClassesView {
   constructor(facts) {
     this.facts = facts;
@@ -83,37 +83,37 @@ class ClassesView {
     const usual = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 2, 5, 10, 20, 50, 100];
     this.rejects = [...new Set([...usual, ...own])].sort((a, b) => a - b).concat(null);
     element("reject").max = this.rejects.length - 1;
-    element("decide").addEventListener("input", (event) => this.changed(event));
+    element("decide").addEventListener("input", (event) => this.onInput(event));
     element("controls").addEventListener("submit", (event) => event.preventDefault());
     element("series").addEventListener("input", () => {
       this.state.series = Number(element("series").value);
       this.show();
-      remember(this.address());
+      storeAddress(this.makeAddress());
     });
-    const table = element("confusion-live"); // of very many classes there is none
+    const table = element("confusion-live"); // missing if there are very many classes
     this.cells = table ? [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1)) : [];
   }
 
-  initial() {
-    return { system: 0, series: 0, ...this.preset(0) };
+  initialState() {
+    return { system: 0, series: 0, ...this.presetState(0) };
   }
 
-  preset(at) {
+  presetState(at) {
     const { priors, costs, reject_cost: reject } = this.facts.applications[at];
     return { priors: [...priors], costs: costs.map((row) => [...row]), reject };
   }
 
-  changed({ target }) {
+  onInput({ target }) {
     if (target.id === "system") this.state.system = Number(target.value);
-    else if (target.id === "preset") Object.assign(this.state, this.preset(Number(target.value)));
+    else if (target.id === "preset") Object.assign(this.state, this.presetState(Number(target.value)));
     else if (target.id === "reject") this.state.reject = this.rejects[Number(target.value)];
     else if (target.classList.contains("prior")) this.setPrior(Number(target.dataset.class), Number(target.value) / 1000);
     else if (target.classList.contains("cost")) this.setCost(target);
     this.show(target);
-    remember(this.address());
+    storeAddress(this.makeAddress());
   }
 
-  // One prior as it is set; the others keep their proportions.
+  // Set one prior; the others keep their proportions.
   setPrior(at, prior) {
     const { priors } = this.state, rest = 1 - priors[at];
     if (rest > 0) this.shares = priors.map((old) => old / rest);
@@ -124,13 +124,13 @@ class ClassesView {
 
   setCost(input) {
     const { truth, decision } = input.dataset, cost = input.valueAsNumber;
-    const right = this.state.costs[truth][truth];
-    const sound = isFinite(cost) && cost >= 0 && (truth === decision ? cost === right : cost >= right);
-    input.setAttribute("aria-invalid", String(!sound));
-    if (sound) this.state.costs[truth][decision] = cost;
+    const correct = this.state.costs[truth][truth];
+    const isValid = isFinite(cost) && cost >= 0 && (truth === decision ? cost === correct : cost >= correct);
+    input.setAttribute("aria-invalid", String(!isValid));
+    if (isValid) this.state.costs[truth][decision] = cost;
   }
 
-  address() {
+  makeAddress() {
     const { system, series, priors, costs, reject } = this.state;
     return {
       system, class: series, priors: priors.join(","), costs: costs.map((row) => row.join(",")).join(";"),
@@ -138,8 +138,8 @@ class ClassesView {
     };
   }
 
-  restored(address) {
-    const state = this.initial(), n = this.model.n;
+  readAddress(address) {
+    const state = this.initialState(), n = this.model.n;
     const numbers = (text, length) => {
       const found = (text || "").split(",").map((part) => (part.trim() ? Number(part) : NaN));
       return found.length === length && found.every((x) => isFinite(x) && x >= 0) ? found : null;
@@ -150,14 +150,14 @@ class ClassesView {
     if (costs.length === n && costs.every((row, k) => row && row.every((cost) => cost >= row[k]))) state.costs = costs;
     const reject = address.get("reject");
     if (reject === "off") state.reject = null;
-    else if (reject !== null && Number(reject) > 0 && isFinite(reject)) state.reject = nearest(this.rejects, Number(reject));
-    state.system = place(address.get("system"), this.facts.explorer.systems.length);
-    state.series = place(address.get("class"), this.facts.series.length);
+    else if (reject !== null && Number(reject) > 0 && isFinite(reject)) state.reject = findNearest(this.rejects, Number(reject));
+    state.system = readIndex(address.get("system"), this.facts.explorer.systems.length);
+    state.series = readIndex(address.get("class"), this.facts.series.length);
     return state;
   }
 
   show(source) {
-    const found = this.model.outcome(this.state);
+    const found = this.model.decideRows(this.state);
     this.showControls(source);
     element("series").value = this.state.series;
     chooseSeries(this.state.series, this.facts.explorer.systems[this.state.system].variant);
@@ -172,39 +172,39 @@ class ClassesView {
     const { system, priors, costs, reject } = this.state;
     element("system").value = system;
     priors.forEach((prior, k) => {
-      const input = element(`prior-${k}`), said = percent(prior);
+      const input = element(`prior-${k}`), text = formatPercent(prior);
       if (input !== source) input.value = Math.round(1000 * prior);
-      input.setAttribute("aria-valuetext", said);
-      element(`prior-${k}-value`).textContent = said;
+      input.setAttribute("aria-valuetext", text);
+      element(`prior-${k}-value`).textContent = text;
     });
     for (const input of document.querySelectorAll("input.cost")) {
       if (input === source) continue;
       input.value = costs[input.dataset.truth][input.dataset.decision];
       input.removeAttribute("aria-invalid");
     }
-    const said = reject === null ? "never" : String(reject);
+    const text = reject === null ? "never" : String(reject);
     element("reject").value = this.rejects.indexOf(reject);
-    element("reject").setAttribute("aria-valuetext", said);
-    element("reject-value").textContent = said;
-    const same = this.facts.applications.findIndex((one, at) => JSON.stringify(this.preset(at)) === JSON.stringify({ priors, costs, reject }));
+    element("reject").setAttribute("aria-valuetext", text);
+    element("reject-value").textContent = text;
+    const same = this.facts.applications.findIndex((one, at) => JSON.stringify(this.presetState(at)) === JSON.stringify({ priors, costs, reject }));
     element("preset").value = same < 0 ? "" : same;
   }
 
   showNumbers({ cost, error, errors, rejected, constant }) {
     const { rows, of } = this.facts.explorer, twice = 2 * error;
-    const from = this.model.whole ? "on all rows" : `± ${significant(1000 * twice, 2)}, from ${counted(rows)} of ${counted(of)} rows`;
-    element("per-thousand").textContent = significant(1000 * cost, 4);
+    const from = this.model.whole ? "on all rows" : `± ${formatSignificant(1000 * twice, 2)}, from ${formatCount(rows)} of ${formatCount(of)} rows`;
+    element("per-thousand").textContent = formatSignificant(1000 * cost, 4);
     element("per-thousand-note").textContent = from;
-    element("actual").textContent = constant > 0 ? shown(cost / constant) : "–";
-    element("actual-note").textContent = constant <= 0 ? "deciding without looking costs nothing" : `${this.model.whole ? "" : `± ${shown(twice / constant)}, `}1 is without looking`;
-    element("errors").textContent = percent(errors);
+    element("actual").textContent = constant > 0 ? formatCost(cost / constant) : "–";
+    element("actual-note").textContent = constant <= 0 ? "deciding without looking costs nothing" : this.model.whole ? "on all rows" : `± ${formatCost(twice / constant)}`;
+    element("errors").textContent = formatPercent(errors);
     element("errors-note").textContent = "at these priors";
-    element("rejected").textContent = percent(rejected);
-    element("rejected-note").textContent = "neither right nor wrong";
-    say(`1,000 cases cost ${significant(1000 * cost, 4)}.`);
+    element("rejected").textContent = formatPercent(rejected);
+    element("rejected-note").textContent = "counted as neither right nor wrong";
+    announce(`1,000 cases cost ${formatSignificant(1000 * cost, 4)}.`);
     element("in-words").textContent = this.model.whole
-      ? `All ${counted(rows)} rows are decided anew at every move.`
-      : `A sample of ${counted(rows)} rows, some of each class, is decided anew at every move: ± is twice the standard error that the sample brings.`;
+      ? `All ${formatCount(rows)} rows are decided again after every change.`
+      : `A sample of ${formatCount(rows)} rows, with rows of every class, is decided again after every change. ± is twice the standard error due to sampling.`;
   }
 
   showConfusion({ counts }) {
@@ -215,7 +215,7 @@ class ClassesView {
     }));
   }
 
-  // Where the chosen class is decided, against the rest: near its curves, since others compete.
+  // Rates of decisions for the chosen class against the rest. They need not lie on its curves, since other classes compete.
   showMarks({ counts }) {
     const { priors, reject } = this.state, k = this.facts.series[this.state.series].class;
     const rate = (truth) => counts[truth][k] / this.model.sampled[truth];
@@ -235,12 +235,12 @@ class ClassesView {
 
   asCommand() {
     const { priors, costs, reject } = this.state, labels = this.facts.classes.map((one) => one.label);
-    const named = quoted(priors.map((prior, k) => `${labels[k]}=${prior}`).join(","));
+    const named = quoteShell(priors.map((prior, k) => `${labels[k]}=${prior}`).join(","));
     const rest = reject === null ? "" : ` --reject-cost ${reject}`;
-    if (isUnit(costs)) return `${deciding()} --priors ${named}${rest}`;
-    const lines = [["", ...labels], ...costs.map((row, k) => [labels[k], ...row])].map((row) => row.map(cell).join(","));
-    const written = `printf '%s\\n' ${lines.map(quoted).join(" ")} > costs.csv`;
-    return `${written}\n${deciding()} --priors ${named} --costs costs.csv${rest}`;
+    if (isUnit(costs)) return `${decideCommand()} --priors ${named}${rest}`;
+    const lines = [["", ...labels], ...costs.map((row, k) => [labels[k], ...row])].map((row) => row.map(quoteCsv).join(","));
+    const written = `printf '%s\\n' ${lines.map(quoteShell).join(" ")} > costs.csv`;
+    return `${written}\n${decideCommand()} --priors ${named} --costs costs.csv${rest}`;
   }
 }
 
@@ -248,6 +248,6 @@ function isUnit(costs) {
   return costs.every((row, k) => row.every((cost, d) => cost === (k === d ? 0 : 1)));
 }
 
-function cell(value) {
+function quoteCsv(value) {
   return /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 }

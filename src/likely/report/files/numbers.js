@@ -1,10 +1,10 @@
-// Numbers: those the page holds as text, and how they are shown.
+// Numbers: decoding of those stored in the page as text, and formatting.
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const VALUES = new Map([...LETTERS].map((letter, value) => [letter, value]));
 
-// Whole numbers, five bits to a letter; the first 32 letters end a number.
-function decoded(text) {
+// Decode integers stored with five bits per letter. One of the first 32 letters ends a number.
+function decodeNumbers(text) {
   const numbers = [];
   let number = 0, scale = 1;
   for (const letter of text) {
@@ -20,32 +20,32 @@ function decoded(text) {
   return numbers;
 }
 
-// Three digits after the point, or three that count, as the library prints them.
-function shown(value) {
+// Three decimals, or three significant digits for small and large numbers, as the library prints costs.
+function formatCost(value) {
   if (!isFinite(value)) return "∞";
   const size = Math.abs(value);
   return value === 0 || (size >= 0.001 && size < 1000) ? value.toFixed(3) : String(Number(value.toPrecision(3)));
 }
 
-function significant(value, digits) {
+function formatSignificant(value, digits) {
   return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
-function signed(value) {
+function formatSigned(value) {
   return value.toFixed(3).replace(/^-(0\.0+)$/, "$1");
 }
 
-function percent(share) {
+function formatPercent(share) {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-function counted(count) {
+function formatCount(count) {
   return Number(count.toPrecision(12)).toLocaleString("en", { maximumFractionDigits: 2 });
 }
 
 const logit = (p) => Math.log(p) - Math.log1p(-p);
 
-// The quantile of the standard normal distribution (Acklam's rational approximation, relative error 1e-9).
+// Quantile of the standard normal distribution (Acklam's rational approximation, relative error 1e-9).
 function probit(p) {
   if (p <= 0) return -Infinity;
   if (p >= 1) return Infinity;

@@ -1,12 +1,12 @@
-// Tables that sort by a click on a column's head; rows that are shown on demand.
+// Tables that sort when a column heading is clicked, and a button that shows all rows.
 
-function keyOf(cell) {
+function sortKey(cell) {
   const text = cell.dataset.value === undefined ? cell.textContent.trim() : cell.dataset.value;
   if (text === "None" || text === "") return Infinity;
   return Number.isNaN(Number(text)) ? text.toLowerCase() : Number(text);
 }
 
-function ordered(first, second) {
+function compareKeys(first, second) {
   if (typeof first === typeof second) return first < second ? -1 : first > second ? 1 : 0;
   return typeof first === "number" ? -1 : 1;
 }
@@ -15,8 +15,8 @@ function sortBy(table, head) {
   const falling = head.getAttribute("aria-sort") === "ascending";
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-  const rows = [...table.tBodies[0].rows].map((row) => [keyOf(row.cells[head.cellIndex]), row]);
-  rows.sort((one, other) => (falling ? -1 : 1) * ordered(one[0], other[0]));
+  const rows = [...table.tBodies[0].rows].map((row) => [sortKey(row.cells[head.cellIndex]), row]);
+  rows.sort((one, other) => (falling ? -1 : 1) * compareKeys(one[0], other[0]));
   table.tBodies[0].append(...rows.map(([, row]) => row));
   rows.forEach(([, row], place) => row.classList.toggle("more", place >= 15 && table.classList.contains("folded")));
 }
