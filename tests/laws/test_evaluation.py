@@ -337,7 +337,7 @@ def test_reweighted_trials_are_those_of_the_weights(trials, data):
         (Trials(y, llr).reweighted(again).reweighted(weight), product),
     ]:
         expected = Trials(y[kept], llr[kept], sample_weight=other)
-        for number in (Trials.auc, Trials.eer, Trials.cllr, Trials.min_cllr, lambda t: t.min_dcf([0.1, 0.6])):
+        for number in (Trials.roc_auc, Trials.eer, Trials.cllr, Trials.min_cllr, lambda t: t.min_dcf([0.1, 0.6])):
             assert_allclose(number(found), number(expected), atol=1e-12)
         assert_allclose(found.roc_curve().tpr, expected.roc_curve().tpr, atol=1e-12)
 

@@ -194,7 +194,7 @@ def test_only_the_shares_of_weights_count(factor):
     y, weight = [0, 0, 0, 1, 1, 1], np.array([1.0, 2, 3, 1, 2, 1])
     plain, scaled = Trials(y, LLR, sample_weight=weight), Trials(y, LLR, sample_weight=factor * weight)
 
-    for number in (Trials.cllr, Trials.auc, Trials.min_cllr, Trials.eer, lambda t: t.min_dcf(0.3)):
+    for number in (Trials.cllr, Trials.roc_auc, Trials.min_cllr, Trials.eer, lambda t: t.min_dcf(0.3)):
         assert_allclose(number(scaled), number(plain), rtol=1e-9)
 
 

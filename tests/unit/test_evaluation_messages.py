@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 
 from likely import (
     AffineCalibrator,
@@ -255,7 +255,7 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
         (
             lambda: AffineCalibrator(training_prior=1.0).fit(S, Y),
             InvalidParameterError,
-            "between 0 and 1, both left out, but is 1.0",
+            "must be in the open interval (0, 1), but is 1.0",
         ),
         (
             lambda: AffineCalibrator(training_prior=[0.5, 0.6]).fit(S, Y),
@@ -325,24 +325,28 @@ def test_maps_that_are_not_fitted_raise(make):
         (
             lambda: CalibratedClassifier(GaussianNB(), cv="loo").fit(X, LABELS),
             InvalidParameterError,
-            "cv must be one of 'prefit', but is 'loo'",
+            "pairs of train and test, 'prefit' or None, but is 'loo'",
         ),
         (
             lambda: CalibratedClassifier(LinearRegression()).fit(X, LABELS),
-            IncompatiblePartsError,
-            "LinearRegression has neither log_likelihood nor decision_function nor predict_log_proba",
+            InvalidParameterError,
+            "estimator of CalibratedClassifier must be a classifier that gives scores, but is LinearRegression()",
         ),
         (
-            lambda: CalibratedClassifier(KNeighborsClassifier()).fit(X, LABELS, np.arange(60)),
+            lambda: CalibratedClassifier(LinearDiscriminantAnalysis()).fit(X, LABELS, np.arange(60)),
             IncompatiblePartsError,
             "takes no sample_weight",
         ),
         (lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS[:-1]), InvalidDataError, "have 60 and 59"),
-        (lambda: CalibratedClassifier(GaussianNB()).fit(X[:30], LABELS[:30]), DegenerateDataError, "holds one class"),
+        (
+            lambda: CalibratedClassifier(GaussianNB()).fit(X[:30], LABELS[:30]),
+            DegenerateDataError,
+            "only one class: 'no'",
+        ),
         (
             lambda: FusedClassifier([]).fit(X, LABELS),
             InvalidParameterError,
-            "must be a list of classifiers, or be None",
+            "must be a list of classifiers or of (name, classifier), a mapping {name: classifier} or None, but is []",
         ),
         (
             lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS, calibration_set=(X, LABELS[:9])),
