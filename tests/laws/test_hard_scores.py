@@ -254,7 +254,7 @@ def test_members_of_a_fusion_can_be_reached_by_name(rng):
     assert isinstance(fused.fit(X, y).models_[0], GaussianClassifier)
     with pytest.raises(InvalidParameterError, match="must be a list of classifiers"):
         FusedClassifier(GaussianNB()).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="need a name each"):
+    with pytest.raises(InvalidParameterError, match="need unique names"):
         FusedClassifier([("a", GaussianNB()), ("a", LogisticRegression())]).fit(X, y)
 
 

@@ -356,7 +356,7 @@ def test_maps_that_are_not_fitted_raise(make):
         (
             lambda: CalibratedClassifier(GaussianNB().fit(X, np.arange(60) % 3), cv="prefit").fit(X, LABELS),
             IncompatiblePartsError,
-            "GaussianNB knows of the classes [0, 1, 2], but y holds",
+            "GaussianNB has the classes [0, 1, 2], but y has",
         ),
     ],
 )

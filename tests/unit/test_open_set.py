@@ -104,7 +104,9 @@ def test_an_unknown_label_of_another_type_is_refused(labels, unknown, said, data
 
 def test_no_known_class_and_parts_that_are_no_densities_are_refused(data):
     X, y = data
-    with pytest.raises(likely.DegenerateDataError, match=r"at least one known class, but all rows are labelled 'unknown'"):
+    with pytest.raises(
+        likely.DegenerateDataError, match=r"at least one known class, but all rows are labelled 'unknown'"
+    ):
         OpenSetClassifier(**PLAIN).fit(X, ["unknown"] * 300)
     with pytest.raises(likely.InvalidParameterError, match="background of OpenSetClassifier must be a density"):
         OpenSetClassifier(Gaussian(), background="mixture").fit(X, y)
@@ -217,7 +219,9 @@ def test_what_cannot_be_judged_is_refused(data):
     model = OpenSetClassifier(**PLAIN).fit(X, y)
     app = Application.equal(4)
 
-    with pytest.raises(likely.InvalidDataError, match="for the class 'unknown', but no row of this class was evaluated"):
+    with pytest.raises(
+        likely.InvalidDataError, match="for the class 'unknown', but no row of this class was evaluated"
+    ):
         model.costs(X, y, app)
     with pytest.raises(likely.InvalidDataError, match=r"'dan', which is not among .* have the label 'unknown'"):
         model.costs(X[:2], ["ann", "dan"], app)

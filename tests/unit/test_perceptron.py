@@ -239,7 +239,9 @@ def test_labels_that_were_not_announced_are_refused():
 
     with pytest.raises(InvalidDataError, match=r"'c' is not among the announced classes \['a', 'b'\]"):
         model.partial_fit([[1.0]], ["c"])
-    with pytest.raises(IncompatiblePartsError, match=r"learns the classes \['a', 'b'\], but \['a', 'c'\]"):
+    with pytest.raises(
+        IncompatiblePartsError, match=r"has the classes \['a', 'b'\], but this partial_fit announces \['a', 'c'\]"
+    ):
         model.partial_fit([[1.0]], ["a"], classes=["a", "c"])
     with pytest.raises(DegenerateDataError, match="Announce all classes"):
         Perceptron().partial_fit([[1.0]], ["c"])

@@ -1,4 +1,4 @@
-"""Any classifier with calibrated evidence, and several of them fused."""
+"""Calibrated classifier and fused classifier."""
 
 from __future__ import annotations
 
@@ -32,50 +32,53 @@ from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped, ScoreMappedSt
 
 @dataclass(frozen=True, eq=False)
 class CalibratedState(ScoreMappedState):
-    """What a calibrated classifier learns."""
+    """Fitted state of a calibrated classifier."""
 
     map_: Annotated[Any, instance_of(AffineCalibrator, IsotonicCalibrator)]
 
 
 @dataclass(frozen=True, eq=False)
 class FusedState(ScoreMappedState):
-    """What a fused classifier learns."""
+    """Fitted state of a fused classifier."""
 
     map_: Annotated[Any, instance_of(LogisticFusion, ProductFusion, VotingFusion)]
 
 
 class CalibratedClassifier(ScoreMapped):
-    """A classifier whose scores are made log-likelihood ratios: any of scikit-learn's, a network, a boosted tree.
+    """Calibrated classifier: converts the scores of any classifier to log-likelihood ratios.
 
-    Its ``log_likelihood``, or else ``decision_function``, or else ``predict_log_proba``, is calibrated by the K-fold
-    protocol: out-of-fold scores of K models are pooled and train the calibrator; the model itself is trained on
-    everything. Assumes that scores of models trained on some of the folds are like those of the model trained on all.
+    The estimator can be any classifier with scores, such as a scikit-learn classifier, a neural network or gradient
+    boosting. The score is its ``log_likelihood``, else its ``decision_function``, else its ``predict_log_proba``. The
+    scores are calibrated by cross-validation: K models score their held-out folds, and the calibrator is trained on the
+    pooled out-of-fold scores. The final model is trained on all rows. This assumes that the scores of models trained on
+    K − 1 folds are distributed like those of the final model.
 
     Parameters
     ----------
     estimator : classifier
+        Classifier to calibrate.
     calibrator : calibrator, default AffineCalibrator()
-        Anything with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
+        Object with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
     cv : int, splitter, iterable of (train, test), or "prefit", default 5
-        The folds; ``"prefit"`` for an estimator that is fitted already: ``fit`` then trains only the calibrator, on
-        rows that the estimator has not learned from. For a held-out calibration set see ``fit``.
+        Folds. Use ``"prefit"`` for an estimator that is already fitted: ``fit`` then trains only the calibrator, and
+        needs rows that the estimator has not been trained on. For a held-out calibration set see ``fit``.
     priors : sequence in class order or mapping {label: prior}, optional
-        Of ``predict`` and ``predict_proba``; by default the classes' shares of the training rows.
+        Priors for ``predict`` and ``predict_proba``, by default the share of each class among the training rows.
 
     Attributes
     ----------
     classes_ : array of labels
     model_ : classifier
-        Trained on everything.
+        Model trained on all rows.
     map_ : calibrator
-        Trained on the pooled scores.
+        Calibrator trained on the pooled scores.
     scores_ : array of shape (n,) or (n, n_classes), or None
-        The pooled out-of-fold scores, in row order; None without folds.
+        Pooled out-of-fold scores, in row order; None without folds.
     calibrated_scores_ : array of the same shape, or None
-        They, calibrated by K-fold: what to judge model and calibrator by.
+        The same scores, calibrated by cross-validation. Use them to evaluate the model and the calibrator.
     floors_ : list of float
-        What log posteriors of −inf are counted as, where the estimator gives posteriors: half the least posterior above
-        0 among those that trained the calibrator.
+        Replacement for log-posteriors of −inf, if the estimator returns posteriors: half the smallest posterior above 0
+        among those that trained the calibrator.
 
     Examples
     --------
@@ -107,11 +110,11 @@ class CalibratedClassifier(ScoreMapped):
     def _check_state(self, scope: Scope) -> None:
         super()._check_state(scope)
         if scope.fitted and len(self.models_) != 1:
-            raise ViolationError(f"models_ must be one, but are {len(self.models_)}")
+            raise ViolationError(f"models_ must hold one model, but holds {len(self.models_)}")
 
     @property
     def model_(self) -> Any:
-        """The model trained on everything."""
+        """Model trained on all rows."""
         return self.models_[0]
 
     def _models(self) -> list[Any]:
@@ -120,34 +123,39 @@ class CalibratedClassifier(ScoreMapped):
     def _map(self) -> Any:
         return AffineCalibrator() if self.calibrator is None else self.calibrator
 
-    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
+    def _stack_scores(self, scores: list[Floats], models: list[Any]) -> Floats:
         return scores[0]
 
 
 class FusedClassifier(ScoreMapped):
-    """Several classifiers' scores fused into one evidence, by the K-fold protocol.
+    """Fused classifier: combines the scores of several classifiers into log-likelihood ratios.
+
+    The fuser is trained on pooled out-of-fold scores of all classifiers, as in :class:`CalibratedClassifier`. The final
+    classifiers are trained on all rows.
 
     Parameters
     ----------
     estimators : list of classifiers or of (name, classifier), or mapping {name: classifier}, optional
-        Without any, the rows themselves are scores: of shape (n, systems) for two classes, or (n, systems, n_classes).
+        Classifiers to fuse. With None, X holds scores: of shape (n, systems) for two classes, or
+        (n, systems, n_classes).
     fuser : fuser, default LogisticFusion()
-        Anything with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
+        Object with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
     cv : int, splitter, iterable of (train, test), or "prefit", default 5
-        As for :class:`CalibratedClassifier`.
+        Folds, as for :class:`CalibratedClassifier`.
     priors : sequence in class order or mapping {label: prior}, optional
-        Of ``predict`` and ``predict_proba``; by default the classes' shares of the training rows.
+        Priors for ``predict`` and ``predict_proba``, by default the share of each class among the training rows.
 
     Attributes
     ----------
     classes_ : array of labels
     models_ : list of classifiers
-        Trained on everything.
+        Classifiers trained on all rows.
     map_ : fuser
+        Fuser trained on the pooled scores.
     scores_ : array of shape (n, systems) or (n, systems, n_classes), or None
-        The pooled out-of-fold scores.
+        Pooled out-of-fold scores.
     calibrated_scores_ : array of shape (n,) or (n, n_classes), or None
-        They, fused by K-fold: what to judge the fusion by.
+        The same scores, fused by cross-validation. Use them to evaluate the fusion.
 
     Examples
     --------
@@ -179,43 +187,45 @@ class FusedClassifier(ScoreMapped):
         self.cv = cv
         self.priors = priors
 
-    def _named(self) -> dict[str, Any]:
-        """The classifiers by name: their own, or that of their place."""
+    def _named_estimators(self) -> dict[str, Any]:
+        """Return the classifiers by name; unnamed ones are named by their position."""
         entries = self.estimators.items() if isinstance(self.estimators, Mapping) else self.estimators
         if not isinstance(entries, Iterable) or not (entries := list(entries)):
             raise InvalidParameterError(
-                f"estimators of FusedClassifier must be a list of classifiers, or be None for scores, not "
+                f"estimators of FusedClassifier must be a list of classifiers, or None for scores, but is "
                 f"{self.estimators!r}."
             )
         pairs = [entry if isinstance(entry, tuple) else (f"system{i}", entry) for i, entry in enumerate(entries)]
         if len(dict(pairs)) < len(pairs):
             raise InvalidParameterError(
-                f"The classifiers of FusedClassifier need a name each, but these are {[name for name, _ in pairs]}."
+                f"The classifiers of FusedClassifier need unique names, but have {[name for name, _ in pairs]}."
             )
         return dict(pairs)
 
-    def _listed(self) -> dict[str, Any]:
-        """The classifiers by name, or nothing: what is no list of classifiers is refused by ``fit``."""
-        return self._named() if isinstance(self.estimators, (list, tuple, Mapping)) and self.estimators else {}
+    def _listed_estimators(self) -> dict[str, Any]:
+        """Return the classifiers by name, or nothing if ``estimators`` is not a list; ``fit`` raises in that case."""
+        return (
+            self._named_estimators() if isinstance(self.estimators, (list, tuple, Mapping)) and self.estimators else {}
+        )
 
     def _models(self) -> list[Any]:
-        return [] if self.estimators is None else list(self._named().values())
+        return [] if self.estimators is None else list(self._named_estimators().values())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of the classifiers by name, as in ``name__parameter``."""
+        """Return the parameters, and those of the classifiers by name, as in ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)
         if not deep:
             return params
-        parts = {**self._listed(), "fuser": self.fuser}
+        parts = {**self._listed_estimators(), "fuser": self.fuser}
         nested = {name: part for name, part in parts.items() if hasattr(part, "get_params")}
         inner = {f"{name}__{key}": value for name, part in nested.items() for key, value in part.get_params().items()}
         return {**params, **nested, **inner}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, a classifier by its name, or a classifier's own as ``name__parameter``."""
+        """Set parameters, a classifier by its name, or a parameter of a classifier as ``name__parameter``."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
-        named = self._listed()
+        named = self._listed_estimators()
         replaced = {name: params.pop(name) for name in list(params) if name in named}
         if replaced:
             self.estimators = list({**named, **replaced}.items())
@@ -228,5 +238,5 @@ class FusedClassifier(ScoreMapped):
     def _scores(self, models: list[Any], X: Any) -> list[Floats]:
         return super()._scores(models, X) if models else [check_scores("FusedClassifier", X)]
 
-    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
+    def _stack_scores(self, scores: list[Floats], models: list[Any]) -> Floats:
         return np.stack(scores, axis=1) if models else scores[0]

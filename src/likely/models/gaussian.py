@@ -86,7 +86,9 @@ class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
         try:
             super()._learn(source)
         except MissingValuesError:
-            self.estimate(estimate_expected_moments(source, self._shape(), self._is_tied()), source.classes, adds_up=False)
+            self.estimate(
+                estimate_expected_moments(source, self._shape(), self._is_tied()), source.classes, adds_up=False
+            )
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Floats, Labels]:
         """Draw rows and their labels, with the priors of ``predict``."""

@@ -16,7 +16,13 @@ from likely.decisions import Application, OpenSetCost, as_application, cost_of_o
 from likely.densities import Gaussian, GaussianMixture
 from likely.densities.base import DENSITY
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, prefix_messages
-from likely.models.generative import DensitiesByClass, check_density, fit_to_class, restrict_input_tags, weights_by_class
+from likely.models.generative import (
+    DensitiesByClass,
+    check_density,
+    fit_to_class,
+    restrict_input_tags,
+    weights_by_class,
+)
 from likely.models.mixture import choose_by_bic
 
 
@@ -165,9 +171,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         if not _is_of_type(last, labels):
             text = {"U": "'unknown'", "S": "b'unknown'"}
             example = f"unknown={text.get(labels.dtype.kind) or _next_integer(labels)}"
-            remedy = (
-                "Use y.astype(int) and unknown=2" if labels.dtype.kind == "b" else f"Use, for example, {example}"
-            )
+            remedy = "Use y.astype(int) and unknown=2" if labels.dtype.kind == "b" else f"Use, for example, {example}"
             raise InvalidParameterError(
                 f"unknown of OpenSetClassifier must have the type of the other labels, such as "
                 f"{labels.tolist()[known[0]]!r}, but is {self.unknown!r}. {remedy}."

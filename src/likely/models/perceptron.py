@@ -55,9 +55,9 @@ class Perceptron(ScoreClassifier, SourceLearner):
     The perceptron assumes that a hyperplane separates the classes. It then converges after finitely many updates to
     weights without mistakes, which are not unique and not optimal. If the classes overlap, it never converges: it stops
     at ``max_iter`` and warns, and ``keep`` determines the weights that are kept. The score has no probabilistic
-    meaning; :class:`likely.CalibratedClassifier` converts it to log-likelihood ratios. The result depends on the order of the
-    rows and on the scale of the columns. The perceptron changes neither, so put :class:`likely.Standardize` before it
-    if the scales differ. Missing values raise an error.
+    meaning; :class:`likely.CalibratedClassifier` converts it to log-likelihood ratios. The result depends on the order
+    of the rows and on the scale of the columns. The perceptron changes neither, so put :class:`likely.Standardize`
+    before it if the scales differ. Missing values raise an error.
 
     Parameters
     ----------

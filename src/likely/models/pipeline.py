@@ -1,4 +1,4 @@
-"""Chains of features that end in a model."""
+"""Pipeline: a chain of transformers that ends in a model."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from likely._constraints import (
 )
 from likely._fitted import all_or_nothing
 from likely._typing import Floats, Labels
+from likely._validation import name_in_messages
 from likely.blocks import AdditiveLearner, AdditiveState, Source, class_moments, moments
 from likely.decisions import Application
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, MissingValuesError, SourceError
@@ -45,7 +46,7 @@ def _last_has(name: str) -> Callable[[Any], bool]:
     return lambda pipeline: hasattr(pipeline.steps[-1][1], name)
 
 
-def _gives_features(pipeline: Any) -> bool:
+def _can_transform(pipeline: Any) -> bool:
     return pipeline.steps[-1][1] in (None, "passthrough") or hasattr(pipeline.steps[-1][1], "transform")
 
 
@@ -55,17 +56,17 @@ def _check_steps(value: Any, scope: Scope) -> None:
     if not all(type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], str) for pair in value):
         raise ViolationError("must be pairs of name and step, but are not")
     if len({name for name, _ in value}) < len(value):
-        raise ViolationError("must have a name each, but two have the same")
+        raise ViolationError("must have unique names, but two are equal")
     active = [step for _, step in value if not (step is None or (isinstance(step, str) and step == "passthrough"))]
     if any(not hasattr(step, "transform") for step in active[:-1]):
-        raise ViolationError("must all transform rows but for the last, but one does not")
+        raise ViolationError("must all have transform, except the last, but one does not")
     if active and not hasattr(active[-1], "fit"):
         raise ViolationError("must end with a model, but do not")
     _check_widths([scope.scope_of(step) or Scope() for step in active], scope)
 
 
 def _check_widths(steps: list[Scope], scope: Scope) -> None:
-    """Check that each step gives as many columns as the next one takes, as far as either is known."""
+    """Check that each step outputs as many columns as the next one takes, where both numbers are known."""
     width = None
     scope.fitted = bool(steps) and steps[-1].fitted
     if scope.fitted and not all(step.fitted for step in steps):
@@ -73,7 +74,7 @@ def _check_widths(steps: list[Scope], scope: Scope) -> None:
     for i, step in enumerate(steps):
         d = step.sizes.get("d")
         if None not in (width, d) and width != d:
-            raise ViolationError(f"must fit each other, but step {i} takes {d} columns and is given {width}")
+            raise ViolationError(f"must be compatible, but step {i} takes {d} columns and gets {width}")
         if i == 0 and d is not None:
             scope.sizes["d"] = d
         width = step.sizes.get("out")
@@ -89,34 +90,34 @@ STEPS: Constraints = {
     "memory": one_of(None),
     "verbose": flag,
 }
-"""What model files may hold of a pipeline's parameters; a folder for pickles is not among it."""
+"""Parameters of a pipeline that model files may hold; a cache folder of pickles (``memory``) is not allowed."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChainState(AdditiveState):
-    """Moments of a chain's input; of the steps, which are those of the pipeline, a file says if they are fitted."""
+    """Moments of the input of a chain. In a file, ``_parameters`` is only a flag: whether the steps are fitted."""
 
     statistics_: Annotated[Any, instance_of(ByClass, Moments, DiagonalMoments, d="d")]
     _parameters: Annotated[Any, flag] = None
 
 
 class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
-    """scikit-learn's pipeline, passing on evidence, decisions, weights and instalments.
+    """Pipeline of transformers and a final model, with log-likelihoods, sample weights and ``partial_fit``.
 
-    Chains of this library's linear features and Gaussian models learn from sums: the moments of the input are added up
-    by class, and every step is estimated from the moments that the steps before it would pass on, without seeing a row
-    twice. So ``partial_fit`` is exact for them, and ``fit_source`` takes one pass. Other chains are fitted step by
-    step; from a source, each step on the rows as the steps before it map them, a block at a time.
+    This class extends scikit-learn's ``Pipeline``. Chains of linear features and Gaussian models of this library are
+    estimated from sums: the moments of the input are summed by class, and every step is estimated from the moments that
+    the previous steps transform, without a second pass over the rows. For these chains ``partial_fit`` is exact, and
+    ``fit_source`` needs one pass. Other chains are fitted step by step. From a source, each step is fitted to the rows
+    that the previous steps transform, block by block.
 
-    An expansion such as :class:`likely.QuadraticFeatures` of all rows may be too large to hold. Where it would take
-    more than 2²⁷ values, ``fit`` learns a block at a time too, if every step has ``fit_source``; the result is the
-    same to rounding, or to the tolerance of a model that iterates. Scores through an expansion are made of runs of
-    rows.
+    An expansion such as :class:`likely.QuadraticFeatures` of all rows may not fit in memory. If it would have more than
+    2²⁷ values and every step has ``fit_source``, ``fit`` also works block by block. The result is the same up to
+    rounding, or up to the tolerance of an iterative model. Scores through an expansion are computed in runs of rows.
 
     Parameters
     ----------
     steps, memory, verbose
-        As in scikit-learn.
+        Parameters of scikit-learn's ``Pipeline``.
 
     Examples
     --------
@@ -134,11 +135,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Fit every step on what the steps before it pass on; weights go to all steps.
+        """Fit every step to the output of the previous steps. Weights are passed to all steps.
 
-        An error leaves the pipeline as it was.
+        An error leaves the pipeline unchanged.
         """
-        with all_or_nothing(self, *steps_of(self)):
+        with all_or_nothing(self, *steps_of(self)), name_in_messages(self):
             plain = not params and self._is_plain()
             if not plain or not self._fit_sums(lambda sums: sums.fit(X, y, sample_weight)):
                 self.__dict__.pop("_sums", None)
@@ -148,7 +149,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self
 
     def _fit_sums(self, fit: Callable[[ChainSums], ChainSums]) -> bool:
-        """Learn from sums, unless they do not suffice, need too much memory, or need rows that are complete."""
+        """Fit the steps from sums; return False if that is impossible, needs too much memory, or values are missing."""
         if is_mappable(steps_of(self)):
             with suppress(MissingValuesError, TooLargeError), all_or_nothing(self, *steps_of(self)):
                 self._sums = fit(ChainSums(self))
@@ -157,18 +158,18 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("transform"))  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Fit, and map the rows through all steps."""
+        """Fit the pipeline, and transform the rows by all steps."""
         return self.fit(X, y, **params).transform(X)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more instalment; parameters as for :meth:`likely.GaussianClassifier.partial_fit`.
+        """Add a batch of rows to the fit; parameters as for :meth:`likely.GaussianClassifier.partial_fit`.
 
-        The steps are estimated when the pipeline is next used.
+        The steps are estimated when the pipeline is used next.
         """
         if "_sums" not in self.__dict__ and self.__sklearn_is_fitted__():
             raise IncompatiblePartsError(
-                "This pipeline was fitted step by step, which leaves no sums that more rows could be added to. "
-                "Learn the first instalment by partial_fit too."
+                "This pipeline was fitted step by step, so it has no sums to which more rows could be added. "
+                "Use partial_fit for the first batch too."
             )
         self._sums = self.__dict__.get("_sums", ChainSums(self)).partial_fit(X, y, classes, sample_weight)
         for step in steps_of(self):
@@ -176,10 +177,10 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are: in one pass where the chain learns from moments.
+        """Fit the pipeline to the rows of a source, in one pass if the chain can be estimated from moments.
 
-        Otherwise each step in turn learns from the rows as the steps before it map them. An error leaves the pipeline
-        as it was.
+        Otherwise each step in turn is fitted to the rows that the previous steps transform. An error leaves the
+        pipeline unchanged.
         """
         with all_or_nothing(self, *steps_of(self)):
             if not self._fit_sums(lambda sums: sums.fit_source(source)):
@@ -191,9 +192,9 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     def path(self, X: Any, y: Any, values: Any, sample_weight: Any = None) -> list[Self]:
         """Return fitted copies of the pipeline for several values of the parameter of the last step's ``path``.
 
-        For logistic regression these are strengths of the penalty, for mixtures numbers of components.
+        For logistic regression this is ``regularization``, for mixtures ``n_components``.
 
-        The features are fitted once, and shared by the copies. The pipeline itself is not changed.
+        The transformers are fitted once, and the copies share them. The pipeline itself does not change.
         """
         features, (name, model) = clone(self).steps[:-1], self.steps[-1]
         if features:
@@ -204,26 +205,29 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("log_likelihood"))  # type: ignore[untyped-decorator]
     def log_likelihood(self, X: Any) -> Floats:
-        """Log-likelihoods of the last step, of shape (n, n_classes), without priors."""
-        return np.asarray(self._scored("log_likelihood", X))
+        """Return the log-likelihoods of the last step, of shape (n, n_classes), without priors."""
+        return np.asarray(self._score_last_step("log_likelihood", X))
 
     @available_if(_last_has("llr"))  # type: ignore[untyped-decorator]
     def llr(self, X: Any) -> Floats:
-        """Log-likelihood ratios of the last step, second class against first, without priors."""
-        return np.asarray(self._scored("llr", X))
+        """Return the log-likelihood ratios of the last step, second class against first, without priors."""
+        return np.asarray(self._score_last_step("llr", X))
 
     @available_if(_last_has("decide"))  # type: ignore[untyped-decorator]
     def decide(self, X: Any, application: Application) -> Labels:
-        """The decisions that cost least in an application; None, in an object array, where it rejects."""
-        return np.asarray(self._scored("decide", X, application))
+        """Return the decisions of minimum expected cost in an application.
 
-    def _scored(self, method: str, X: Any, *args: Any) -> Any:
-        """Call a method of the last step with the rows as the steps before it map them."""
+        If the application can reject, the result is an object array with None for rejected rows.
+        """
+        return np.asarray(self._score_last_step("decide", X, application))
+
+    def _score_last_step(self, method: str, X: Any, *args: Any) -> Any:
+        """Call a method of the last step with the rows that the previous steps transform."""
         last = self.steps[-1][1]
         return self._in_runs(lambda rows: getattr(last, method)(self._features(rows), *args), X)
 
     def __getattr__(self, name: str) -> Any:
-        # A last step without evidence raises an error that explains why.
+        # A last step without log-likelihoods raises an error that explains why.
         if name in EVIDENCE and not hasattr(self.steps[-1][1], name):
             return getattr(self.steps[-1][1], name)
         return super().__getattribute__(name)
@@ -233,34 +237,34 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             X = step.transform(X)
         return X
 
-    @available_if(_gives_features)  # type: ignore[untyped-decorator]
+    @available_if(_can_transform)  # type: ignore[untyped-decorator]
     def transform(self, X: Any, **params: Any) -> Any:
-        """The rows mapped through all steps."""
+        """Transform the rows by all steps."""
         return self._in_runs(super().transform, X, **params)
 
     @available_if(_last_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any, **params: Any) -> Any:
-        """Predictions of the last step."""
+        """Return the predictions of the last step."""
         return self._in_runs(super().predict, X, **params)
 
     @available_if(_last_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Any:
-        """Posteriors of the last step, of shape (n, n_classes)."""
+        """Return the posteriors of the last step, of shape (n, n_classes)."""
         return self._in_runs(super().predict_proba, X, **params)
 
     @available_if(_last_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """Log posteriors of the last step, of shape (n, n_classes)."""
+        """Return the log-posteriors of the last step, of shape (n, n_classes)."""
         return self._in_runs(super().predict_log_proba, X, **params)
 
     @available_if(_last_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> Any:
-        """Scores of the last step, with priors where it gives evidence."""
+        """Return the scores of the last step; they contain priors if it has log-likelihoods."""
         return self._in_runs(super().decision_function, X, **params)
 
     @available_if(_last_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
-        """Score of the last step, such as the share of rows a classifier decides rightly."""
+        """Return the score of the last step, such as the accuracy of a classifier."""
         check_is_fitted(self)
         usual = getattr(type(self.steps[-1][1]), "score", None)
         if expanded_width(steps_of(self)) and usual in (ClassifierMixin.score, RegressorMixin.score) and not params:
@@ -268,12 +272,13 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return super().score(X, y, sample_weight, **params)
 
     def _in_runs(self, score: Callable[..., Any], X: Any, **params: Any) -> Any:
-        """Scores of rows, a run at a time where a step expands them."""
+        """Compute scores of rows, in runs if a step expands them."""
         check_is_fitted(self)
-        return score(X, **params) if params else score_in_runs(score, X, expanded_width(steps_of(self)))
+        with name_in_messages(self):
+            return score(X, **params) if params else score_in_runs(score, X, expanded_width(steps_of(self)))
 
     def _is_plain(self) -> bool:
-        """Whether no caching, progress message, metadata routing or check of names needs scikit-learn's ``fit``."""
+        """Return whether no caching, progress message, metadata routing or name check needs scikit-learn's ``fit``."""
         names = [name for name, _ in self.steps]
         well_named = len(set(names)) == len(names) and not any("__" in name for name in names)
         return self.memory is None and not self.verbose and well_named and not get_config()["enable_metadata_routing"]
@@ -285,14 +290,14 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         for name, step in steps:
             if not has_fit_parameter(step, "sample_weight"):
                 raise InvalidParameterError(
-                    f"The step {name!r} ({type(step).__name__}) takes no sample_weight, so the chain cannot be fitted "
-                    f"with weights. To weight other steps, pass them by name, as in {self.steps[-1][0]}__sample_weight."
+                    f"The step {name!r} ({type(step).__name__}) takes no sample_weight, so the pipeline cannot be "
+                    f"fitted with weights. To weight other steps, pass them by name, as in {self.steps[-1][0]}__sample_weight."
                 )
         return {f"{name}__sample_weight": sample_weight for name, _ in steps}
 
     @property
     def fits_are_isolated(self) -> bool:
-        """Whether fitting uses no global state, which is so if it is of every step."""
+        """Whether no step uses global state in fitting."""
         return is_isolated(self)
 
     def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -303,38 +308,38 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     def _check_state(self, scope: Scope) -> None:
         if "_sums" in vars(self) and not is_mappable(steps_of(self)):
-            raise ViolationError("has sums to learn from, but steps that do not learn from such")
+            raise ViolationError("has sums, but its steps cannot be estimated from sums")
 
     def _bring_up_to_date(self) -> None:
-        """Estimate the steps from the sums, if there are any and they suffice."""
+        """Estimate the steps from the sums, if there are any and they have enough rows."""
         if "_sums" in self.__dict__:
             with suppress(NotFittedError):
                 self._sums.bring_up_to_date()
 
     @property
     def named_steps(self) -> Any:
-        """The steps by name, up to date."""
+        """Steps by name, estimated from all batches so far."""
         self._bring_up_to_date()
         return super().named_steps
 
     def __getitem__(self, which: Any) -> Any:
-        """A step, or a part of the chain, up to date."""
+        """Return a step or a part of the pipeline, estimated from all batches so far."""
         self._bring_up_to_date()
         return super().__getitem__(which)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of what the last step gives."""
+        """Return the names of the output columns of the last step."""
         self._bring_up_to_date()
         return super().get_feature_names_out(input_features)
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features of the input."""
+        """Number of input features."""
         return int(self._sums.n_features_in_ if "_sums" in self.__dict__ else super().n_features_in_)
 
     @property
     def classes_(self) -> Labels:
-        """The classes, of which there may be more with the next instalment."""
+        """Classes; the next batch may add more."""
         return np.asarray(self._sums.classes_ if "_sums" in self.__dict__ else super().classes_)
 
     def __sklearn_tags__(self) -> Any:
@@ -343,20 +348,20 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # scikit-learn calls this before every use, so the steps are estimated here from the instalments since.
+        # scikit-learn calls this before every use, so this is where new batches enter the estimates of the steps.
         if "_sums" in self.__dict__:
             self._sums.bring_up_to_date()
         return bool(super().__sklearn_is_fitted__())
 
 
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pipeline:
-    """A :class:`Pipeline` whose steps are named after their classes.
+    """Return a :class:`Pipeline` whose steps are named after their classes.
 
     Parameters
     ----------
-    *steps : features, and a model as the last
+    *steps : transformers, and a model or transformer as the last step
     memory, verbose
-        As in scikit-learn.
+        Parameters of scikit-learn's ``Pipeline``.
 
     Examples
     --------
@@ -369,11 +374,11 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pip
 
 
 class TooLargeError(SourceError):
-    """The moments of a chain's input would take too much memory."""
+    """Raised if the moments of the input of a chain would need too much memory."""
 
 
 class ChainSums(AdditiveLearner):
-    """Learner of a whole chain: moments of its input, from which every step is estimated in turn."""
+    """Estimator of a whole chain: sums the moments of its input, from which it estimates every step in turn."""
 
     _State = ChainState
     _constraints: ClassVar[Constraints] = {}
@@ -381,7 +386,7 @@ class ChainSums(AdditiveLearner):
     def __init__(self, pipeline: Any) -> None:
         self.pipeline = pipeline
 
-    # In a file, the pipeline holds the sums, and not the other way round.
+    # In a model file the pipeline holds the sums; here the sums refer to the pipeline.
 
     def _attributes(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "pipeline"}
@@ -394,15 +399,15 @@ class ChainSums(AdditiveLearner):
         return {**state, "_parameters": state["_parameters"] is not None}
 
     def _check_state(self, scope: Scope) -> None:
-        """The pipeline checks that its steps learn from sums."""
+        """Do nothing: the pipeline checks that its steps can be estimated from sums."""
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]
-        """Whether any step learns from labels."""
+        """Whether any step needs labels."""
         return any(getattr(step, "by_class", False) for step in steps_of(self.pipeline))
 
     def bring_up_to_date(self) -> None:
-        """Estimate the steps, if rows were added or steps replaced since the last estimate."""
+        """Estimate the steps, if rows were added or steps were replaced since the last estimate."""
         if any(not hasattr(step, "statistics_") for step in steps_of(self.pipeline)):
             self._parameters = None
         self._learned()
@@ -423,7 +428,7 @@ class ChainSums(AdditiveLearner):
         enough = isinstance(statistics, ByClass) or not self.by_class
         if not enough or (needs is Moments and not isinstance(by_class.total(), Moments)):
             raise IncompatiblePartsError(
-                "Steps were put in that need more than what was learned of the rows; the pipeline must be fitted anew."
+                "The new steps need other statistics than the pipeline has summed. Fit the pipeline again."
             )
         estimate_chain(steps, by_class, getattr(self, "classes_", None))
         propagate_names(steps, getattr(self, "feature_names_in_", None))

@@ -1,4 +1,4 @@
-"""Classifiers made of other classifiers' scores and a map on them."""
+"""Base class of classifiers that map the scores of other classifiers: calibration and fusion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from likely._constraints import (
     show,
 )
 from likely._typing import Floats, Labels
-from likely._validation import check_labels, check_n_classes, check_option, check_weight
+from likely._validation import check_labels, check_n_classes, check_option, check_weight, name_in_messages
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 from likely.models.base import EvidenceClassifier
 from likely.resampling.chains import check_scorer, floor_of, in_classes, is_pairwise, scores_of
@@ -69,7 +69,7 @@ FOLDS = Constraint("a number of folds >= 2, a splitter, pairs of train and test,
 
 @dataclass(frozen=True, eq=False)
 class ScoreMappedState:
-    """The trained models, the map on their scores, and the scores that trained the map."""
+    """Trained models, the map of their scores, and the scores that trained the map."""
 
     models_: Annotated[list[Any], none_or(list_of(SCORER, types=(list,)))]
     floors_: Annotated[list[float], list_of(number(finite=False), types=(list,))]
@@ -80,11 +80,11 @@ class ScoreMappedState:
 
 
 class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
-    """What :class:`CalibratedClassifier` and :class:`FusedClassifier` share: the K-fold protocol.
+    """Base class of :class:`CalibratedClassifier` and :class:`FusedClassifier`: the cross-validation protocol.
 
-    Every row is scored by models that have not seen its fold; the pooled scores train the map; the models that will be
-    used are trained on everything. A subclass says which models (``_models``) and which map (``_map``), and how the
-    scores of all models are put before it (``_arranged``).
+    Models that have not seen the fold of a row score it. The pooled scores train the map. The final models are trained
+    on all rows. A subclass provides the models (``_models``), the map (``_map``), and the arrangement of the scores of
+    all models for the map (``_stack_scores``).
     """
 
     _State: ClassVar[Any] = ScoreMappedState
@@ -104,7 +104,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
     def _map(self) -> Any:
         raise NotImplementedError
 
-    def _arranged(self, scores: list[Floats], models: list[Any]) -> Floats:
+    def _stack_scores(self, scores: list[Floats], models: list[Any]) -> Floats:
         raise NotImplementedError
 
     def fit(
@@ -117,24 +117,26 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         calibration_set: Any = None,
         out_of_fold: Any = None,
     ) -> Self:
-        """Train models and map; an error leaves the classifier as it was.
+        """Train the models and the map. An error leaves the classifier unchanged.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
-            With ``cv="prefit"``, rows that the models have not learned from. For models of precomputed kernels the
-            kernel of all rows, (n, n), and with ``cv="prefit"`` that of these rows with those learned from.
+            Rows. With ``cv="prefit"``, rows that the models have not been trained on. For models with precomputed
+            kernels, the kernel matrix of all rows, (n, n); with ``cv="prefit"``, that of these rows with the training
+            rows of the models.
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
-            Frequencies, for models and map alike; rows of weight 0 are dropped. Where ``cv`` is a list of positions,
-            or a kernel is precomputed, they keep their place among rows and columns, and are not learned from.
+            Frequencies, for the models and the map. Rows of weight 0 are dropped. If ``cv`` is a list of positions, or
+            a kernel is precomputed, they keep their position among rows and columns but have no effect.
         groups : array of shape (n,), optional
-            For a ``cv`` that keeps groups together.
+            Groups of the rows, for a ``cv`` that keeps groups together.
         calibration_set : (X, y) or (X, y, sample_weight), optional
-            Held-out rows to train the map on, in place of the folds.
+            Held-out rows that train the map, instead of the folds.
         out_of_fold : array, or list of arrays, one for each model, optional
-            What :func:`likely.kfold_scores` gives of the models, if it is there already: they are then only trained on
-            everything, and ``calibrated_scores_`` is None. Rows of weight 0 must have been left out of it.
+            Out-of-fold scores of the models, if :func:`likely.kfold_scores` has already computed them. The models are
+            then only trained on all rows, and ``calibrated_scores_`` is None. The scores must not include rows of
+            weight 0.
 
         Returns
         -------
@@ -142,28 +144,29 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         """
         check_parameters(self)
         y = check_labels(type(self).__name__, y)
-        weight, cv = check_weight(sample_weight, len(y)), _folds(self.cv)
+        weight, cv = check_weight(sample_weight, len(y)), _make_folds(self.cv)
         if weight is not None and not self._counts_all_rows(cv):
-            X, y, weight, groups = _weighty(X, y, weight, groups)
+            X, y, weight, groups = _drop_zero_weights(X, y, weight, groups)
         for model in self._models():
             check_scorer(model, weight is not None)
         classes = np.unique(y)
         check_n_classes(type(self).__name__, classes)
         pooled = self._given_scores(out_of_fold, len(y))
-        held_out, prefit = _held_out(calibration_set, cv), isinstance(cv, str)
-        if not (pooled or prefit or held_out):
-            pooled = self._out_of_fold(X, y, cv, groups, weight)
-        models = self._models() if prefit else [_fitted(model, X, y, weight) for model in self._models()]
-        # The map learns from rows that the models have not: held-out ones, or all rows, each scored out of fold.
-        map_X, map_y, map_weight = held_out or (X, y, weight)
-        scores = pooled or self._scores(models, map_X)
+        held_out, prefit = _check_calibration_set(calibration_set, cv), isinstance(cv, str)
+        with name_in_messages(self):
+            if not (pooled or prefit or held_out):
+                pooled = self._out_of_fold(X, y, cv, groups, weight)
+            models = self._models() if prefit else [_fit_copy(model, X, y, weight) for model in self._models()]
+            # Train the map on scores of rows that the models have not seen: held-out rows, or all rows out of fold.
+            map_X, map_y, map_weight = held_out or (X, y, weight)
+            scores = pooled or self._scores(models, map_X)
         _check_classes(classes, map_y, scores, models)
         floors = [floor_of(part, model) for part, model in zip(scores, models, strict=False)]
-        arranged = self._arranged(_canonical(scores, floors, len(classes)), models)
+        arranged = self._stack_scores(_convert_scores(scores, floors, len(classes)), models)
         fitted_map = clone(self._map()).fit(arranged, map_y, sample_weight=map_weight)
         calibrated = None
         if not (prefit or held_out or out_of_fold is not None):
-            calibrated = kfold_calibrate(self._map(), arranged, y, _few(cv), groups, weight)
+            calibrated = kfold_calibrate(self._map(), arranged, y, _map_folds(cv), groups, weight)
         kept = None if prefit or held_out else arranged
         shares = _class_shares(y, classes, weight)
         self.classes_ = classes
@@ -171,11 +174,11 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return self
 
     def _counts_all_rows(self, cv: Any) -> bool:
-        """Whether positions in ``cv``, or columns of a precomputed kernel, count rows of weight 0 too."""
+        """Return whether positions in ``cv``, or columns of a precomputed kernel, include rows of weight 0."""
         return isinstance(cv, list) or (not isinstance(cv, str) and any(map(is_pairwise, self._models())))
 
     def _given_scores(self, out_of_fold: Any, n: int) -> list[Floats]:
-        """Out-of-fold scores that the caller has, one array for each model."""
+        """Return the out-of-fold scores that the caller passed, one array per model."""
         if out_of_fold is None:
             return []
         parts = [out_of_fold] if hasattr(out_of_fold, "shape") else list(out_of_fold)
@@ -192,7 +195,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return found
 
     def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Models that came fitted are the parameters themselves, and are kept once."""
+        """Store prefit models once: they are parameters of the classifier."""
         given, fitted = self._models(), state["models_"]
         prefit = len(given) == len(fitted) > 0 and all(a is b for a, b in zip(given, fitted, strict=True))
         return {**state, "models_": None} if prefit else state
@@ -201,15 +204,15 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return {**state, "models_": self._models()} if state["models_"] is None else state
 
     def _check_state(self, scope: Scope) -> None:
-        """Check that models and map know the same classes, and that there is a floor for each model."""
+        """Check that models and map have the same classes, and that there is one floor per model."""
         if not scope.fitted:
             return
         k, n = scope.sizes["k"], len(self.models_)
         known = [part.classes_ for part in [*self.models_, self.map_] if hasattr(part, "classes_")]
         if any(len(theirs) != k or not (np.sort(theirs) == self.classes_).all() for theirs in known):
-            raise ViolationError(f"classes_ must be those of its models and of its map, but are {show(self.classes_)}")
+            raise ViolationError(f"classes_ must be those of the models and the map, but are {show(self.classes_)}")
         if len(self.floors_) != n:
-            raise ViolationError(f"floors_ must be one for each model, but are {len(self.floors_)} for {n}")
+            raise ViolationError(f"floors_ must hold one floor for each of {n} models, but holds {len(self.floors_)}")
         inner = scope.scope_of(self.map_) or Scope()
         if n and inner.sizes.get("s", n) != n:
             raise ViolationError(f"map_ must fuse {n} systems, but fuses {inner.sizes['s']}")
@@ -220,28 +223,29 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
     @property
     def training_priors_(self) -> Floats:
-        """The classes' shares of the rows that ``fit`` was given."""
+        """Share of each class among the rows passed to ``fit``."""
         return np.asarray(self._shares)
 
     def log_likelihood(self, X: Any) -> Floats:
-        """Calibrated log-likelihoods, of shape (n, n_classes), up to a constant of the row; no priors in them."""
+        """Return calibrated log-likelihoods up to a constant per row, of shape (n, n_classes), without priors."""
         check_is_fitted(self, "map_")
-        scores = _canonical(self._scores(self.models_, X), self.floors_, len(self.classes_))
-        mapped = np.asarray(self.map_.transform(self._arranged(scores, self.models_)))
+        with name_in_messages(self):
+            scores = _convert_scores(self._scores(self.models_, X), self.floors_, len(self.classes_))
+        mapped = np.asarray(self.map_.transform(self._stack_scores(scores, self.models_)))
         return np.column_stack([np.zeros(len(mapped)), mapped]) if mapped.ndim == 1 else mapped
 
     def _scores(self, models: list[Any], X: Any) -> list[Floats]:
-        """What each of the trained models gives."""
+        """Return the scores of each trained model."""
         return [scores_of(model, X) for model in models]
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features of the input, as the first model knows it."""
+        """Number of input features of the first model."""
         return int(self._first("n_features_in_"))
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the features of the input, as the first model knows them."""
+        """Names of the input features of the first model."""
         return self._first("feature_names_in_")
 
     def _first(self, name: str) -> Any:
@@ -259,21 +263,21 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
 
 def _check_classes(classes: Labels, y: Labels, scores: list[Floats], models: list[Any]) -> None:
-    """Models and map must know the same classes, and the map have a score for each row."""
+    """Raise unless y, the rows of the map and the models have the same classes, and every row has a score."""
     if len(scores[0]) != len(y):
         raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
-    known = [("The rows that train the map are", np.unique(y))]
-    known += [(f"{type(model).__name__} knows", getattr(model, "classes_", classes)) for model in models]
+    known = [("The rows that train the map have", np.unique(y))]
+    known += [(f"{type(model).__name__} has", getattr(model, "classes_", classes)) for model in models]
     for whose, theirs in known:
         if not np.array_equal(np.sort(theirs), classes):
             raise IncompatiblePartsError(
-                f"{whose} of the classes {np.asarray(theirs).tolist()}, but y holds {classes.tolist()}."
+                f"{whose} the classes {np.asarray(theirs).tolist()}, but y has the classes {classes.tolist()}."
             )
 
 
-def _canonical(scores: list[Floats], floors: list[float], k: int) -> list[Floats]:
-    """One score a row for two classes, one for each class for more; posteriors of 0 are floored."""
-    if not floors:  # the rows themselves are scores
+def _convert_scores(scores: list[Floats], floors: list[float], k: int) -> list[Floats]:
+    """Return one score per row for two classes, else one per class; posteriors of 0 are floored."""
+    if not floors:  # X holds scores
         return scores
     return [in_classes(part, k, floor) for part, floor in zip(scores, floors, strict=True)]
 
@@ -283,16 +287,16 @@ def _class_shares(y: Labels, classes: Labels, weight: Floats | None) -> Floats:
     return np.asarray(totals / totals.sum())
 
 
-def _fitted(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
+def _fit_copy(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
     return clone(model).fit(X, y, **({} if weight is None else {"sample_weight": weight}))
 
 
-def _held_out(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None] | None:
-    """Rows, labels and weights that train the map alone."""
+def _check_calibration_set(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None] | None:
+    """Return the rows, labels and weights of the calibration set, or None."""
     if calibration_set is None:
         return None
     if isinstance(cv, str):
-        raise InvalidParameterError("With cv='prefit' the rows given to fit train the map: leave calibration_set out.")
+        raise InvalidParameterError("With cv='prefit' the rows passed to fit train the map. Omit calibration_set.")
     if not isinstance(calibration_set, (tuple, list)) or len(calibration_set) not in (2, 3):
         raise InvalidParameterError("calibration_set must be (X, y) or (X, y, sample_weight).")
     X, y, *weight = calibration_set
@@ -300,8 +304,8 @@ def _held_out(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None
     return X, labels, check_weight(weight[0], len(labels)) if weight else None
 
 
-def _folds(cv: Any) -> Any:
-    """Folds that can be gone through twice."""
+def _make_folds(cv: Any) -> Any:
+    """Return folds that can be iterated twice."""
     if isinstance(cv, str):
         check_option("cv", cv, ("prefit",))
     if cv is None:
@@ -309,13 +313,13 @@ def _folds(cv: Any) -> Any:
     return cv if isinstance(cv, (int, str)) or hasattr(cv, "split") else list(cv)
 
 
-def _few(cv: Any) -> Any:
-    """The folds that the map is judged by: the models' own, unless every row is one."""
+def _map_folds(cv: Any) -> Any:
+    """Return the folds that evaluate the map: those of the models, or 5 in place of leave-one-out."""
     return 5 if isinstance(cv, LeaveOneOut) else cv
 
 
-def _weighty(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
-    """Rows of weight 0 are dropped before anything else."""
+def _drop_zero_weights(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
+    """Drop the rows of weight 0."""
     kept = np.flatnonzero(weight)
     X = csr_array(X) if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)  # type: ignore[call-overload]
     return take(X, kept), y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]
