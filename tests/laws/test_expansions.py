@@ -64,7 +64,7 @@ def streamed(monkeypatch):
     monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 0)
     monkeypatch.setattr(streaming, "RUN_VALUES", 2**8)
     monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 7)
-    monkeypatch.setattr(arrays, "LEAST_ROWS", 3)
+    monkeypatch.setattr(arrays, "MIN_ROWS", 3)
     monkeypatch.setattr(arrays, "ROW_VALUES", 2**6)
     _forbid_fit(monkeypatch)
 
@@ -172,7 +172,7 @@ def test_the_rows_that_centres_are_found_in_are_taken_evenly_whatever_the_cuttin
     monkeypatch.setattr(gathering, "SAMPLE_ROWS", 200)
     X = np.arange(5000.0)[:, None] % 50
 
-    samples = [ArraySource(X, block_rows=rows).reduce(gathering.sampled) for rows in (5000, 170, 33)]
+    samples = [ArraySource(X, block_rows=rows).reduce(gathering.sample_rows) for rows in (5000, 170, 33)]
 
     counts = np.bincount(samples[0].rows.ravel().astype(int), minlength=50)
     assert len(samples[0].rows) == 200
@@ -199,7 +199,7 @@ def test_a_mapped_source_keeps_what_belongs_to_the_rows(rng):
 
 
 def test_blocks_of_a_mapped_source_that_widens_rows_are_cut_short_where_they_are(rng, monkeypatch):
-    monkeypatch.setattr(arrays, "LEAST_ROWS", 5)
+    monkeypatch.setattr(arrays, "MIN_ROWS", 5)
     monkeypatch.setattr(arrays, "ROW_VALUES", 5 * 9)
     X = rng.normal(size=(64, 3))
     mapped = MappedSource(ArraySource(X, block_rows=32), QuadraticFeatures().fit(X).transform)

@@ -253,7 +253,7 @@ def test_em_for_missing_values_ends_at_rest(share, rng):
 
     from likely.densities.missing import _complete_rows, _Iterate
 
-    state = _Iterate(fitted._learned(), np.zeros((1, 3), dtype=bool), None)
+    state = _Iterate(fitted._get_parameters(), np.zeros((1, 3), dtype=bool), None)
     again = _complete_rows(X, np.ones(300), state, 0)
     assert_allclose(again.covariance(), fitted.covariance_, rtol=1e-6, atol=1e-6)
     assert_allclose(again.mean, fitted.mean_, atol=1e-6)
@@ -263,7 +263,7 @@ def test_labels_of_two_types_do_not_merge(data):
     X, y = data
     model = GaussianClassifier().partial_fit(X, y)
 
-    with pytest.raises(InvalidDataError, match="Labels must be of one type, but 'a' came after 0"):
+    with pytest.raises(InvalidDataError, match="Labels must have one type, but got 'a' after 0"):
         model.partial_fit(X, ["a"] * 60)
     with pytest.raises(InvalidDataError, match="y mixes int and str"):
         GaussianClassifier().fit(X, np.array([1, "a"] * 30, dtype=object))
@@ -476,7 +476,7 @@ def test_rows_cannot_be_added_to_sums_that_em_completed(model, data):
     blank[0, 0] = np.nan
     fitted = model.fit(blank, y)
 
-    with pytest.raises(IncompatiblePartsError, match="by EM, whose sums no rows can be added to"):
+    with pytest.raises(IncompatiblePartsError, match="by EM, so partial_fit cannot add rows"):
         fitted.partial_fit(X, y)
 
 

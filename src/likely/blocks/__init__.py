@@ -1,4 +1,4 @@
-"""Where rows come from: blocks, sources that map statistics over them and add them up, and estimators that learn so."""
+"""Blocks of rows, sources that add up statistics over blocks, and base classes of estimators that learn from them."""
 
 from likely.blocks.arrays import ArraySource, block_rows, over_rows
 from likely.blocks.gathering import (
@@ -7,14 +7,14 @@ from likely.blocks.gathering import (
     RowSample,
     check_classes,
     check_finite,
-    checked_total,
     class_counts,
     class_moments,
     count_classes,
+    hash_positions,
     joint_moments,
     moments,
-    sampled,
-    scattered,
+    sample_rows,
+    total_moments,
 )
 from likely.blocks.learner import AdditiveLearner, AdditiveState, SourceLearner
 from likely.blocks.mapped import MappedSource, with_positions
@@ -35,16 +35,16 @@ __all__ = [
     "block_rows",
     "check_classes",
     "check_finite",
-    "checked_total",
     "class_counts",
     "class_moments",
     "count_classes",
     "for_each",
+    "hash_positions",
     "joint_moments",
     "moments",
     "one_blas_thread",
     "over_rows",
-    "sampled",
-    "scattered",
+    "sample_rows",
+    "total_moments",
     "with_positions",
 ]

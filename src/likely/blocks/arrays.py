@@ -1,4 +1,4 @@
-"""Rows in memory: as a source of blocks, and for functions of single rows."""
+"""Rows in memory: a source of blocks, and functions applied block by block."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each
 
 ROWS = 2**14
-"""Rows of a block of few features: 6.5 MB at 50. Shorter blocks pay for Python, longer ones leave the cache."""
+"""Rows of a block with few features: 6.5 MB for 50 features. Shorter blocks have more Python overhead, longer blocks
+exceed the cache."""
 
 ROW_VALUES = 2**20
-"""Values of a block in row order, so that a centred copy of wide rows is made in memory that is reused."""
+"""Maximum number of values of a block in row order, so that a centred copy of wide rows fits in reused memory."""
 
 WIDE, CELL_VALUES = 256, 2**22
-"""From so many features on, rows with labels are cut by class and fold, in blocks of at most so many values. Statistics
-are then large beside a block, and blocks that share few of them leave little to merge."""
+"""With at least WIDE features, labelled rows are divided by class and fold into blocks of at most CELL_VALUES values.
+Statistics are then large compared with a block, and blocks with few classes and folds leave little to merge."""
 
-LEAST_ROWS = 32
-"""Rows of a block that is to be widened, however far: fewer would be outweighed by the statistics of the wide rows."""
+MIN_ROWS = 32
+"""Minimum number of rows of a block that will be widened. With fewer rows the cost of merging the statistics of the
+wide rows would dominate."""
 
 SCORED_ROWS = 2**10
 """Rows scored at once: their products with all classes stay in the second-level cache."""
@@ -45,11 +47,12 @@ class ArraySource(Source):
     classes : array of labels, optional
     folds : array of int of shape (n,), optional
     block_rows : int, optional
-        Most rows of a block, cut in row order; set by the shape of the data if not given.
+        Maximum number of rows of a block; blocks then follow the row order. By default it depends on the shape of the
+        data.
     positions : array of int of shape (n,), optional
-        Where the rows were before some were dropped, for messages.
+        Positions of the rows before some were dropped, for error messages.
     targets : array of shape (n, n_targets), optional
-        What a regression is to predict.
+        Targets of a regression.
 
     Examples
     --------
@@ -78,16 +81,17 @@ class ArraySource(Source):
 
     def reblock(self, width: int) -> ArraySource:
         again = copy(self)
-        again._cuts = self._cuts_for(width, LEAST_ROWS)
+        again._cuts = self._cuts_for(width, MIN_ROWS)
         again.n_blocks = len(again._cuts)
         return again
 
-    def _cuts_for(self, width: int, least: int = 1) -> list[range] | list[Integers]:
+    def _cuts_for(self, width: int, min_rows: int = 1) -> list[range] | list[Integers]:
+        """Return the positions of the rows of each block, for rows of ``width`` values."""
         if width < WIDE or self.codes is None:
-            return _runs(self.X.shape[0], max(least, min(ROWS, ROW_VALUES // max(width, 1))))
+            return _runs(self.X.shape[0], max(min_rows, min(ROWS, ROW_VALUES // max(width, 1))))
         folds = self.folds
         cells = self.codes if folds is None else self.codes * (int(folds.max()) + 1) + folds
-        return _cuts_by_cell(cells, max(least, CELL_VALUES // width))
+        return _cuts_by_cell(cells, max(min_rows, CELL_VALUES // width))
 
     @property
     def arrays(self) -> ArraySource:
@@ -123,7 +127,7 @@ class ArraySource(Source):
 
 
 def block_rows(X: Rows) -> int:
-    """Return how many rows hold about a million stored numbers: the size of blocks that keep sparse rows sparse."""
+    """Return the number of rows with about a million stored numbers: the block size for rows that stay sparse."""
     width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
     return max(1, ROW_VALUES // max(1, width))
 
@@ -148,31 +152,31 @@ def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> 
 
 
 def _cut(X: Rows, rows: slice | Integers) -> Rows:
-    """Some rows; a run of them is a view, of a CSR array too, which SciPy would copy."""
+    """Return some rows; a slice is a view, also of a CSR array, which SciPy would copy."""
     if not issparse(X) or not isinstance(rows, slice):
         return X[rows]
     ends = X.indptr[rows.start : rows.stop + 1]
     entries = slice(ends[0], ends[-1])
     run: Any = csr_array((len(ends) - 1, X.shape[1]), dtype=X.dtype)
-    # Set one by one: the constructor would copy what is less than half of a larger array.
+    # Set the arrays one by one: the constructor would copy a view of less than half of a larger array.
     run.data, run.indices, run.indptr = X.data[entries], X.indices[entries], ends - ends[0]
     return run  # type: ignore[no-any-return]
 
 
-def _runs(n: int, most: int) -> list[range]:
-    return [range(low, high) for low, high in _even_cuts(0, n, most)]
+def _runs(n: int, max_rows: int) -> list[range]:
+    return [range(low, high) for low, high in _even_cuts(0, n, max_rows)]
 
 
-def _even_cuts(low: int, high: int, most: int) -> list[tuple[int, int]]:
-    """Runs of at most so many rows, as even as can be; one empty run if there are no rows."""
-    n_runs = max(1, -(-(high - low) // max(most, 1)))
+def _even_cuts(low: int, high: int, max_rows: int) -> list[tuple[int, int]]:
+    """Return runs of at most ``max_rows`` rows, of nearly equal length; one empty run if there are no rows."""
+    n_runs = max(1, -(-(high - low) // max(max_rows, 1)))
     ends = [low + (high - low) * i // n_runs for i in range(n_runs + 1)]
     return list(pairwise(ends))
 
 
-def _cuts_by_cell(cells: Integers, most: int) -> list[Integers]:
-    """Positions of the rows of each cell, in runs of at most so many rows."""
+def _cuts_by_cell(cells: Integers, max_rows: int) -> list[Integers]:
+    """Return the positions of the rows of each cell, in runs of at most ``max_rows`` rows."""
     order = np.argsort(cells, kind="stable")
     ends = np.cumsum(np.bincount(cells))
-    runs = [_even_cuts(low, high, most) for low, high in pairwise([0, *ends.tolist()]) if high > low]
+    runs = [_even_cuts(low, high, max_rows) for low, high in pairwise([0, *ends.tolist()]) if high > low]
     return [order[low:high] for cell in runs for low, high in cell]

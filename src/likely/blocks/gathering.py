@@ -1,6 +1,6 @@
-"""From blocks to statistics: the functions that sources map over their blocks.
+"""Functions from blocks to statistics, which sources map over their blocks.
 
-Moments, with or without classes; class counts; and an even sample of the rows, for starting points.
+They compute moments, with or without classes, class counts, and an even sample of the rows for starting points.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from likely.blocks.source import Block, Source
 from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
-MOST_BYTES = 2**32
-"""Memory that a scatter matrix may take."""
+MAX_BYTES = 2**32
+"""Maximum memory of a scatter matrix."""
 
 SAMPLE_ROWS = 2**14
-"""Most rows of a sample."""
+"""Maximum number of rows of a sample."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ over the golden ratio: multiples of it, modulo 2⁶⁴, spread evenly, whatever period the rows have."""
+"""2⁶⁴ divided by the golden ratio: its multiples modulo 2⁶⁴ are evenly distributed, also for periodic rows."""
 
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
@@ -47,7 +47,7 @@ def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> 
 def joint_moments(block: Block) -> JointMoments:
     """Return the joint moments of a block's rows and targets."""
     if block.targets is None:
-        raise SourceError("A regression learns from targets, but the source has none. Give it targets.")
+        raise SourceError("A regression learns from targets, but the source has none. Pass targets to the source.")
     _check_width(block, Moments)
     with np.errstate(all="ignore"):
         joint = JointMoments.of(block.X, block.targets, block.weight)
@@ -57,18 +57,16 @@ def joint_moments(block: Block) -> JointMoments:
 
 
 def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: str = "") -> None:
-    """Raise if a class has no rows, or if there is one class only."""
+    """Raise if a class has no rows, or if there is only one class."""
     labels = classes.tolist()
     absent = [label for code, label in enumerate(labels) if code not in statistics.parts]
     if absent:
-        raise DegenerateDataError(
-            f"Class {absent[0]!r} has no rows yet, so nothing is known of it. Learn from some first."
-        )
+        raise DegenerateDataError(f"Class {absent[0]!r} has no rows yet. Learn from rows of this class first.")
     check_n_classes(whom, classes, remedy)
 
 
-def checked_total(statistics: ByClass[Any]) -> Any:
-    """Return the moments of all rows; raise if classes lie so far apart that they overflow."""
+def total_moments(statistics: ByClass[Any]) -> Any:
+    """Return the moments of all rows; raise if the classes are so far apart that their sum overflows."""
     with np.errstate(all="ignore"):
         total = statistics.total()
     if not total.is_finite():
@@ -88,15 +86,16 @@ def check_finite(block: Block) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Rows of each class: how many there are, and their weights.
+    """Number of rows of each class, and their weights.
 
     Parameters
     ----------
     rows : array of int of shape (n_classes,)
+        Number of rows.
     weights : array of shape (n_classes,)
-        Their total weights.
+        Total weight of the rows.
     lightest : array of shape (n_classes,)
-        The smallest weight of a row; infinite for a class without rows.
+        Smallest weight of a row; infinite for a class without rows.
     """
 
     rows: Integers
@@ -132,7 +131,7 @@ def count_classes(source: Source) -> ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """An even sample of rows: those whose positions come first in a fixed low-discrepancy order."""
+    """Even sample of rows: the first rows in a fixed low-discrepancy order of the positions."""
 
     order: Any
     rows: Floats
@@ -151,19 +150,19 @@ class RowSample:
         return RowSample(self.order[first], self.rows[first], self.weight[first])
 
     def distinct(self) -> tuple[Floats, Floats]:
-        """Return the different rows, sorted, and the weight of each: order and repetition of rows do not matter."""
+        """Return the different rows, sorted, and their weights; the order and repetition of rows do not matter."""
         rows, which = np.unique(self.rows, axis=0, return_inverse=True)
         return rows, np.asarray(np.bincount(which.ravel(), self.weight), dtype=np.float64)
 
 
-def sampled(block: Block) -> RowSample:
+def sample_rows(block: Block) -> RowSample:
     """Return the even sample of a block's rows, dense."""
     weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
     return RowSample(_places(block) * GOLDEN, dense(block.X), weight).cut()
 
 
-def scattered(block: Block, seed: int) -> Any:
-    """Return a pseudo-random number for each row, which depends on its position and the seed alone (SplitMix64)."""
+def hash_positions(block: Block, seed: int) -> Any:
+    """Return a pseudo-random number for each row, which depends only on its position and the seed (SplitMix64)."""
     mixed = _places(block) * GOLDEN + np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -178,15 +177,15 @@ def _places(block: Block) -> Any:
 def _check_width(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> None:
     """Raise if the scatter matrix of the rows would not fit into memory."""
     d = block.X.shape[1]
-    if kind is Moments and 8 * d**2 > MOST_BYTES:
+    if kind is Moments and 8 * d**2 > MAX_BYTES:
         raise InvalidDataError(
             f"The covariance of {d} columns would take {8 * d**2 / 2**30:.0f} GiB. Use fewer columns, a diagonal "
-            "covariance, or a model that does without one, such as LogisticRegression."
+            "covariance, or a model without a covariance, such as LogisticRegression."
         )
 
 
 def _finite(statistic: Any, block: Block) -> Any:
-    """Return the statistic if its sums are finite, which shows that the rows are; otherwise locate the value."""
+    """Return the statistic if its sums are finite, so that the rows are finite; otherwise raise with the position."""
     if not statistic.is_finite():
         raise block.non_finite()
     return statistic

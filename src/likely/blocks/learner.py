@@ -1,6 +1,6 @@
-"""Estimators that learn from a source, and those that learn by adding up statistics: fit, instalments and sources.
+"""Base classes of estimators that learn from a source, and of those that learn by adding up statistics.
 
-Every method that learns is all or nothing: an error leaves the estimator in its earlier state.
+Every fitting method is atomic: an error leaves the estimator unchanged.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from likely.statistics import ByClass, DiagonalMoments, Moments
 
 
 class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators that learn from a source; a subclass says how (``_learn``)."""
+    """Base class of estimators that learn from a source; a subclass defines ``_learn``."""
 
     by_class: ClassVar[bool] = False
     """Whether labels are needed."""
     fits_are_isolated: ClassVar[bool] = True
-    """Fitting uses no global state, and ``fit_transform`` is ``fit`` and ``transform``: cross-validation may share fits
-    and use threads."""
+    """Whether fitting uses no global state and ``fit_transform`` equals ``fit`` followed by ``transform``.
+    Cross-validation may then share fits and use threads."""
 
     def _learn(self, source: Source) -> None:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows in memory; an error leaves the estimator as it was.
+        """Fit to rows in memory; an error leaves the estimator unchanged.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
-        y : array of labels of shape (n,), where the estimator learns from classes
+        y : array of labels of shape (n,), if the estimator learns from classes
         sample_weight : array of shape (n,), optional
             Frequencies.
 
@@ -68,10 +68,10 @@ class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Learn from the rows of a source, wherever they are; an error leaves the estimator as it was."""
+        """Fit to the rows of a source; an error leaves the estimator unchanged."""
         with all_or_nothing(self):
             check_parameters(self)
-            self._learn(self._opened(source))
+            self._learn(self._open_source(source))
         return self
 
     def _source(
@@ -82,17 +82,17 @@ class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
         first: bool = True,
         encode: Callable[[Labels], tuple[Labels, Integers]] = encode_labels,
     ) -> ArraySource:
-        """Checked rows as a source; ``encode`` gives the classes, and each label's position among them."""
+        """Return validated rows as a source; ``encode`` returns the classes and the class code of each label."""
         rows, labels, weight, kept = check_training(self, self._name(), X, y, sample_weight, first, self.by_class)
         classes, codes = (None, None) if labels is None else encode(labels)
         return ArraySource(rows, codes, weight, classes, block_rows=self._block_rows(rows), positions=kept)
 
     def _block_rows(self, X: Rows) -> int | None:
-        """Most rows of a block, which then keep their order; the source decides if this is None."""
+        """Return the maximum number of rows of a block, in row order; None lets the source decide."""
         return None
 
-    def _opened(self, source: Source) -> Source:
-        """A source that has what is needed; columns of an earlier fit are forgotten."""
+    def _open_source(self, source: Source) -> Source:
+        """Check that the source has classes if they are needed, and replace the columns of an earlier fit."""
         if self.by_class:
             source.require_classes(self._name())
         self.__dict__.pop("feature_names_in_", None)
@@ -111,20 +111,20 @@ class SourceLearner(Fitted, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class AdditiveState:
-    """What an additive learner keeps: the sum, and the parameters that follow from it.
+    """Fitted state of an additive learner: the sum over rows, and the parameters estimated from it.
 
-    A subclass for each learner declares what ``statistics_`` and ``_parameters`` must be.
+    A subclass for each learner declares the types of ``statistics_`` and ``_parameters``.
 
     Parameters
     ----------
     statistics_ : statistic
-        The sum over all rows learned from.
+        The sum over all training rows.
     _parameters : frozen value, or None
-        None where instalments have come since parameters were last estimated.
+        None if rows were added since parameters were last estimated.
     _announced : bool
-        Whether all classes were named in the first ``partial_fit``.
+        Whether all classes were given in the first ``partial_fit``.
     _adds_up : bool
-        Whether the sum is one that further rows can be added to.
+        Whether more rows can be added to the sum.
     """
 
     statistics_: Any
@@ -134,12 +134,12 @@ class AdditiveState:
 
 
 class AdditiveLearner(SourceLearner):
-    """Base of the estimators whose parameters follow from one sum over the rows, kept by class where labels are needed.
+    """Base class of estimators whose parameters are estimated from one sum over the rows.
 
-    A subclass says which statistic it needs (``_statistic``: a function of a block and its arguments) and how
-    parameters follow from it (``_estimate``). Learning in instalments keeps the sum and estimates when the model is
-    next used, so instalments give what one fit of all the rows gives, and one too small to estimate from is no error
-    until the model is used.
+    The sum is kept by class if labels are needed. A subclass defines the statistic it needs (``_statistic``: a function
+    of a block and its arguments) and how parameters are estimated from it (``_estimate``). ``partial_fit`` only adds to
+    the sum; parameters are estimated when the model is used next. Several batches therefore give the same model as one
+    fit of all rows, and a batch that is too small to estimate parameters raises no error until the model is used.
     """
 
     _State: ClassVar[Any] = AdditiveState
@@ -159,9 +159,9 @@ class AdditiveLearner(SourceLearner):
         self.estimate(source.reduce(of, *args), source.classes)
 
     def estimate(self, statistics: Any, classes: Labels | None = None, *, adds_up: bool = True) -> Self:
-        """Learn from statistics that were added up already, without any rows.
+        """Estimate the parameters from statistics, without rows.
 
-        Unless it ``adds_up``, the sum is one that no rows can be added to, and ``partial_fit`` raises.
+        If ``adds_up`` is False, no rows can be added to the statistics, and ``partial_fit`` raises an error.
         """
         with all_or_nothing(self):
             check_parameters(self)
@@ -172,15 +172,15 @@ class AdditiveLearner(SourceLearner):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more instalment of rows; the order and sizes of instalments do not matter.
+        """Learn from one more batch of rows; the order and sizes of batches do not matter.
 
-        An error leaves the model as it was.
+        An error leaves the model unchanged.
 
         Parameters
         ----------
         classes : array of labels, optional
-            All classes to expect; a label that is not among them is then an error. Without it classes are added as
-            they come.
+            All classes; a label that is not among them then raises an error. By default new classes are added when they
+            first occur.
 
         Returns
         -------
@@ -190,53 +190,55 @@ class AdditiveLearner(SourceLearner):
             check_parameters(self)
             first = "_state" not in vars(self)
             if not first:
-                self._check_goes_on()
-            source = self._source(X, y, sample_weight, first, lambda labels: self._encoded(labels, classes))
+                self._check_can_add()
+            source = self._source(X, y, sample_weight, first, lambda labels: self._encode(labels, classes))
             of, args = self._statistic()
-            instalment = source.reduce(of, *args)
-            total = instalment if first else self.statistics_ + instalment
+            batch = source.reduce(of, *args)
+            total = batch if first else self.statistics_ + batch
             announced = classes is not None or (not first and self._announced)
             self._state = self._State(total, _announced=announced and self.by_class)
         return self
 
-    def _check_goes_on(self) -> None:
-        """Refuse to add to sums that are not of the rows as they came, or not of the kind that is now needed."""
+    def _check_can_add(self) -> None:
+        """Raise if no rows can be added to the sums, or if the parameters now need another kind of sums."""
         if not self._adds_up:
             raise IncompatiblePartsError(
-                f"{self._name()} was fitted to rows with missing values by EM, whose sums no rows can be added to. "
-                "Fit all rows at once, or use covariance='diagonal'."
+                f"{self._name()} was fitted to rows with missing values by EM, so partial_fit cannot add rows. Fit all "
+                "rows at once, or use covariance='diagonal'."
             )
         if self.by_class != hasattr(self.statistics_, "parts"):
             raise IncompatiblePartsError(
-                f"Options of {self._name()} were changed after it learned; it must be fitted anew."
+                f"Parameters of {self._name()} were changed after it was fitted, so partial_fit cannot add rows. Call "
+                "fit again."
             )
 
-    def _encoded(self, labels: Labels, classes: Any) -> tuple[Labels, Integers]:
-        """``classes_``, to which new labels are added unless all were announced, and each label's position there."""
+    def _encode(self, labels: Labels, classes: Any) -> tuple[Labels, Integers]:
+        """Return ``classes_``, with new labels added unless all classes were given, and the code of each label."""
         found, codes = encode_labels(labels)
         known = getattr(self, "classes_", found[:0])
         named = known if classes is None else check_labels("classes", list(classes))
         expected = np.union1d(known, named) if len(known) else np.unique(named)
         if len({_kind(labels) for labels in (known, named, found) if len(labels)}) > 1:
             raise InvalidDataError(
-                f"Labels must be of one type, but {found.tolist()[0]!r} came after {expected.tolist()[0]!r}."
+                f"Labels must have one type, but got {found.tolist()[0]!r} after {expected.tolist()[0]!r}."
             )
         announced = classes is not None or ("_state" in vars(self) and self._announced)
-        strangers = np.setdiff1d(found, expected if classes is None else named).tolist()
-        if announced and strangers:
+        unknown = np.setdiff1d(found, expected if classes is None else named).tolist()
+        if announced and unknown:
             raise InvalidDataError(
-                f"The label {strangers[0]!r} is not among the announced classes {expected.tolist()}. "
+                f"The label {unknown[0]!r} is not among the announced classes {expected.tolist()}. "
                 "Announce all classes in the first partial_fit."
             )
         merged = np.union1d(expected, found)
+        # New classes change the codes of the known ones.
         if hasattr(self, "statistics_") and len(merged) > len(known):
             moved = np.searchsorted(merged, known)
             self.statistics_ = self.statistics_.regrouped(lambda code: int(moved[code]))
         self.classes_ = merged
         return merged, np.searchsorted(merged, found)[codes]
 
-    def _learned(self) -> Any:
-        """The parameters, estimated now if instalments have come since the last use."""
+    def _get_parameters(self) -> Any:
+        """Return the parameters; estimate them first if rows were added since the last use."""
         check_is_fitted(self, "statistics_")
         if self._parameters is None:
             try:
@@ -247,20 +249,21 @@ class AdditiveLearner(SourceLearner):
         return self._parameters
 
     def _check_state(self, scope: Scope) -> None:
-        """Check sums on loading: of the known classes, of all of them if parameters exist, and of the kind needed."""
+        """Check the sums of a loaded model: their classes, completeness if parameters exist, and their type."""
         if not scope.fitted:
             return
         sums, pending, k = self.statistics_, self._parameters is None, scope.sizes.get("k", 0)
         by_class = isinstance(sums, ByClass)
         if by_class and max(sums.parts) >= k:
-            raise ViolationError(f"has sums of a class {max(sums.parts)}, but knows {k}")
+            raise ViolationError(f"has sums of the class at position {max(sums.parts)}, but has only {k} classes")
         if by_class and not pending and len(sums.parts) < k:
-            raise ViolationError("has parameters of classes that it has no sums of")
+            raise ViolationError("has parameters of classes for which it has no sums")
         first = next(iter(sums.parts.values())) if by_class else sums
         if pending and getattr(self, "needs", None) is Moments and isinstance(first, DiagonalMoments):
-            raise ViolationError("needs sums of products of columns, but has sums of squares alone")
+            raise ViolationError("needs sums of products of columns, but has only sums of squares")
         if pending and by_class != self.by_class:
-            raise ViolationError("needs sums by class, or sums of all rows, but has the others")
+            needed, found = ("by class", "of all rows") if self.by_class else ("of all rows", "by class")
+            raise ViolationError(f"needs sums {needed}, but has sums {found}")
 
 
 def _kind(labels: Labels) -> str:

@@ -1,4 +1,4 @@
-"""A source whose rows are mapped block by block, so that the mapped rows are never held all at once."""
+"""A source whose rows are mapped block by block, so that not all mapped rows are in memory at once."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ S = TypeVar("S", bound=Any)
 
 
 class MappedSource(Source):
-    """Another source's rows, each block mapped on request; codes, weights and positions stay with the rows.
+    """Rows of another source, mapped block by block on request; codes, weights and positions do not change.
 
-    Where the map widens rows, ``reduce`` divides a block into shorter ones before it maps them, where the rows are.
+    If the map widens rows, ``reduce`` divides each block into shorter blocks before it maps them. This happens where
+    the rows are.
 
     Parameters
     ----------
     source : Source
     function : function of rows, such as a fitted step's ``transform``
-        Maps an array or CSR array (n, n_features) to as many rows. At module level, or a method, it can be sent to
-        where the rows are.
+        Maps an array or CSR array (n, n_features) to the same number of rows. A module-level function or a method can
+        be sent to where the rows are.
     n_features : int, optional
-        Columns of the mapped rows; found by mapping a row of zeros if not given.
+        Number of columns of the mapped rows; by default it is determined by mapping a row of zeros.
 
     Examples
     --------
@@ -48,7 +49,7 @@ class MappedSource(Source):
         self.n_features = int(found)
 
     def block(self, index: int) -> Block:
-        return _mapped(self.source.block(index), self.function, self.n_features)
+        return _map_block(self.source.block(index), self.function, self.n_features)
 
     def reduce(self, of: Callable[..., S], *args: Any) -> S:
         total: S = self.source.reduce(_of_short_blocks, self.function, self.n_features, of, args)
@@ -64,7 +65,7 @@ class MappedSource(Source):
 def _of_short_blocks(
     block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
-    """The statistic of a block's mapped rows, of which only a few are held at once if they are wide."""
+    """Return the statistic of a block's mapped rows; wide rows are mapped a few at a time."""
     if width <= block.X.shape[1] or not len(block):
         return _of_mapped(block, function, width, of, args)
     positions = None if block.positions is None else _as_array(block.positions)
@@ -75,17 +76,17 @@ def _of_short_blocks(
 
 
 def _as_array(positions: Any) -> Integers:
-    """Positions as an array; a range one value at a time would take as long as mapping the rows."""
+    """Return positions as an array; ``numpy.asarray`` of a range would take as long as mapping the rows."""
     return np.arange(positions.start, positions.stop) if isinstance(positions, range) else np.asarray(positions)
 
 
 def _of_mapped(
     block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
-    return of(_mapped(block, function, width), *args)
+    return of(_map_block(block, function, width), *args)
 
 
-def _mapped(block: Block, function: Callable[[Any], Any], width: int) -> Block:
+def _map_block(block: Block, function: Callable[[Any], Any], width: int) -> Block:
     if not len(block):
         return replace(block, X=np.zeros((0, width)))
     try:
@@ -94,11 +95,11 @@ def _mapped(block: Block, function: Callable[[Any], Any], width: int) -> Block:
         raise with_positions(error, block) from None
     is_sparse = bool(issparse(mapped))
     X: Rows = csr_array(mapped) if is_sparse else np.asarray(mapped)
-    return replace(block, X=X, is_copy=block.is_copy or not _shared(X, block.X))
+    return replace(block, X=X, is_copy=block.is_copy or not _may_share_memory(X, block.X))
 
 
-def _shared(X: Rows, Y: Rows) -> bool:
-    """Whether two sets of rows may lie in the same memory."""
+def _may_share_memory(X: Rows, Y: Rows) -> bool:
+    """Return whether two sets of rows may share memory."""
     return issparse(X) or issparse(Y) or np.may_share_memory(X, Y)
 
 

@@ -23,13 +23,13 @@ S = TypeVar("S", bound=Any)
 
 
 class Source(ABC):
-    """Rows in blocks, from which a model learns by adding up statistics.
+    """Base class of sources: rows in blocks, from which models learn by adding up statistics.
 
-    The division into blocks depends on the shape of the data alone, never on the machine, and results are added in a
-    fixed tree order. So the same rows give the same bits for any number of threads.
+    The division into blocks depends only on the shape of the data, never on the machine, and results are added in a
+    fixed tree order. The same rows therefore give the same bits for any number of threads.
 
     A subclass sets the attributes and defines ``block``. The other methods have defaults that work for rows anywhere;
-    a subclass overrides those that it can answer better.
+    a subclass overrides those for which it has a better implementation.
 
     Attributes
     ----------
@@ -53,16 +53,16 @@ class Source(ABC):
         Parameters
         ----------
         of : function
-            Pure and at module level, so that it can be sent to where the rows are.
+            A pure function at module level, so that it can be sent to where the rows are.
         *args
-            What ``of`` needs besides the block, such as the parameters of the last pass.
+            Further arguments of ``of``, such as the parameters of the last pass.
         """
         return tree_reduce(lambda index: of(self.block(index), *args), self.n_blocks)
 
     def iter_blocks(self, random: np.random.RandomState | None = None) -> Iterator[Block]:
         """Iterate over the blocks in order or, given a random state, shuffled.
 
-        Blocks are shuffled, and the rows within each block; rows in memory are shuffled all together.
+        The order of the blocks and the rows within each block are shuffled. Rows in memory are shuffled as a whole.
         """
         if random is None:
             yield from (self.block(index) for index in range(self.n_blocks))
@@ -76,7 +76,7 @@ class Source(ABC):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether blocks hold sparse rows, as seen from the first."""
+        """Whether the first block has sparse rows."""
         return bool(issparse(self.block(0).X))
 
     @property
@@ -90,9 +90,9 @@ class Source(ABC):
         Parameters
         ----------
         who : str
-            What needs all rows at once, for the message.
+            Name of the estimator that needs all rows at once, for the error message.
         remedy : str
-            A sentence that says what to do instead.
+            Remedy for the error message.
         """
         rows = self.arrays
         if rows is None:
@@ -104,7 +104,9 @@ class Source(ABC):
     def require_classes(self, who: str = "A classifier") -> Labels:
         """Return the classes; raise if the source has none."""
         if self.classes is None:
-            raise SourceError(f"{who} learns from classes, but the source has none. Give it codes and classes.")
+            raise SourceError(
+                f"{who} learns from classes, but the source has none. Pass codes and classes to the source."
+            )
         return self.classes
 
     def of_class(self, code: int) -> Source:
@@ -125,9 +127,9 @@ class Source(ABC):
         return self if self.classes is None else _Unlabelled(self)
 
     def reblock(self, width: int) -> Source:
-        """Divide the rows into blocks as if they had ``width`` features; call before rows are widened.
+        """Divide the rows into blocks as if they had ``width`` features; call it before rows are widened.
 
-        Only rows in memory can be divided again; other sources are returned unchanged.
+        Only rows in memory can be divided again; other sources return themselves.
         """
         return self
 
@@ -139,19 +141,19 @@ class Block:
     Parameters
     ----------
     X : array or CSR array of shape (n, n_features)
-        Numbers of any width; statistics sum them in double precision.
+        Numbers of any type; statistics sum them in double precision.
     codes : array of int of shape (n,), or None
-        Each row's class, as a position in the source's ``classes``.
+        Class of each row, as a position in the ``classes`` of the source.
     weight : array of shape (n,), or None
-        Frequencies, all positive; None stands for ones.
+        Frequencies, all positive; None means ones.
     folds : array of int of shape (n,), or None
         The fold in which each row is held out.
     positions : sequence of int, optional
-        Where the rows are in the source, for messages; 0, 1, … if not given.
+        Positions of the rows in the source, for error messages; 0, 1, … by default.
     targets : array of shape (n, n_targets), or None
-        What a regression is to predict.
+        Targets of a regression.
     is_copy : bool
-        Whether the rows were copied for this block, so that a statistic may use their memory as working space.
+        Whether the rows were copied for this block. A statistic may then use their memory as working space.
     """
 
     X: Rows
@@ -168,7 +170,7 @@ class Block:
     def require_codes(self) -> Integers:
         """Return the class codes of the rows; raise if the source has no classes."""
         if self.codes is None:
-            raise SourceError("The source has no classes to learn from. Give it codes and classes.")
+            raise SourceError("The source has no classes to learn from. Pass codes and classes to the source.")
         return self.codes
 
     def take(self, which: Integers) -> Block:
@@ -201,9 +203,9 @@ class Block:
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
-                f"X contains NaN {where}. Fill in missing values, or use a model that takes them: Gaussian classifiers "
-                "and mixtures score such rows, and learn from them (classifiers by partial_fit too, where covariances "
-                "are diagonal or spherical)."
+                f"X contains NaN {where}. Fill in missing values, or use a model that accepts them: Gaussian "
+                "classifiers and mixtures score such rows and learn from them (classifiers also by partial_fit, if "
+                "covariances are diagonal or spherical)."
             )
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."
@@ -222,11 +224,11 @@ class Block:
         position = row if self.positions is None else self.positions[row]
         what = "NaN" if np.isnan(self.targets[row, column]) else "infinity (inf)"
         where = f"row {position}" + (f", column {column}" if self.targets.shape[1] > 1 else "")
-        return InvalidDataError(f"Input y contains {what} in {where}. Drop rows whose target is not known.")
+        return InvalidDataError(f"Input y contains {what} in {where}. Drop rows without a target.")
 
 
 class _Unlabelled(Source):
-    """The blocks of another source, without codes."""
+    """Blocks of another source, without codes."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.n_features, self.n_blocks = source, source.n_features, source.n_blocks
@@ -241,7 +243,7 @@ class _Unlabelled(Source):
 
 
 class _OfClass(Source):
-    """The blocks of another source that hold rows of one class, reduced to these rows."""
+    """Rows of one class of another source; blocks without such rows are skipped."""
 
     def __init__(self, source: Source, code: int) -> None:
         self.source, self.code, self.n_features = source, code, source.n_features
@@ -253,7 +255,7 @@ class _OfClass(Source):
 
     @cached_property
     def _holders(self) -> Integers:
-        """Positions of the blocks that hold rows of the class; only ``block`` needs this pass, ``reduce`` does not."""
+        """Positions of the blocks with rows of the class; only ``block`` needs this pass, ``reduce`` does not."""
         held = [np.any(self.source.block(index).codes == self.code) for index in range(self.source.n_blocks)]
         return np.flatnonzero(held)
 
@@ -270,7 +272,7 @@ class _OfClass(Source):
 
 @dataclass(frozen=True)
 class _Sum:
-    """A statistic, or the sum over no rows; so the statistic needs no zero."""
+    """A statistic, or the sum over no rows, so that the statistic needs no zero."""
 
     statistic: Any = None
     empty: bool = False

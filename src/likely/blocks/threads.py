@@ -1,8 +1,8 @@
-"""The one module that owns threads.
+"""Threads; no other module starts them.
 
-On a few cores, Python threads over blocks with a single-threaded BLAS in each beat a threaded BLAS, whose threads hurt
-on tall, thin products. The limit on BLAS is process-wide, so it is set by whoever comes first and lifted by whoever
-leaves last.
+On a few cores, Python threads over blocks, each with a single-threaded BLAS, are faster than a threaded BLAS, which is
+slow for tall, thin products. The limit on BLAS threads is process-wide, so the first caller sets it and the last caller
+lifts it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from threading import Lock, local
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 S = TypeVar("S", bound=Any)
 
 SUBTREES = 8
-"""Tasks the tree is cut into: enough to balance a few threads, few enough to hold their sums."""
+"""Number of tasks into which the tree is divided: enough to balance a few threads, few enough to store their sums."""
 
 _worker = local()
 _lock = Lock()
@@ -29,17 +30,17 @@ _limit: Any = None
 
 
 def n_threads() -> int:
-    """Number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
     """Add ``leaf(0) … leaf(n − 1)`` as a balanced binary tree.
 
-    The tree depends on ``n`` alone, so the result has the same bits for any number of threads; a thread holds one sum
-    for each level of its branch, never one for each leaf.
+    The tree depends only on ``n``, so the result has the same bits for any number of threads. A thread stores one sum
+    for each level of its branch, not one for each leaf.
     """
-    if n == 1:  # too little for a threaded BLAS, whose threads wait for each other the longer the busier the machine is
+    if n == 1:  # too small for a threaded BLAS, whose threads wait for each other longer on a busy machine
         with one_blas_thread():
             return leaf(0)
     branches = _branches(0, n, SUBTREES)
@@ -48,14 +49,16 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
 
 
 def for_each(task: Callable[[Any], S], items: list[Any]) -> list[S]:
-    """Results of a task for each item, in order, on all cores with one BLAS thread in each.
+    """Return the results of a task for each item, in order, using all cores with one BLAS thread each.
 
-    A task that calls this again does so in its own thread.
+    A nested call runs in the thread of the calling task.
     """
     if len(items) < 2 or n_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
+    # Each task has a copy of the caller's context: whom messages name, which warnings are suppressed, NumPy's errstate.
+    contexts = [copy_context() for _ in items]
     with one_blas_thread():
-        return list(_pool().map(task, items))
+        return list(_pool().map(lambda context, item: context.run(task, item), contexts, items))
 
 
 def _middle(low: int, high: int) -> int:
@@ -70,11 +73,11 @@ def _sum(leaf: Callable[[int], S], low: int, high: int) -> S:
     return total
 
 
-def _branches(low: int, high: int, most: int) -> list[tuple[int, int]]:
-    if most == 1 or high - low == 1:
+def _branches(low: int, high: int, max_branches: int) -> list[tuple[int, int]]:
+    if max_branches == 1 or high - low == 1:
         return [(low, high)]
     middle = _middle(low, high)
-    return _branches(low, middle, most // 2) + _branches(middle, high, most // 2)
+    return _branches(low, middle, max_branches // 2) + _branches(middle, high, max_branches // 2)
 
 
 def _join(sums: dict[tuple[int, int], S], low: int, high: int) -> S:
@@ -87,12 +90,12 @@ def _join(sums: dict[tuple[int, int], S], low: int, high: int) -> S:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads that are kept: starting two costs as much as scoring a thousand rows."""
+    """Return the thread pool, which is reused: starting two threads takes as long as scoring a thousand rows."""
     return ThreadPoolExecutor(n_threads(), "likely", initializer=lambda: setattr(_worker, "busy", True))
 
 
-def _start_afresh() -> None:
-    """In a forked child there are no threads, whoever held the lock is gone, and the limit is the parent's."""
+def _reset_after_fork() -> None:
+    """Reset the state in a forked child, which has no threads, but the lock and the BLAS limit of its parent."""
     global _lock, _inside, _limit
     if _inside:
         _limit.__exit__(None, None, None)
@@ -102,7 +105,7 @@ def _start_afresh() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 @cache
@@ -112,7 +115,7 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, BLAS uses one thread: for many small products, at which several would wait for each other."""
+    """Limit BLAS to one thread inside the context: for many small products, several threads wait for each other."""
     global _inside, _limit
     with _lock:
         _inside += 1

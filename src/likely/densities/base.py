@@ -1,4 +1,4 @@
-"""What all densities that learn by adding up share: scoring rows, drawing them, and the messages about illegal ones."""
+"""Base classes of densities: scoring rows, drawing rows, and checks of rows and statistics."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from likely.blocks import AdditiveLearner, Block, Source, over_rows
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
 DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_density")
-"""What learns from a source without classes, and then has a log density."""
+"""An object that is fitted to a source without classes and then has a log density."""
 
 FITTED_DENSITY = object_with("a fitted density", "fit_source", "log_density", d="d")
 
 
 SUM_TOLERANCE = 1e-6
-"""How far probabilities in a model file may be from 1 in sum."""
+"""Maximum difference between 1 and the sum of probabilities in a model file."""
 
 
 class DensityMethods(DensityMixin):  # type: ignore[misc]
-    """What follows from ``log_density`` and ``_draw``, whoever has them."""
+    """Methods that follow from ``log_density`` and ``_draw``."""
 
     def log_density(self, X: Any) -> Floats:
-        """Natural log of the density at each row, of shape (n,)."""
+        """Return the natural log of the density of each row, of shape (n,)."""
         raise NotImplementedError
 
     def score_samples(self, X: Any) -> Floats:
-        """The same as ``log_density``, by scikit-learn's name."""
+        """Return ``log_density(X)``; the name is scikit-learn's."""
         return self.log_density(X)
 
     def outlier_score(self, X: Any) -> Floats:
-        """How unexpected each row is, of shape (n,): minus the log density."""
+        """Return the outlier score of each row, minus the log density, of shape (n,)."""
         return -self.log_density(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
+        """Return the mean log density of the rows."""
         return float(self.log_density(X).mean())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Floats:
-        """Rows drawn from the density, of shape (n_samples, n_features)."""
+        """Draw rows from the density; the result has shape (n_samples, n_features)."""
         if not is_count(n_samples, 0, 2**53):
             raise InvalidParameterError(f"n_samples must be a whole number >= 0, but is {n_samples!r}.")
         return self._draw(n_samples, check_random_state(random_state))
@@ -57,24 +57,24 @@ class DensityMethods(DensityMixin):  # type: ignore[misc]
 
 
 class Density(DensityMethods, AdditiveLearner):
-    """Base of the densities whose parameters follow from one sum over the rows.
+    """Base class of densities whose parameters are estimated from one sum over the rows.
 
-    A subclass says, besides what every :class:`AdditiveLearner` says, how its parameters score rows
-    (``_log_density``) and draw them (``_sample``), and how many of them are free (``_n_parameters``).
+    Besides the methods of every :class:`AdditiveLearner`, a subclass defines how its parameters score rows
+    (``_log_density``) and draw rows (``_sample``), and the number of free parameters (``_n_parameters``).
     """
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters, as information criteria count them."""
-        return self._n_parameters(self._learned())
+        """Number of free parameters, as counted by information criteria."""
+        return self._n_parameters(self._get_parameters())
 
     def log_density(self, X: Any) -> Floats:
-        """Natural log of the density at each row, of shape (n,)."""
-        parameters = self._learned()
+        """Return the natural log of the density of each row, of shape (n,)."""
+        parameters = self._get_parameters()
         return self._log_density(parameters, check_rows(self, X))
 
     def _draw(self, n_samples: int, random: np.random.RandomState) -> Floats:
-        return self._sample(self._learned(), n_samples, random)
+        return self._sample(self._get_parameters(), n_samples, random)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         with all_or_nothing(self):
@@ -104,57 +104,58 @@ class Density(DensityMethods, AdditiveLearner):
 
 
 def detach(statistics: Any) -> Any:
-    """Statistics that do not change when the caller's rows do: a copy of those that only point at rows."""
+    """Return statistics that share no memory with the caller's rows; statistics that hold views are copied."""
     return statistics.detach() if hasattr(statistics, "detach") else statistics
 
 
 def align_categories(part: Any, whole: Any) -> Any:
-    """Statistics of some rows, with what must be known of all: the categories that occur."""
+    """Return the statistics of a part of the rows, with the categories that occur in all rows."""
     return part.align_categories(whole) if hasattr(part, "align_categories") else part
 
 
 def score_rows(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:
-    """``of_rows(rows)`` over all rows: it marks illegal rows by NaN, and ``check`` raises what is wrong with them."""
+    """Return ``of_rows`` of all rows; it returns NaN for invalid rows, for which ``check`` raises the error."""
     scores = over_rows(lambda rows: of_rows(rows)[:, None], X, 1)[:, 0]
-    illegal = np.flatnonzero(np.isnan(scores))
-    if len(illegal):
-        check(Block(X[illegal[:1]], positions=illegal[:1]))
+    invalid = np.flatnonzero(np.isnan(scores))
+    if len(invalid):
+        check(Block(X[invalid[:1]], positions=invalid[:1]))
     return scores
 
 
 def row_weights(block: Block) -> Floats:
-    """The weights of a block's rows, ones if it has none."""
+    """Return the weights of a block's rows, or ones if it has no weights."""
     return np.ones(len(block)) if block.weight is None else block.weight
 
 
 def raise_if_invalid(
-    block: Block, bad: Booleans, rule: str, remedy: str, error: type[InvalidDataError] = InvalidDataError
+    block: Block, invalid: Booleans, rule: str, remedy: str, error: type[InvalidDataError] = InvalidDataError
 ) -> None:
-    """Raise, if any value of a block is bad, what must hold and where it does not; ``bad`` is of the dense rows."""
-    if not bad.any():
+    """Raise an error with the rule, the first invalid value and the remedy; ``invalid`` is a mask of the dense rows."""
+    if not invalid.any():
         return
-    row, column = np.argwhere(bad)[0]
+    row, column = np.argwhere(invalid)[0]
     position = row if block.positions is None else block.positions[row]
     value = dense(block.X[row : row + 1])[0, column]
     raise error(f"{rule}, but row {position}, column {column} has {value:g}. {remedy}")
 
 
-def check_column_weights(whom: str, column_weights: Floats) -> None:
-    """Refuse a column of which nothing is known, or whose weights overflow."""
+def check_column_weights(name: str, column_weights: Floats) -> None:
+    """Raise if a column has no value, or if its weights overflow."""
     if not np.isfinite(column_weights).all():
-        raise InvalidDataError(f"The weights of rows that {whom} learns from are too large to be summed. Scale them.")
+        raise InvalidDataError(f"The weights of the rows given to {name} are too large to be summed. Scale them down.")
     empty = np.flatnonzero(~(column_weights > 0))
     if len(empty):
         raise DegenerateDataError(
-            f"{whom} knows no value of column {empty[0]}: all are NaN, or of no weight. Drop that column, or fill its "
-            "values in."
+            f"{name} has no value in column {empty[0]}: all are NaN or have weight 0. Drop that column, or fill in its "
+            "values."
         )
 
 
 def check_addable(a: Any, b: Any) -> None:
-    """Statistics add if they are of one kind and of as many columns."""
+    """Raise unless two statistics have the same type and number of columns."""
     if type(a) is not type(b) or a.n_features != b.n_features:
         raise IncompatiblePartsError(
             f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features}. "
-            "Statistics add if they are of one kind; a density whose options were changed must be fitted anew."
+            "Statistics must have the same type and number of columns. If options of the density were changed, call "
+            "fit again."
         )

@@ -1,4 +1,4 @@
-"""The Bernoulli density: independent columns of zeros and ones."""
+"""Bernoulli density: independent columns of zeros and ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from likely.densities.base import (
 class BinaryCounts:
     """Weight of the zeros and of the ones of each column.
 
-    Both are counted: one as what the other leaves of the whole would be rounding where it should be 0.
+    Both are counted. If one were computed as the total less the other, rounding would replace an exact 0.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class BinaryCounts:
 
     @classmethod
     def zero(cls, n_features: int) -> BinaryCounts:
-        """The counts of no rows."""
+        """Return the counts of no rows."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def __add__(self, other: BinaryCounts) -> BinaryCounts:
@@ -57,7 +57,7 @@ class BinaryCounts:
 
 @dataclass(frozen=True, eq=False)
 class BinaryColumns:
-    """Probabilities of a zero and of a one in each column."""
+    """Probabilities of zero and of one in each column."""
 
     zeros: Annotated[Floats, floats("d", low=0)]
     ones: Annotated[Floats, floats("d", low=0)]
@@ -67,7 +67,7 @@ class BinaryColumns:
             raise ViolationError("zeros and ones must sum to 1 in each column, but do not")
 
     def log_density(self, rows: Floats) -> Floats:
-        """Of dense rows; NaN for those that hold anything but zeros and ones."""
+        """Return the log density of dense rows; NaN for rows with values other than zero and one."""
         logs = np.where(rows == 1, log(self.ones), log(self.zeros))
         missing = np.isnan(rows)
         scores = np.where(missing, 0.0, logs).sum(axis=1)
@@ -76,37 +76,38 @@ class BinaryColumns:
 
 @dataclass(frozen=True, eq=False)
 class BernoulliState(AdditiveState):
-    """The counts of zeros and ones, and their probabilities."""
+    """Counts of zeros and ones, and their probabilities."""
 
     statistics_: Annotated[BinaryCounts, instance_of(BinaryCounts, d="d")]
     _parameters: Annotated[BinaryColumns | None, none_or(instance_of(BinaryColumns, d="d"))] = None
 
 
 class Bernoulli(Density):
-    """Independent columns of zeros and ones.
+    """Bernoulli density: independent columns of zeros and ones.
 
-    Maximum likelihood by default, so that what a column never was is impossible: log density −inf. Missing values
-    (NaN) are left out column by column, and integrated out when rows are scored.
+    The estimate is that of maximum likelihood by default. Then a value that a column never had in training has
+    probability 0, and the log density of a row with it is −inf. Missing values (NaN) are omitted column by column in
+    fitting, and integrated out in scoring.
 
     Parameters
     ----------
     pseudo_count : float >= 0, default 0
-        Added to the count of zeros and to that of ones, in every column.
+        Added to the count of zeros and to the count of ones, in every column.
     threshold : float or None, default None
-        Values above it are ones, the rest zeros. Without it, rows must be zeros and ones already.
+        Values above it are ones, other values zeros. Without it, rows must contain only zeros and ones.
 
     Attributes
     ----------
     probabilities_ : array of shape (n_features,)
-        Of a one.
+        Probability of one in each column.
     n_parameters_ : int
         One for each column.
     statistics_ : BinaryCounts
-        What was learned from.
+        Counts of zeros and ones.
 
     Notes
     -----
-    p_j = (N_j1 + a) / (N_j + 2a) with N_j the weight of column j, N_j1 that of its ones, and the pseudo-count a;
+    p_j = (N_j1 + a) / (N_j + 2a) with N_j the weight of column j, N_j1 the weight of its ones, and a the pseudo-count;
     log p(x) = Σ_j [x_j log p_j + (1 − x_j) log (1 − p_j)].
 
     Examples
@@ -129,7 +130,7 @@ class Bernoulli(Density):
 
     @property
     def probabilities_(self) -> Floats:
-        probabilities: Floats = self._learned().ones
+        probabilities: Floats = self._get_parameters().ones
         return probabilities
 
     def _statistic(self) -> Any:
@@ -160,22 +161,22 @@ class Bernoulli(Density):
 
 
 def count_binary(block: Block, threshold: float | None) -> BinaryCounts:
-    """The counts of a block's zeros and ones."""
+    """Count the zeros and ones of a block."""
     X, w = _check_rows(block, threshold), row_weights(block)
     return BinaryCounts(w @ (X == 0), w @ (X == 1))
 
 
 def _check_rows(block: Block, threshold: float | None) -> Floats:
-    """A block's rows as zeros, ones and missing values."""
+    """Return a block's rows as zeros, ones and missing values; raise for other values."""
     X = dense(block.X)
     remedy = "Use NaN where a value is missing."
-    raise_if_invalid(block, np.isinf(X), "Bernoulli takes finite values", remedy)
-    remedy = f"Give a threshold above which values are ones. {remedy}"
+    raise_if_invalid(block, np.isinf(X), "Bernoulli needs finite values", remedy)
+    remedy = f"Set threshold, above which values are ones. {remedy}"
     X = _binarize(X, threshold)
-    raise_if_invalid(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli takes zeros and ones", remedy)
+    raise_if_invalid(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli needs zeros and ones", remedy)
     return X
 
 
 def _binarize(X: Floats, threshold: float | None) -> Floats:
-    """Zeros and ones by a threshold, if there is one; what is not finite stays as it is."""
+    """Convert values to zeros and ones by the threshold, if there is one; values that are not finite are unchanged."""
     return X if threshold is None else np.where(np.isfinite(X), threshold < X, X)

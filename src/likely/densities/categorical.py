@@ -1,4 +1,4 @@
-"""The categorical density: independent columns of categories."""
+"""Categorical density: independent columns of categories."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ from likely.densities.base import (
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 MAX_CATEGORIES = 2**20
-"""Of a column. Codes beyond are names or numbers, not a numbering of categories, and counting them fills memory."""
+"""Maximum number of categories of a column. Larger codes are identifiers or measurements, and counting them would fill
+the memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
-    """Weight of each category of each column; columns grow as new categories come.
+    """Weight of each category of each column; a sum has the categories of both terms.
 
     Parameters
     ----------
     widths : array of int of shape (n_features,)
-        One more than the largest code that each column has shown.
+        Number of categories of each column: one more than its largest code.
     counts : array of shape (widths.sum(),)
-        The weights of the first column's categories, then those of the second's, and so on.
+        Weights of the categories of the first column, then of the second column, and so on.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class CategoryCounts:
     def _check_state(self, scope: Scope) -> None:
         if len(self.counts) != int(self.widths.sum()):
             raise ViolationError(
-                f"counts must be {self.widths.sum()}, one for each category, but are {len(self.counts)}"
+                f"counts must hold {self.widths.sum()} numbers, one for each category, but hold {len(self.counts)}"
             )
 
     @property
@@ -78,12 +79,12 @@ class CategoryCounts:
 
     @classmethod
     def zero(cls, n_features: int) -> CategoryCounts:
-        """The counts of no rows."""
+        """Return the counts of no rows."""
         return cls(np.zeros(n_features, dtype=np.intp), np.zeros(0))
 
     @classmethod
     def of(cls, X: Floats, weight: Floats | None = None) -> CategoryCounts:
-        """The counts of rows of codes; NaN is left out."""
+        """Count the codes of rows; NaN is omitted."""
         present = ~np.isnan(X)
         codes = np.where(present, X, -1.0).astype(np.intp)
         widths: Integers = codes.max(axis=0, initial=-1) + 1
@@ -98,12 +99,12 @@ class CategoryCounts:
             return CategoryCounts(widths, self.widen(widths) + other.widen(widths))
 
     def align_categories(self, whole: CategoryCounts) -> CategoryCounts:
-        """The same counts, with the categories of the whole that they are a part of."""
+        """Return the same counts with the categories of all rows."""
         widths = np.maximum(self.widths, whole.widths)
         return CategoryCounts(widths, self.widen(widths))
 
     def widen(self, widths: Integers) -> Floats:
-        """The counts with room for more categories."""
+        """Return the counts with zeros for additional categories."""
         out = np.zeros(int(widths.sum()))
         out[np.arange(len(self.counts)) + np.repeat(_starts(widths) - _starts(self.widths), self.widths)] = self.counts
         return out
@@ -111,14 +112,14 @@ class CategoryCounts:
 
 @dataclass(frozen=True, eq=False)
 class CategoryTable:
-    """Probabilities of each column's categories, each column's followed by that of any category beyond them."""
+    """Probabilities of the categories of each column, followed by the probability of any larger code."""
 
     widths: Annotated[Integers, integers("d", low=1)]
     probabilities: Annotated[Floats, floats("c", low=0)]
 
     def _check_state(self, scope: Scope) -> None:
         if len(self.probabilities) != int((self.widths + 1).sum()):
-            raise ViolationError("probabilities must be those of each category and one for the rest, but are not")
+            raise ViolationError("probabilities must hold one for each category and one for larger codes, but do not")
         if any(abs(column.sum() - 1) > SUM_TOLERANCE for column in self.columns()):
             raise ViolationError("probabilities must sum to 1 in each column, but do not")
 
@@ -127,11 +128,11 @@ class CategoryTable:
         return log(self.probabilities)
 
     def columns(self) -> list[Floats]:
-        """The probabilities of each column's categories."""
+        """Return the probabilities of the categories of each column."""
         return [part[:-1] for part in np.split(self.probabilities, np.cumsum(self.widths + 1)[:-1])]
 
     def log_density(self, rows: Floats) -> Floats:
-        """Of dense rows; NaN for those that hold what is no code."""
+        """Return the log density of dense rows; NaN for rows with invalid codes."""
         missing = np.isnan(rows)
         codes = np.where(missing, 0.0, np.clip(rows, 0.0, self.widths)).astype(np.intp)
         scores = np.where(missing, 0.0, self._logs[codes + _starts(self.widths + 1)]).sum(axis=1)
@@ -140,41 +141,42 @@ class CategoryTable:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalState(AdditiveState):
-    """The counts of categories, and their probabilities."""
+    """Counts of categories, and their probabilities."""
 
     statistics_: Annotated[CategoryCounts, instance_of(CategoryCounts, d="d")]
     _parameters: Annotated[CategoryTable | None, none_or(instance_of(CategoryTable, d="d"))] = None
 
 
 class Categorical(Density):
-    """Independent columns of categories, numbered from 0 on.
+    """Categorical density: independent columns of categories, coded as 0, 1, 2, ….
 
-    Maximum likelihood by default: a category that was never seen has probability 0, and a row that holds one the log
-    density −inf. With a pseudo-count it has the probability that is said below. Missing values (NaN) are left out
-    column by column, and integrated out when rows are scored.
+    The estimate is that of maximum likelihood by default. Then a category not seen in training has probability 0, and
+    the log density of a row with it is −inf. With a pseudo-count it has the probability given in the Notes. Missing
+    values (NaN) are omitted column by column in fitting, and integrated out in scoring.
 
     Parameters
     ----------
     pseudo_count : float >= 0, default 0
         Added to the count of every category: 1 is Laplace's rule of succession.
     n_categories : int, sequence of int, or None, default None
-        How many categories each column has. Without it a column has the categories up to the largest that was seen.
+        Number of categories of each column. Without it a column has the categories up to the largest code in training.
 
     Attributes
     ----------
     probabilities_ : list of arrays
-        The probabilities of each column's categories, which sum to 1.
+        Probabilities of the categories of each column, which sum to 1.
     n_parameters_ : int
-        One less than the number of categories for each column.
+        One less than the number of categories, summed over the columns.
     statistics_ : CategoryCounts
-        What was learned from.
+        Counts of the categories.
 
     Notes
     -----
-    p(c) = (N_c + a) / (N + a m) for a column of weight N with m categories and the pseudo-count a. A category that is
-    larger than all that were seen counts as one of count 0 and gets a / (N + a m); the known ones sum to 1 without it.
-    Densities that are to be compared, such as those of classes, should therefore be told the same ``n_categories``;
-    what is not among these is impossible.
+    p(c) = (N_c + a) / (N + a m) for a column of weight N with m categories and the pseudo-count a. Without
+    ``n_categories`` a code larger than all codes in training is scored as a category of count 0, with probability
+    a / (N + a m); the probabilities of the known categories sum to 1 without it. Densities that are compared, such as
+    those of classes, should therefore have the same ``n_categories``. With ``n_categories`` a larger code has
+    probability 0.
 
     Examples
     --------
@@ -201,7 +203,7 @@ class Categorical(Density):
 
     @property
     def probabilities_(self) -> list[Floats]:
-        table: CategoryTable = self._learned()
+        table: CategoryTable = self._get_parameters()
         return table.columns()
 
     def _statistic(self) -> Any:
@@ -219,26 +221,26 @@ class Categorical(Density):
         return CategoryTable(widths, probabilities)
 
     def _resolve_widths(self, statistics: CategoryCounts) -> Integers:
-        """How many categories each column has, as told or as seen."""
+        """Return the number of categories of each column, from ``n_categories`` or from the counts."""
         if self.n_categories is None:
             return statistics.widths
-        told = np.atleast_1d(np.asarray(self.n_categories, dtype=object))
-        if told.ndim != 1 or not all(is_count(m, 1, MAX_CATEGORIES) for m in told):
+        given = np.atleast_1d(np.asarray(self.n_categories, dtype=object))
+        if given.ndim != 1 or not all(is_count(m, 1, MAX_CATEGORIES) for m in given):
             raise InvalidParameterError(
-                "n_categories of Categorical must be a whole number from 1 on, or one for each column, but is "
-                f"{self.n_categories!r}."
+                f"n_categories of Categorical must be a whole number from 1 to {MAX_CATEGORIES}, or one for each "
+                f"column, but is {self.n_categories!r}."
             )
-        if np.ndim(self.n_categories) and len(told) != statistics.n_features:
+        if np.ndim(self.n_categories) and len(given) != statistics.n_features:
             raise InvalidParameterError(
                 f"n_categories of Categorical must be one number, or one for each of the {statistics.n_features} "
-                f"columns, but are {len(told)}."
+                f"columns, but has {len(given)}."
             )
-        widths: Integers = np.broadcast_to(told.astype(np.intp), statistics.widths.shape).copy()
+        widths: Integers = np.broadcast_to(given.astype(np.intp), statistics.widths.shape).copy()
         beyond = np.flatnonzero(statistics.widths > widths)
         if len(beyond):
             raise InvalidDataError(
-                f"Column {beyond[0]} has the category {statistics.widths[beyond[0]] - 1}, but n_categories says that "
-                f"they go from 0 to {widths[beyond[0]] - 1}. Raise n_categories."
+                f"Column {beyond[0]} must have codes from 0 to {widths[beyond[0]] - 1} according to n_categories, but "
+                f"has the code {statistics.widths[beyond[0]] - 1}. Raise n_categories."
             )
         return widths
 
@@ -259,19 +261,21 @@ class Categorical(Density):
 
 
 def count_categories(block: Block) -> CategoryCounts:
-    """The counts of a block's codes."""
+    """Count the codes of a block."""
     X = _check_rows(block)
-    rule = f"Categorical takes codes below {MAX_CATEGORIES} to learn from"
+    rule = f"Categorical can be fitted only to codes below {MAX_CATEGORIES}"
     raise_if_invalid(block, X >= MAX_CATEGORIES, rule, "Number the categories 0, 1, 2, … without gaps.")
     return CategoryCounts.of(X, row_weights(block))
 
 
 def _check_rows(block: Block) -> Floats:
-    """A block's rows, which must be codes or missing."""
+    """Return a block's rows; raise for values that are neither codes nor missing."""
     X = dense(block.X)
-    remedy = "Number the categories 0, 1, 2, …, and use NaN where one is missing."
-    raise_if_invalid(block, X < 0, "Negative values in data passed to Categorical, which takes whole numbers >= 0", remedy)
-    raise_if_invalid(block, _is_invalid_code(X), "Categorical takes whole numbers >= 0, one for each category", remedy)
+    remedy = "Number the categories 0, 1, 2, …, and use NaN for a missing value."
+    rule = "Negative values in data passed to Categorical, which needs whole numbers >= 0"
+    raise_if_invalid(block, X < 0, rule, remedy)
+    rule = "Categorical needs whole numbers >= 0, one for each category"
+    raise_if_invalid(block, _is_invalid_code(X), rule, remedy)
     return X
 
 
@@ -280,5 +284,5 @@ def _is_invalid_code(X: Floats) -> Booleans:
 
 
 def _starts(widths: Integers) -> Integers:
-    """Where the categories of each column begin."""
+    """Return the position of the first category of each column."""
     return np.asarray(np.cumsum(widths) - widths)

@@ -1,6 +1,7 @@
-"""Covariance shapes: how a covariance is estimated, shrunk and floored, and which arithmetic it has in EM.
+"""Covariance shapes: estimation, shrinkage and flooring of full, diagonal and spherical covariances.
 
-The shapes hold hyperparameters only; :mod:`likely.densities.factors` holds the values that they estimate.
+The shapes hold hyperparameters only. :mod:`likely.densities.factors` holds the estimated covariances, and
+:mod:`likely.densities.natural_form` their arithmetic in EM.
 """
 
 from __future__ import annotations
@@ -21,39 +22,40 @@ from likely.densities.factors import (
     Covariances,
     DiagonalCovariances,
     FullCovariances,
+    factor_if_well_conditioned,
     invert_factor,
     min_eigenvalue,
-    factor_if_well_conditioned,
 )
 from likely.densities.natural_form import DiagonalForm, FullForm, NaturalForm, SphericalForm
 from likely.exceptions import DegenerateDataError, warn_of_degenerate_data
 from likely.statistics import DiagonalMoments, Moments
 
 FLOOR = 1e-9
+"""Default floor of the eigenvalues of a correlation matrix."""
 
 
 class Covariance(BaseEstimator):  # type: ignore[misc]
-    """A shape of covariance and the rule for singular ones.
+    """Base class of covariance shapes, with the rule for singular covariances.
 
-    A column whose variance is only the rounding of a constant, and a direction whose share of the correlation is less
-    than ``floor``, are not determined by the data. They are floored, each relative to its own scale, with a warning
-    that names the class and its rank; ``floor=0`` raises instead. A constant column gets ``floor`` times the variance
-    of that column over all classes (where that is zero too, times its mean square, or 1).
+    The data do not determine the variance of a constant column (a variance that is only rounding), or the eigenvalues
+    of the correlation matrix below ``floor``. These are floored, each relative to its own scale, with a warning that
+    names the class and its rank. ``floor=0`` raises an error instead. A constant column gets ``floor`` times the
+    variance of that column over all classes (if that is zero too, times its mean square, or 1).
 
     Parameters
     ----------
     shrinkage : float from 0 to 1, default 0
-        How far the estimate is moved to a simpler shape: for :class:`Full` its own diagonal, for :class:`Diagonal` its
-        own average variance. Unlike a floor it is felt in every direction.
+        Weight of a simpler shape in the estimate: the diagonal of the covariance for :class:`Full`, the average
+        variance for :class:`Diagonal`. Unlike a floor, shrinkage changes the estimate in every direction.
     floor : float from 0 to 1, default 1e-9
-        Least eigenvalue of the correlation matrix, and the least variance of a constant column, relative to the
-        column's variance over all rows.
+        Minimum eigenvalue of the correlation matrix, and minimum variance of a constant column relative to the column's
+        variance over all rows.
     unbiased : bool, default False
-        Divide by the weight less the number of means estimated, and not by the weight (maximum likelihood).
+        Divide by the weight less the number of estimated means, instead of the weight (maximum likelihood).
     """
 
     moments: ClassVar[Any] = DiagonalMoments
-    """The statistic from which the shape is estimated."""
+    """Class of the statistic from which the shape is estimated."""
 
     name: ClassVar[str]
     _constraints: ClassVar[Constraints] = {
@@ -66,7 +68,7 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
     """The class of the estimates."""
 
     natural_form: ClassVar[type[NaturalForm]]
-    """The arithmetic of mixtures of such Gaussians."""
+    """Class with the arithmetic of EM for Gaussians of this shape."""
 
     def __init__(self, shrinkage: float = 0.0, *, floor: float = FLOOR, unbiased: bool = False) -> None:
         self.shrinkage = shrinkage
@@ -76,23 +78,23 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
     def estimate(
         self, parts: Sequence[Any], names: Sequence[str], whole: DiagonalMoments, n_means: int = 1, remedy: str = ""
     ) -> Any:
-        """The covariances of ``parts``.
+        """Estimate the covariances of ``parts``.
 
         Parameters
         ----------
         parts : sequence of moments
         names : sequence of str
-            How to speak of each part in a message.
+            Name of each part in messages.
         whole : DiagonalMoments
-            The moments of all rows, from which a constant column takes its scale.
+            Moments of all rows, which give the scale of a constant column.
         n_means : int
-            Means that were estimated for each part: the degrees of freedom an unbiased estimate divides less by.
+            Number of means estimated for each part; an unbiased estimate subtracts it from the weight.
         remedy : str
-            What to advise when a part is singular.
+            Advice in the message about a singular part.
         """
         check_parameters(self)
         lost = n_means if self.unbiased else 0
-        # Threads pay for themselves where a factorisation takes milliseconds.
+        # Threads are worth their overhead if a factorisation takes milliseconds.
         apply: Any = for_each if whole.n_features >= 128 else map
         found = apply(lambda part: self._estimate_one(part, whole, lost), list(parts))
         estimates, ranks, constants = zip(*found, strict=True)
@@ -100,11 +102,11 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
         return self._stack(estimates)
 
     def n_parameters(self, n_features: int) -> int:
-        """Number of free parameters of one covariance."""
+        """Return the number of free parameters of one covariance."""
         raise NotImplementedError
 
     def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
-        """The estimate, its rank before flooring, and the columns that are constant."""
+        """Return the estimate, its rank before flooring, and the constant columns."""
         raise NotImplementedError
 
     def _stack(self, estimates: tuple[Any, ...]) -> Covariances:
@@ -112,7 +114,7 @@ class Covariance(BaseEstimator):  # type: ignore[misc]
 
 
 class Full(Covariance):
-    """All variances and covariances: an ellipse of any direction."""
+    """Full covariance: all variances and covariances."""
 
     moments = Moments
     name = "full"
@@ -123,6 +125,7 @@ class Full(Covariance):
         return n_features * (n_features + 1) // 2
 
     def _estimate_one(self, part: Any, whole: DiagonalMoments, lost: float) -> tuple[Any, int, Integers]:
+        # Scale to a correlation matrix, shrink its off-diagonal elements, floor its eigenvalues, and scale back.
         C = part.covariance(lost)
         variances, constant = _floor_constant_columns(C.diagonal(), whole, self.floor)
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
@@ -139,7 +142,7 @@ class Full(Covariance):
 
 
 class Diagonal(Covariance):
-    """Variances alone: columns that are independent given the class (Gaussian naive Bayes)."""
+    """Diagonal covariance: columns are conditionally independent given the class (Gaussian naive Bayes)."""
 
     name = "diagonal"
     natural_form = DiagonalForm
@@ -155,7 +158,7 @@ class Diagonal(Covariance):
 
 
 class Spherical(Covariance):
-    """One variance for all columns: distances are Euclidean.
+    """Spherical covariance: one variance for all columns, so distances are Euclidean.
 
     Parameters
     ----------
@@ -179,8 +182,8 @@ class Spherical(Covariance):
         variances, constant = _floor_constant_columns(part.variances(lost), whole, self.floor)
         if len(constant) == len(variances):
             return np.full_like(variances, variances.mean()), 0, constant
-        # A constant column is no trouble for an average, as long as some column varies. Columns with missing values
-        # weigh less in it.
+        # Constant columns need no floor in the average as long as some column varies. Columns with missing values have
+        # less weight in it.
         columns = part.diagonal()
         degrees = np.maximum(columns.column_weights - lost, 0.0)
         average = columns.scatter[degrees > 0].sum() / degrees.sum() if degrees.any() else 0.0
@@ -198,7 +201,7 @@ SHAPE = either(
 
 
 def shape_of(covariance: Any) -> Covariance:
-    """The shape that a constructor's ``covariance`` stands for: a shape, or the name of one."""
+    """Return the shape given by a constructor's ``covariance``: a shape, or the name of one."""
     if isinstance(covariance, Covariance):
         return covariance
     check_argument("covariance", covariance, SHAPE)
@@ -206,7 +209,7 @@ def shape_of(covariance: Any) -> Covariance:
 
 
 def _floor_constant_columns(variances: Floats, whole: DiagonalMoments, floor: float) -> tuple[Floats, Integers]:
-    """Variances in which those of constant columns are floored, and which columns those are."""
+    """Floor the variances of constant columns, and return the variances and the indices of these columns."""
     total = whole.variances()
     typical = np.sqrt(whole.mean**2 + total)
     constant = is_rounding(variances, typical)
@@ -216,37 +219,39 @@ def _floor_constant_columns(variances: Floats, whole: DiagonalMoments, floor: fl
 
 
 def _floor_varying_columns(R: Floats, constant: Integers, floor: float) -> tuple[Floats, Floats, int]:
-    """The same as :func:`_floor_eigenvalues`, with constant columns left out of the work: they are correlated with none."""
+    """Apply :func:`_floor_eigenvalues` to the varying columns; constant columns are uncorrelated with all others."""
     if not len(constant):
         return _floor_eigenvalues(R, floor)
     varying = np.delete(np.arange(len(R)), constant)
     matrix, whitener = np.eye(len(R)), np.eye(len(R))
     if not len(varying):
         return matrix, whitener, 0
-    among = np.ix_(varying, varying)
-    matrix[among], whitener[among], rank = _floor_eigenvalues(R[among], floor)
+    block = np.ix_(varying, varying)
+    matrix[block], whitener[block], rank = _floor_eigenvalues(R[block], floor)
     return matrix, whitener, rank
 
 
 def _floor_eigenvalues(R: Floats, floor: float) -> tuple[Floats, Floats, int]:
-    """A correlation matrix with its eigenvalues floored, its upper triangular whitener, and its rank.
+    """Return a correlation matrix with floored eigenvalues, its upper triangular whitener, and its rank.
 
-    The whitener of a floored matrix is triangularised from its eigenvectors: a Cholesky factor of the matrix itself
-    would have lost as many digits as the floor has zeros.
+    The whitener of a floored matrix is computed from its eigenvectors by RQ decomposition: a Cholesky factor of the
+    matrix would have lost as many digits as the floor has zeros.
     """
+    # Fast path: the Cholesky factor of a well conditioned matrix.
     lower = factor_if_well_conditioned(R, floor)
     if lower is not None:
         return R, invert_factor(lower), len(R)
+    # Raise the eigenvalues to the floor, and make the whitener V Λ^−½ triangular.
     values, vectors = eigh(R)
-    least = min_eigenvalue(floor, len(R))
-    raised = np.maximum(values, least)
+    smallest = min_eigenvalue(floor, len(R))
+    raised = np.maximum(values, smallest)
     whitener, _ = rq(vectors / np.sqrt(raised))
-    return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > least).sum())
+    return (vectors * raised) @ vectors.T, np.triu(whitener), int((values > smallest).sum())
 
 
 @dataclass(frozen=True)
 class _PartRank:
-    """What there is to say of a part that may be singular."""
+    """Name, moments, rank and constant columns of a part that may be singular."""
 
     name: str
     part: Any
@@ -264,16 +269,15 @@ class _PartRank:
 
 
 def _report_singular(shape: Covariance, parts: list[_PartRank], remedy: str) -> None:
-    """One warning, or with ``floor=0`` one error, for all parts that are singular."""
+    """Give one warning, or with ``floor=0`` raise one error, for all singular parts."""
     singular = [part for part in parts if part.rank < part.part.n_features]
     if not singular:
         return
     sentences = [part.sentence(shape.name) for part in singular[:3]]
     if len(singular) > 3:
-        sentences.append(f"So it is with {len(singular) - 3} more.")
+        sentences.append(f"The same holds for {len(singular) - 3} more.")
     if shape.floor == 0:
-        raise DegenerateDataError(" ".join([*sentences, remedy, "Or give a floor above 0."]))
-    said = (
-        f"What is missing was floored at {min_eigenvalue(shape.floor, parts[0].part.n_features):g} of its own scale."
-    )
-    warn_of_degenerate_data(" ".join([*sentences, said, remedy]))
+        raise DegenerateDataError(" ".join([*sentences, remedy, "Or set a floor above 0."]))
+    floor = min_eigenvalue(shape.floor, parts[0].part.n_features)
+    consequence = f"The remaining directions were floored at {floor:g} of their scale."
+    warn_of_degenerate_data(" ".join([*sentences, consequence, remedy]))

@@ -1,8 +1,8 @@
-"""Fitted covariances, their triangular factors, and squared Mahalanobis distances by them.
+"""Estimated covariances, their triangular factors, and squared Mahalanobis distances.
 
-The shapes of :mod:`likely.densities.covariance` estimate these values. Each holds a stack of covariances, one for each
-class or component, or a single one that all share (tied). The distance kernels below are prepared once for their
-centres and then called with dense blocks of rows.
+The shapes of :mod:`likely.densities.covariance` estimate these covariances. Each object holds a stack of covariances,
+one for each class or component, or a single one that all share (tied). The distance functions below are prepared once
+for their centres and then called with dense blocks of rows.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ _WORKSPACE = Workspace()
 LOG_2PI = float(np.log(2 * np.pi))
 
 PANEL = 64
-"""Columns of a triangular factor multiplied at once."""
+"""Number of columns of a triangular factor multiplied at once."""
 
 NEAR = 1e6
-"""Squared distance of a centre from the common origin, in its own variances, up to which squares may be expanded:
-the expansion's rounding is then at most about 1e-10."""
-
+"""Maximum squared distance of a centre from the common origin, in its own variances, for expanding squares. The
+rounding of the expansion is then at most about 1e-10."""
 
 FAR = 1e10
-"""Squared distance of a centre from the common origin, in its own covariance, up to which rows are whitened about the
-origin: beyond, more than five digits of a white coordinate would be lost."""
+"""Maximum squared distance of a centre from the common origin, in its own covariance, for whitening rows about the
+origin. Beyond it more than five digits of a whitened coordinate would be lost."""
 
 ASYMMETRY = 1e-6
-"""Share of its size by which rounding may make a correlation asymmetric."""
+"""Maximum difference between a correlation matrix and its transpose that is attributed to rounding."""
 
 
 class Covariances(Protocol):
-    """What Gaussians need of a stack of covariances."""
+    """Interface of a stack of covariances."""
 
     @property
     def log_determinants(self) -> Floats:
@@ -49,31 +48,31 @@ class Covariances(Protocol):
         ...
 
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
-        """A function from rows to their squared distances (n, n_means), each mean by its own covariance."""
+        """Return a function from rows to squared distances (n, n_means), each by the covariance of the mean."""
         ...
 
     def marginal(self, columns: Booleans) -> Covariances:
-        """The covariances of some columns alone."""
+        """Return the covariances of some columns."""
         ...
 
     def array(self) -> Floats:
-        """Matrices, or variances where they are diagonal, stacked."""
+        """Return the stacked matrices, or variances if they are diagonal."""
         ...
 
     def take(self, which: Integers) -> Covariances:
-        """Some of them, in the order asked for; the one that all share as it is."""
+        """Return the covariances at these indices; a shared covariance is returned unchanged."""
         ...
 
     def matrix(self, k: int) -> Floats:
-        """The k-th covariance as a matrix."""
+        """Return the k-th covariance as a matrix."""
         ...
 
     def precision(self, k: int) -> Floats:
-        """The inverse of the k-th covariance."""
+        """Return the inverse of the k-th covariance."""
         ...
 
     def colour(self, k: int, white: Floats) -> Floats:
-        """Rows of unit covariance turned into rows of the k-th covariance."""
+        """Transform rows of unit covariance into rows of the k-th covariance."""
         ...
 
 
@@ -92,7 +91,7 @@ class FullCovariances:
     whiteners: Annotated[Floats, floats("n", "d", "d")]
 
     def _check_state(self, scope: Scope) -> None:
-        # Positive definite, by the factorisation that scoring rows with missing values will make of them.
+        # The matrices must be positive definite, because scoring rows with missing values factors their submatrices.
         apply: Any = for_each if self.matrices.shape[1] >= 128 else map
         list(apply(_check_factor, list(zip(self.matrices, self.whiteners, strict=True))))
 
@@ -104,8 +103,8 @@ class FullCovariances:
     def of(cls, matrices: Floats) -> FullCovariances:
         """Factor positive-definite matrices.
 
-        Each is scaled by its own diagonal first, which keeps a column of scale 1e-6 beside one of 1e3 from spoiling
-        the factor.
+        Each matrix is scaled to a correlation matrix first, so that columns of very different scale, such as 1e-6 and
+        1e3, do not degrade the factor.
         """
         scales = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
         lowers = np.linalg.cholesky(matrices / (scales[:, :, None] * scales[:, None, :]))
@@ -139,7 +138,7 @@ class FullCovariances:
 
 @dataclass(frozen=True, eq=False)
 class DiagonalCovariances:
-    """Variances of columns that are independent given the class.
+    """Variances of columns that are conditionally independent given the class.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ class DiagonalCovariances:
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Distances to centres, computed about the mean of the centres so that data far from zero lose no digits."""
+    """Base class of distances to centres, computed about the mean of the centres so that no digits are lost."""
 
     centres: Floats
 
@@ -197,8 +196,8 @@ class DistancesByVariances(_Distances):
     Notes
     -----
     About the origin o, the mean of the centres, the square expands to two matrix products,
-    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. Where a centre lies so far from the origin, in its own
-    variances, that the terms would cancel digits, the differences are squared one centre at a time.
+    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. If a centre is so far from the origin, in its own variances,
+    that the terms would cancel digits, the differences are squared one centre at a time.
     """
 
     variances: Floats
@@ -214,8 +213,10 @@ class DistancesByVariances(_Distances):
 
     def __call__(self, rows: Floats) -> Floats:
         if not self._offsets.max() <= NEAR:
+            # Centres too far from the origin: square the differences.
             pairs = zip(self.centres, self.variances, strict=True)
             return np.column_stack([np.square(rows - m) @ (1 / v) for m, v in pairs])
+        # (x − o)² and x − o side by side, times the stacked factors 1/v and −2 (m − o)/v.
         n, d = rows.shape
         expanded = _WORKSPACE.array("expanded", (n, 2 * d))
         np.subtract(rows, self._origin, out=expanded[:, d:])
@@ -234,9 +235,9 @@ class DistancesByWhiteners(_Distances):
 
     Notes
     -----
-    The factors of all centres stand side by side, cut into panels of columns; a panel needs only the rows above its
-    end, so the zeros below the diagonals are hardly multiplied: 0.55 of the full product at 784 features. The offsets
-    −(m_k − o) U_k ride along as the first row, against a column of ones.
+    The factors of all centres are concatenated and cut into panels of columns. A panel needs only the rows above its
+    last column, so most of the zeros below the diagonals are skipped: the work is 0.55 of the full product at 784
+    features. The offsets −(m_k − o) U_k are the first row of the panels, multiplied by a column of ones.
     """
 
     whiteners: Floats
@@ -254,14 +255,16 @@ class DistancesByWhiteners(_Distances):
 
     @cached_property
     def _is_far(self) -> bool:
-        """Whether some centre lies so far off, in its own units, that its offset would swallow digits."""
+        """Whether some centre is so far from the origin, in its own covariance, that digits would be lost."""
         offsets = np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
         return not np.square(offsets).sum(axis=1).max() <= FAR
 
     def __call__(self, rows: Floats) -> Floats:
         if self._is_far:
+            # Whiten about each centre separately.
             whites = ((rows - m) @ U for m, U in zip(self.centres, self.whiteners, strict=True))
             return np.column_stack([np.einsum("nj,nj->n", white, white) for white in whites])
+        # Rows (1, x − o) times each panel give white coordinates of all centres; sum their squares.
         n, k = len(rows), len(self.centres)
         extended = _WORKSPACE.array("extended", (n, rows.shape[1] + 1))
         extended[:, 0] = 1.0
@@ -277,7 +280,7 @@ class DistancesByWhiteners(_Distances):
 
 @dataclass(frozen=True, eq=False)
 class DistancesByOneWhitener(_Distances):
-    """‖(x − m_k) U‖² for each centre k: whiten once, then all variances are one.
+    """‖(x − m_k) U‖² for each centre k: rows are whitened once, so all variances are one.
 
     Parameters
     ----------
@@ -300,7 +303,7 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
     C, U = pair
     variances = C.diagonal()
     if not (variances > 0).all():
-        raise ViolationError(f"matrices must have variances above 0, but the least is {variances.min():g}")
+        raise ViolationError(f"matrices must have variances above 0, but the smallest is {variances.min():g}")
     scales = np.sqrt(variances)
     R = C / scales
     R /= scales[:, None]
@@ -314,21 +317,21 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
 
 
 def invert_factor(lower: Floats) -> Floats:
-    """L⁻ᵀ, upper triangular, of a lower triangular L."""
+    """Return L⁻ᵀ, upper triangular, of a lower triangular L."""
     inverse, _ = lapack.dtrtri(lower, lower=1)
     return np.ascontiguousarray(np.tril(inverse).T)
 
 
 def min_eigenvalue(floor: float, n_features: int) -> float:
-    """The least eigenvalue of a correlation matrix: the floor, or what sums in double precision can resolve."""
+    """Return the minimum eigenvalue of a correlation matrix: the floor, or the resolution of double precision."""
     return max(floor, n_features * float(np.finfo(np.float64).eps))
 
 
 def factor_if_well_conditioned(R: Floats, floor: float) -> Floats | None:
-    """The Cholesky factor of a correlation matrix, if its eigenvalues are all well above the floor.
+    """Return the Cholesky factor of a correlation matrix if all its eigenvalues are well above the floor, else None.
 
-    1/‖R⁻¹‖₁ bounds the least eigenvalue from below. LAPACK's estimate of it from the factor costs little beside the
-    eigenvalues themselves and may be a few times too large; the factor of ten covers that.
+    1/‖R⁻¹‖₁ is a lower bound of the smallest eigenvalue. LAPACK estimates it from the factor (dpocon), at low cost
+    compared with the eigenvalues. The estimate may be a few times too large, so the test has a factor of ten.
     """
     lower, failed = lapack.dpotrf(R, lower=1)
     if failed:
@@ -339,7 +342,7 @@ def factor_if_well_conditioned(R: Floats, floor: float) -> Floats | None:
 
 
 def condition_on_observed(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
-    """What covariances say of columns that were not observed: slopes on those that were, and what is left of them.
+    """Return the conditional distribution of missing columns given observed ones, for each covariance.
 
     Parameters
     ----------
@@ -349,15 +352,18 @@ def condition_on_observed(C: Floats, observed: Booleans) -> tuple[Floats, Floats
     Returns
     -------
     slopes : array of shape (n, n_observed, n_missing)
-    rest : array of shape (n, n_missing, n_missing)
+        Regression coefficients C_oo⁻¹ C_om of the missing columns on the observed columns.
+    residual : array of shape (n, n_missing, n_missing)
+        Conditional covariances C_mm − C_mo C_oo⁻¹ C_om.
     """
     o, m = np.flatnonzero(observed), np.flatnonzero(~observed)
+    # Regression of the missing columns on the observed columns, and the Schur complement.
     slopes: Floats = np.asarray(np.linalg.solve(C[:, o[:, None], o], C[:, o[:, None], m]), dtype=np.float64)
     return slopes, C[:, m[:, None], m] - C[:, m[:, None], o] @ slopes
 
 
 def fill_in(X: Floats, observed: Booleans, mean: Floats, slopes: Floats) -> Floats:
-    """Rows with what is expected of them in place of what was not observed."""
+    """Replace missing values by their conditional means, m_m + (x_o − m_o) slopes."""
     filled = X.copy()
     filled[:, ~observed] = mean[~observed] + (X[:, observed] - mean[observed]) @ slopes
     return filled

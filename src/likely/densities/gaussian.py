@@ -12,7 +12,7 @@ from likely._constraints import Constraints, floats, instance_of, none_or
 from likely._numerics import dense
 from likely._typing import Booleans, Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, Source, over_rows
-from likely.blocks.gathering import checked_total, moments
+from likely.blocks.gathering import moments, total_moments
 from likely.densities.base import Density
 from likely.densities.covariance import SHAPE, Covariance, shape_of
 from likely.densities.factors import LOG_2PI, Covariances, DiagonalCovariances, FullCovariances
@@ -177,7 +177,9 @@ class Gaussian(Density):
         except MissingValuesError:
             from likely.densities.missing import estimate_expected_moments
 
-            self.estimate(estimate_expected_moments(source, shape_of(self.covariance)).total(), source.classes, adds_up=False)
+            self.estimate(
+                estimate_expected_moments(source, shape_of(self.covariance)).total(), source.classes, adds_up=False
+            )
 
     @property
     def needs(self) -> Any:
@@ -185,7 +187,7 @@ class Gaussian(Density):
         return shape_of(self.covariance).moments
 
     def _gaussians(self) -> Gaussians:
-        gaussians: Gaussians = self._learned()
+        gaussians: Gaussians = self._get_parameters()
         return gaussians
 
     def _statistic(self) -> Any:
@@ -211,7 +213,7 @@ def estimate_gaussians(
     """Estimate Gaussians from the moments of each class, with one covariance for each, or one pooled within classes."""
     parts = list(statistics.parts.values())
     _check_columns(parts, names)
-    whole = checked_total(statistics.each(lambda part: part.diagonal()))
+    whole = total_moments(statistics.each(lambda part: part.diagonal()))
     if tied:
         pooled = [statistics.within()]
         covariances = shape.estimate(pooled, ["The pooled data"], whole, n_means=len(parts), remedy=remedy)
@@ -220,7 +222,7 @@ def estimate_gaussians(
     return Gaussians(np.stack([part.mean for part in parts]), covariances)
 
 
-_REMEDY = "Use covariance='diagonal', or set shrinkage, or drop the columns that repeat others."
+_REMEDY = "Use covariance='diagonal', set shrinkage, or drop the columns that repeat others."
 
 
 def _check_columns(parts: list[Any], names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Products of densities over groups of columns."""
+"""Products of independent densities over groups of columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProductStatistics:
     Parameters
     ----------
     n_features : int
-        Columns of all groups together.
+        Number of columns of all groups together.
     groups : tuple of statistics
     """
 
@@ -48,20 +48,20 @@ class ProductStatistics:
         return ProductStatistics(self.n_features, tuple(a + b for a, b in zip(self.groups, other.groups, strict=True)))
 
     def detach(self) -> ProductStatistics:
-        """The same, none of it in memory that belongs to somebody else."""
+        """Return the same statistics, with copies in place of views of other arrays."""
         return ProductStatistics(self.n_features, tuple(detach(group) for group in self.groups))
 
     def align_categories(self, whole: ProductStatistics) -> ProductStatistics:
-        """The same, knowing what is known of the whole that they are a part of."""
+        """Return the same statistics with the categories of all rows."""
         pairs = zip(self.groups, whole.groups, strict=True)
         return ProductStatistics(self.n_features, tuple(align_categories(part, group) for part, group in pairs))
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentState(AdditiveState):
-    """The statistics of the groups, and the densities fitted to them.
+    """Statistics of the groups, and the densities fitted to them.
 
-    A file holds the statistics of fitted densities once, with them.
+    A model file holds these statistics only once, in the fitted densities.
     """
 
     statistics_: Annotated[ProductStatistics | None, none_or(instance_of(ProductStatistics, d="d"))]
@@ -69,28 +69,29 @@ class IndependentState(AdditiveState):
 
 
 class Independent(Density):
-    """A product of densities, each over columns of its own: mixed kinds of columns in one density.
+    """Product of independent densities over groups of columns, for columns of several kinds.
 
-    Assumes that columns of different groups are independent; within a group they are what its density says. Missing
-    values are what each density makes of them. Parts must learn by adding up, as :class:`likely.Gaussian`,
-    :class:`likely.Laplace`, :class:`likely.Categorical`, :class:`likely.Bernoulli` and :class:`likely.Multinomial` do.
+    It assumes that columns of different groups are independent; the density of a group models the columns within it.
+    Each density handles missing values in its columns. The densities must be estimated from sums, as
+    :class:`likely.Gaussian`, :class:`likely.Laplace`, :class:`likely.Categorical`, :class:`likely.Bernoulli` and
+    :class:`likely.Multinomial` are.
 
     Parameters
     ----------
     parts : list of (density, columns)
-        Columns are a list of positions, or "rest" for all that no other part names. Every column belongs to one part.
-        The parameters of the densities are set as ``part0__covariance``, a density itself as ``part0``.
+        Columns are a list of positions, or "rest" for all columns that no other part names. Every column belongs to one
+        part. The parameters of the densities are set as ``part0__covariance``, a density itself as ``part0``.
 
     Attributes
     ----------
     densities_ : list of densities
-        One for each part, fitted.
+        The fitted density of each part.
     columns_ : list of arrays of int
-        The columns of each.
+        The columns of each part.
     n_parameters_ : int
-        Those of all parts together.
+        Number of free parameters of all parts together.
     statistics_ : ProductStatistics
-        What was learned from.
+        Statistics of the parts.
 
     Notes
     -----
@@ -124,16 +125,16 @@ class Independent(Density):
 
     @property
     def densities_(self) -> list[Any]:
-        densities: list[Any] = self._learned()
+        densities: list[Any] = self._get_parameters()
         return densities
 
     @property
     def columns_(self) -> list[Integers]:
-        self._learned()
+        self._get_parameters()
         return self._columns(self.n_features_in_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of the densities by their places, as in ``part0__parameter``."""
+        """Return the parameters, with those of the densities named by position, as in ``part0__parameter``."""
         params: dict[str, Any] = {"parts": self.parts}
         for name, density in (self._densities_by_name() if deep else {}).items():
             params[name] = density
@@ -141,7 +142,7 @@ class Independent(Density):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set all parts, one part's density as ``part0``, or a density's own parameter as ``part0__parameter``."""
+        """Set all parts, the density of one part as ``part0``, or a parameter of it as ``part0__parameter``."""
         if "parts" in params:
             self.parts = params.pop("parts")
         named = self._densities_by_name()
@@ -152,7 +153,7 @@ class Independent(Density):
         return self
 
     def _pairs(self) -> list[tuple[Any, Any]]:
-        """Densities and columns, each density one that learns by adding up."""
+        """Return the pairs of density and columns; raise unless each density is estimated from sums."""
         entries = list(self.parts) if isinstance(self.parts, Iterable) and not isinstance(self.parts, str) else []
         if not entries or not all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
             raise InvalidParameterError(
@@ -162,13 +163,13 @@ class Independent(Density):
         for i, (density, _) in enumerate(entries):
             if not isinstance(density, AdditiveLearner) or density.by_class or not hasattr(density, "log_density"):
                 raise IncompatiblePartsError(
-                    f"Part {i} of Independent must be a density that learns by adding up, such as Gaussian(), but is "
-                    f"{density!r}."
+                    f"Part {i} of Independent must be a density that is estimated from sums, such as Gaussian(), but "
+                    f"is {density!r}."
                 )
         return entries
 
     def _densities_by_name(self) -> dict[str, Any]:
-        """The densities by name, or none: what are no parts is refused by ``fit``."""
+        """Return the densities by name; none if parts are invalid, for which ``fit`` raises."""
         try:
             return {f"part{i}": density for i, (density, _) in enumerate(self._pairs())}
         except (InvalidParameterError, IncompatiblePartsError):
@@ -183,11 +184,15 @@ class Independent(Density):
         return sum_groups, (gatherers, [columns for _, columns in pairs])
 
     def _estimate(self, statistics: ProductStatistics) -> list[Any]:
-        return self._map_densities(lambda i, density: clone(density).estimate(statistics.groups[i]), self._densities_by_name().values())
+        return self._map_densities(
+            lambda i, density: clone(density).estimate(statistics.groups[i]), self._densities_by_name().values()
+        )
 
     def _log_density(self, parameters: list[Any], X: Rows) -> Floats:
         columns = self.columns_
-        return np.asarray(sum(self._map_densities(lambda i, density: density.log_density(_take_columns(X, columns[i])), parameters)))
+        return np.asarray(
+            sum(self._map_densities(lambda i, density: density.log_density(_take_columns(X, columns[i])), parameters))
+        )
 
     def _sample(self, parameters: list[Any], n_samples: int, random: np.random.RandomState) -> Floats:
         rows = np.empty((n_samples, self.n_features_in_))
@@ -199,7 +204,7 @@ class Independent(Density):
         return sum(density.n_parameters_ for density in parameters)
 
     def _map_densities(self, task: Callable[[int, Any], Any], densities: Iterable[Any]) -> list[Any]:
-        """What a task makes of each density; errors and warnings say of whose columns they speak."""
+        """Apply a task to each density; errors and warnings name the part."""
         results = []
         for i, density in enumerate(densities):
             with prefix_messages(_describe_part(i, self._pairs()[i][1])):
@@ -220,22 +225,24 @@ class Independent(Density):
         if not scope.fitted:
             return
         if self.statistics_ is None:
-            raise ViolationError("must have sums, or densities that have them, but has neither")
+            raise ViolationError("must have statistics, or densities that have them, but has neither")
         widths = [len(columns) for columns in self._columns(scope.sizes["d"])]
         if [group.n_features for group in self.statistics_.groups] != widths:
-            raise ViolationError(f"must have sums of the columns of its parts, {widths} in number, but has others")
+            raise ViolationError(f"must have statistics of {widths} columns, as its parts have, but has others")
         kinds = [type(density) for density, _ in self.parts]
         if self._parameters is not None and [type(density) for density in self._parameters] != kinds:
-            raise ViolationError("must have densities of the kinds that its parts are, but has others")
+            raise ViolationError("must have densities of the types given by parts, but has others")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = all(d.__sklearn_tags__().input_tags.allow_nan for d in self._densities_by_name().values())
+        tags.input_tags.allow_nan = all(
+            d.__sklearn_tags__().input_tags.allow_nan for d in self._densities_by_name().values()
+        )
         return tags
 
 
 def sum_groups(block: Block, gatherers: list[Any], columns: list[Any]) -> ProductStatistics:
-    """The statistic of each group of a block's columns."""
+    """Compute the statistic of each group of a block's columns."""
     groups = []
     for i, ((of, args), chosen) in enumerate(zip(gatherers, _resolve_columns(columns, block.X.shape[1]), strict=True)):
         with prefix_messages(_describe_part(i, columns[i])):
@@ -244,7 +251,7 @@ def sum_groups(block: Block, gatherers: list[Any], columns: list[Any]) -> Produc
 
 
 def _take_columns(X: Rows, columns: Integers) -> Rows:
-    """Some columns; neighbours are a view, so that what holds rows holds no copies."""
+    """Return some columns; contiguous columns are a view, so that statistics that hold rows make no copies."""
     first, last = int(columns[0]), int(columns[-1])
     if last - first == len(columns) - 1 and (np.diff(columns) == 1).all():
         return X[:, first : last + 1]
@@ -252,12 +259,12 @@ def _take_columns(X: Rows, columns: Integers) -> Rows:
 
 
 def _describe_part(i: int, columns: Any) -> str:
-    """A part in a message, whose columns are counted anew."""
+    """Return the name of a part for messages, whose column numbers are relative to the part."""
     return f"Part {i} of Independent, in which column 0 is the first of {columns!r}"
 
 
 def _resolve_columns(columns: list[Any], n_features: int) -> list[Integers]:
-    """The positions of each part's columns, all of them in one part and no more."""
+    """Return the column positions of each part; raise unless every column belongs to exactly one part."""
     is_rest = [isinstance(some, str) and some == REST for some in columns]
     named = [_check_positions(some, n_features) for some, rest in zip(columns, is_rest, strict=True) if not rest]
     times = np.bincount(np.concatenate([np.empty(0, dtype=np.intp), *named]), minlength=n_features)
@@ -268,19 +275,21 @@ def _resolve_columns(columns: list[Any], n_features: int) -> list[Integers]:
 
 
 def _check_division(times: Integers, left: Integers, n_rests: int) -> None:
-    """Every column in one part, and every part with some."""
+    """Raise unless every column belongs to exactly one part, and every part has columns."""
     if times.max() > 1 or n_rests > 1:
-        what = f"column {times.argmax()}" if times.max() > 1 else repr(REST)
-        raise InvalidParameterError(f"Every column must belong to one part of Independent, but {what} is in two.")
+        repeated = f"column {times.argmax()}" if times.max() > 1 else repr(REST)
+        raise InvalidParameterError(
+            f"Every column must belong to one part of Independent, but {repeated} is in two. Remove it from one part."
+        )
     if len(left) and not n_rests:
         raise InvalidParameterError(
             f"Every column must belong to a part of Independent, but column {left[0]} of n_features = {len(times)} "
-            "belongs to none. Drop it, or give one part the columns 'rest'."
+            "belongs to no part. Drop it, or give one part the columns 'rest'."
         )
     if n_rests and not len(left):
         raise InvalidParameterError(
-            f"The columns 'rest' of Independent must be some, but other parts name all of n_features = {len(times)}. "
-            "Leave that part out."
+            "The part of Independent with the columns 'rest' must have at least one column, but other parts name all "
+            f"of n_features = {len(times)}. Remove that part."
         )
 
 

@@ -1,4 +1,4 @@
-"""The Laplace density: independent columns about their medians."""
+"""Laplace density: independent columns with medians and mean absolute deviations."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ from likely.densities.base import Density, check_addable, check_column_weights, 
 from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
 
 FLOOR = 1e-5
+"""Default scale of a constant column, relative to the size of its values."""
 
 TIE = 1e-10
-"""Share of the weight by which rounding may keep the halves of an even number of rows from being equal."""
+"""Maximum fraction of the weight by which the two halves of the rows may differ from equality by rounding."""
 
 
 def _check_held(value: Any, scope: Scope) -> None:
     if type(value) is not tuple or len(value) != 3:
-        raise ViolationError(f"must be triples of rows, weight and a flag, but one is {show(value)}")
-    X, weight, is_own = value
+        raise ViolationError(f"must contain triples of rows, weight and a flag, but contains {show(value)}")
+    X, weight, is_copy = value
     values: Any = getattr(X, "data", None) if issparse(X) else X
     is_array = type(X) is np.ndarray and X.dtype.kind in "iufb" and X.ndim == 2
     if not (is_array or issparse(X)) or np.isinf(values).any():
-        raise ViolationError(f"must be rows of finite numbers, or NaN where a value is missing, but are {show(X)}")
+        raise ViolationError(f"must be rows of finite numbers, or NaN for missing values, but are {show(X)}")
     if X.shape[1] != scope.sizes["d"]:
         raise ViolationError(f"must be rows of {scope.sizes['d']} columns, but have {X.shape[1]}")
     none_or(floats(X.shape[0], low=0))(weight, scope)
-    flag(is_own, scope)
+    flag(is_copy, scope)
 
 
 HELD = Constraint("rows, their weights, and whether they are copies", _check_held)
@@ -53,9 +54,9 @@ HELD = Constraint("rows, their weights, and whether they are copies", _check_hel
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Rows themselves, for what no sum of fixed size tells, such as a median.
+    """The rows themselves, as a statistic for estimates that no sum of fixed size determines, such as a median.
 
-    Adding puts the pieces one behind the other without copying them; :meth:`detach` copies those that are views.
+    Adding concatenates the pieces without copying them; :meth:`detach` copies those that are views.
 
     Parameters
     ----------
@@ -76,12 +77,12 @@ class HeldRows:
 
     @classmethod
     def zero(cls, n_features: int) -> HeldRows:
-        """No rows."""
+        """Return the statistic of no rows."""
         return cls(n_features, ())
 
     @classmethod
     def of(cls, block: Block) -> HeldRows:
-        """A block's rows."""
+        """Return a block's rows."""
         return cls(block.X.shape[1], ((block.X, block.weight, block.is_copy),))
 
     def __add__(self, other: HeldRows) -> HeldRows:
@@ -89,9 +90,9 @@ class HeldRows:
         return HeldRows(self.n_features, self.held + other.held)
 
     def detach(self) -> HeldRows:
-        """The same rows, none of them in memory that belongs to somebody else."""
+        """Return the same rows, with copies in place of views of other arrays."""
         copies = (
-            (X if is_own else X.copy(), w if is_own or w is None else w.copy(), True) for X, w, is_own in self.held
+            (X if is_copy else X.copy(), w if is_copy or w is None else w.copy(), True) for X, w, is_copy in self.held
         )
         return HeldRows(self.n_features, tuple(copies))
 
@@ -104,7 +105,7 @@ class LaplaceColumns:
     scale: Annotated[Floats, floats("d", above=0)]
 
     def log_density(self, rows: Floats) -> Floats:
-        """Of dense rows; NaN for those that hold infinity."""
+        """Return the log density of dense rows; NaN for rows with infinite values."""
         with np.errstate(over="ignore"):
             logs = -np.abs(rows - self.location) / self.scale - np.log(2 * self.scale)
             scores = np.where(np.isnan(rows), 0.0, logs).sum(axis=1)
@@ -113,41 +114,42 @@ class LaplaceColumns:
 
 @dataclass(frozen=True, eq=False)
 class LaplaceState(AdditiveState):
-    """The rows, and location and scale of each column."""
+    """Rows, and location and scale of each column."""
 
     statistics_: Annotated[HeldRows, instance_of(HeldRows, d="d")]
     _parameters: Annotated[LaplaceColumns | None, none_or(instance_of(LaplaceColumns, d="d"))] = None
 
 
 class Laplace(Density):
-    """Independent columns, each with a Laplace (two-sided exponential) density.
+    """Laplace (two-sided exponential) density with independent columns.
 
-    Its tails are heavier than a Gaussian's, and its parameters, a median and a mean absolute deviation, are moved less
-    by outliers. Missing values (NaN) are left out column by column, and integrated out when rows are scored. A constant
-    column has the scale 0, which is floored with a warning; ``floor=0`` raises instead.
+    Its tails are heavier than a Gaussian's. Its parameters, a median and a mean absolute deviation, are less sensitive
+    to outliers. Missing values (NaN) are omitted column by column in fitting, and integrated out in scoring. A constant
+    column has the scale 0, which is floored with a warning; ``floor=0`` raises an error instead.
 
-    A median is no sum of fixed size. The statistic holds the rows themselves, so it takes the memory of the data, and
-    so does a model file. While sums are made only views are passed around; a fitted density keeps a copy.
+    A median cannot be computed from a sum of fixed size. The statistic therefore holds the rows themselves, so it takes
+    as much memory as the data, and so does a model file. Adding statistics passes views of the rows; a fitted density
+    keeps a copy.
 
     Parameters
     ----------
     floor : float from 0 to 1, default 1e-5
-        Scale of a constant column, relative to the size of its values (or to 1 where they are zero).
+        Scale of a constant column, relative to the size of its values (or to 1 if they are zero).
 
     Attributes
     ----------
     location_ : array of shape (n_features,)
-        Weighted medians; the middle of the interval where the median is one.
+        Weighted medians; the midpoint if all points of an interval are medians.
     scale_ : array of shape (n_features,)
-        Mean absolute deviations from them.
+        Mean absolute deviations from the medians.
     n_parameters_ : int
         Two for each column.
     statistics_ : HeldRows
-        What was learned from: the rows and their weights.
+        The rows and their weights.
 
     Notes
     -----
-    log p(x) = −Σ_j [|x_j − m_j| / b_j + log 2b_j] with location m and scale b, both of maximum likelihood.
+    log p(x) = −Σ_j [|x_j − m_j| / b_j + log 2b_j] with location m and scale b, both estimated by maximum likelihood.
 
     Examples
     --------
@@ -166,12 +168,12 @@ class Laplace(Density):
 
     @property
     def location_(self) -> Floats:
-        location: Floats = self._learned().location
+        location: Floats = self._get_parameters().location
         return location
 
     @property
     def scale_(self) -> Floats:
-        scale: Floats = self._learned().scale
+        scale: Floats = self._get_parameters().scale
         return scale
 
     def _block_rows(self, X: Rows) -> int | None:
@@ -181,7 +183,7 @@ class Laplace(Density):
         return hold_rows, ()
 
     def _estimate(self, statistics: HeldRows) -> LaplaceColumns:
-        # Compressed by column, sparse rows give each column at once.
+        # Sparse rows are converted to the column format, which gives fast access to each column.
         held = [(X.tocsc() if issparse(X) else X, weight) for X, weight, _ in statistics.held]
         columns = for_each(lambda j: _weighted_median(*_column_values(held, j)), list(range(statistics.n_features)))
         location, scale, weights = (np.array(part) for part in zip(*columns, strict=True))
@@ -192,17 +194,19 @@ class Laplace(Density):
         return LaplaceColumns(location, self._floor_scale(location, scale))
 
     def _floor_scale(self, location: Floats, scale: Floats) -> Floats:
-        """Scales in which those that are only the rounding of a constant are floored."""
+        """Floor the scales of constant columns, which are zero up to rounding."""
         constant = scale <= 64 * np.finfo(np.float64).eps * np.abs(location)
         if not constant.any():
             return scale
         columns = np.flatnonzero(constant)
-        said = f"Column {columns[0]} of X is constant" + (
-            f", and so are {len(columns) - 1} more." if len(columns) > 1 else "."
-        )
+        more = len(columns) - 1
+        others = f", and so {'is' if more == 1 else 'are'} {more} more." if more else "."
+        finding = f"Column {columns[0]} of X is constant{others}"
         if self.floor == 0:
-            raise DegenerateDataError(f"{said} A Laplace density has no such scale. Drop it, or give a floor above 0.")
-        warn_of_degenerate_data(f"{said} The scale was floored at {self.floor:g} of the size of the values.")
+            raise DegenerateDataError(
+                f"{finding} The scale of a Laplace density must be above 0. Drop the column, or set a floor above 0."
+            )
+        warn_of_degenerate_data(f"{finding} The scale was floored at {self.floor:g} of the size of the values.")
         return np.where(constant, self.floor * np.where(location != 0, np.abs(location), 1.0), scale)
 
     def _log_density(self, parameters: LaplaceColumns, X: Rows) -> Floats:
@@ -216,20 +220,20 @@ class Laplace(Density):
 
 
 def hold_rows(block: Block) -> HeldRows:
-    """A block's rows, none of them infinite."""
+    """Return a block's rows as a statistic; raise for infinite values."""
     stored = block.X.data if issparse(block.X) else block.X
     if stored.dtype.kind == "f" and np.isinf(stored).any():
         raise_if_invalid(
             block,
             np.isinf(dense(block.X)),
-            "Laplace takes finite values, or NaN where one is missing",
+            "Laplace needs finite values, or NaN for missing values",
             "Replace infinity by a finite number, or by NaN.",
         )
     return HeldRows.of(block)
 
 
 def _column_values(held: list[tuple[Any, Floats | None]], j: int) -> tuple[Floats, Floats]:
-    """The values of a column that are not missing, and their weights."""
+    """Return the values of a column that are not missing, and their weights."""
     parts = [_sparse_column(X, weight, j) if issparse(X) else _dense_column(X, weight, j) for X, weight in held]
     values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     present = ~np.isnan(values)
@@ -241,7 +245,7 @@ def _dense_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Floats
 
 
 def _sparse_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Floats]:
-    """The stored values one by one, and all zeros as one value of their weight together."""
+    """Return the stored values, and all other zeros as one value with their total weight."""
     entries = slice(X.indptr[j], X.indptr[j + 1])
     rows: Integers = X.indices[entries]
     w = np.ones(X.shape[0]) if weight is None else weight
@@ -250,7 +254,8 @@ def _sparse_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Float
 
 
 def _weighted_median(values: Floats, weights: Floats) -> tuple[float, float, float]:
-    """The weighted median, the mean absolute deviation from it, and the weight."""
+    """Return the weighted median, the mean absolute deviation from it, and the total weight."""
+    # The median is where the cumulative weight passes one half; it is the midpoint of two values if it equals one half.
     order = np.argsort(values)
     with np.errstate(over="ignore"):
         reached = np.cumsum(weights[order])

@@ -1,4 +1,10 @@
-"""Leave-one-out log densities of Gaussians by downdating: the cost of a few fits and scores, whatever the rows."""
+"""Leave-one-out log densities of Gaussians by downdating, at the cost of a few fits for any number of rows.
+
+References
+----------
+J. Sherman and W. Morrison, "Adjustment of an inverse matrix corresponding to a change in one element of a given
+matrix", Annals of Mathematical Statistics 21, 1950.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +20,17 @@ from likely.densities.gaussian import Gaussians
 from likely.statistics import ByClass
 
 MAX_LEVERAGE = 0.999
-"""Share of a direction's scatter that a row may hold: past it the rest has lost three digits, and is refitted."""
+"""Maximum leverage of a row, its share of the scatter in a direction. Above it the downdated scatter has lost three
+digits, and the model is refitted without the row."""
 
 
 @dataclass(frozen=True, eq=False)
 class _LeftOut:
-    """Rows that share a covariance, and what leaving out each of them does to it.
+    """Rows that share a covariance, and the effect of leaving out each of them.
 
-    With δ the deviation of a row of weight w from the mean of its class of weight n, the class loses the scatter
-    a δδ', a = w n / (n − w), and its mean moves so that the row deviates by grow · δ, grow = n / (n − w). The degrees
-    of freedom that the scatter is divided by go from ``before`` to ``after``.
+    δ is the deviation of a row of weight w from the mean of its class of weight n. Without the row, the scatter of the
+    class decreases by a δδ' with a = w n / (n − w), and the deviation of the row from the new mean is grow · δ with
+    grow = n / (n − w). The degrees of freedom of the scatter change from ``before`` to ``after``.
     """
 
     X: Floats
@@ -42,15 +49,15 @@ def leave_one_out(
     codes: Integers,
     weight: Floats | None,
 ) -> tuple[Floats, Booleans]:
-    """Log densities (n, K) of the rows that ``statistics`` were made of, each with itself left out.
+    """Return log densities (n, K) of the rows that ``statistics`` were computed from, each row left out in turn.
 
-    Returns the scores, and a mask of the rows for which they must be refitted instead: those whose leverage is near 1,
-    and all rows where the covariances are shrunk, floored, or nearly so.
+    Returns the scores, and a mask of the rows for which the model must be refitted instead: rows whose leverage is near
+    1, and all rows if the covariances are shrunk, floored, or close to the floor.
 
     Notes
     -----
-    Leaving out a row takes S to S' = S − a δδ'. The Sherman–Morrison formula gives S'⁻¹ and the determinant lemma |S'|
-    from S, both through 1 − a δ'S⁻¹δ; for diagonal shapes S' is subtracted column by column.
+    Leaving out a row changes S to S' = S − a δδ'. The Sherman–Morrison formula gives S'⁻¹ and the matrix determinant
+    lemma |S'| from S, both through 1 − a δ'S⁻¹δ. For diagonal shapes S' is computed column by column.
     """
     scores = gaussians.log_density(X)
     w = np.ones(len(X)) if weight is None else weight
@@ -68,18 +75,23 @@ def leave_one_out(
         rest = np.maximum(n - w, w.min() / 2)[rows]
         after = part.weight - lost - w[rows]
         left = _LeftOut(X[rows], codes[rows], w[rows] * n[rows] / rest, n[rows] / rest, part.weight - lost, after)
-        downdated = _downdate_full if isinstance(shape, Full) else _downdate_diagonal
+        # Downdate the covariance that these rows share, and refit where the leverage is too large.
+        downdate = _downdate_full if isinstance(shape, Full) else _downdate_diagonal
         with np.errstate(all="ignore"):
-            scores[np.ix_(rows, classes)], leverage = downdated(gaussians, p, shape, left, classes)
+            scores[np.ix_(rows, classes)], leverage = downdate(gaussians, p, shape, left, classes)
         refit[rows] |= ~(leverage < MAX_LEVERAGE) | (after <= 0)
     return scores, refit
 
 
-def _downdate_full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers) -> tuple[Floats, Floats]:
-    """Log densities and leverages, in coordinates in which the covariance is the identity."""
+def _downdate_full(
+    gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers
+) -> tuple[Floats, Floats]:
+    """Return log densities and leverages, computed in coordinates in which the covariance is the identity."""
     assert isinstance(gaussians.covariances, FullCovariances)
     origin, U = gaussians.means.mean(axis=0), gaussians.covariances.whiteners[p]
     Z, centres = (left.X - origin) @ U, (gaussians.means - origin) @ U
+    # Squared distances to the class means, and components along the row's own deviation δ. The mean of the row's own
+    # class moves, which multiplies its deviation by grow.
     own = Z - centres[left.codes]
     length = np.einsum("nd,nd->n", own, own)
     is_own = left.codes[:, None] == classes
@@ -87,6 +99,7 @@ def _downdate_full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftO
     squares = np.where(is_own, (left.grow**2 * length)[:, None], squares)
     along = np.einsum("nd,nd->n", own, Z)[:, None] - own @ centres[classes].T
     along = np.where(is_own, (left.grow * length)[:, None], along)
+    # Sherman–Morrison for the distances, the determinant lemma for the log-determinants.
     b, ratio = left.a / left.before, left.after / left.before
     leverage = b * length
     distances = ratio[:, None] * (squares + (b / (1 - leverage))[:, None] * along**2)
@@ -98,7 +111,7 @@ def _downdate_full(gaussians: Gaussians, p: int, shape: Covariance, left: _LeftO
 def _downdate_diagonal(
     gaussians: Gaussians, p: int, shape: Covariance, left: _LeftOut, classes: Integers
 ) -> tuple[Floats, Floats]:
-    """Log densities and leverages, the scatter subtracted column by column."""
+    """Return log densities and leverages, with the scatter downdated column by column."""
     scatter = gaussians.covariances.array()[p] * left.before
     own = left.X - gaussians.means[left.codes]
     taken = left.a[:, None] * np.square(own)
@@ -115,7 +128,7 @@ def _downdate_diagonal(
 
 
 def _can_downdate(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bool:
-    """Whether the estimate is the scatter over its degrees of freedom, and stays far from the floor for any row."""
+    """Return whether the estimate is the scatter over its degrees of freedom, far from the floor without any row."""
     if shape.shrinkage:
         return False
     if not isinstance(shape, Full):

@@ -1,4 +1,9 @@
-"""Full covariances from rows with missing values, by expectation and maximisation."""
+"""Full covariances from rows with missing values, by EM.
+
+References
+----------
+R. Little and D. Rubin, "Statistical Analysis with Missing Data", 2nd ed., 2002, section 11.2.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +29,11 @@ MAX_ITER = 1000
 
 
 def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = False) -> ByClass[Moments]:
-    """The moments by class that complete rows are expected to have, at the maximum of the likelihood.
+    """Estimate the expected moments of the complete rows of each class, at the maximum of the likelihood.
 
-    Rows are completed by their conditional means given what was observed, and the conditional covariance of what was
-    filled in is added to the scatter (Little and Rubin 2002, section 11.2). Stops when no mean or covariance moves by
-    more than 1e-8 of the standard deviations of its columns.
+    The E step replaces missing values by their conditional means given the observed values, and adds the conditional
+    covariance of the missing values to the scatter (Little and Rubin 2002, section 11.2). EM stops when no mean or
+    covariance changes by more than 1e-8 of the standard deviations of its columns.
     """
     by_class = source.classes is not None
     diagonal = source.reduce(class_moments if by_class else moments, DiagonalMoments)
@@ -42,20 +47,20 @@ def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = Fa
 
     def estimate(expected: ByClass[Any], shape: Covariance = shape) -> _Iterate:
         with warnings.catch_warnings():
-            # What is floored is said once, of the final estimate.
+            # Only the final estimate warns about floors.
             warnings.simplefilter("ignore", DegenerateDataWarning)
             return _Iterate(estimate_gaussians(expected, names, shape, tied), constant, expected)
 
     state = estimate(start, Diagonal(floor=shape.floor or FLOOR))
     for _ in range(MAX_ITER):
-        # E step: complete the rows by their expectations; M step: estimate the Gaussians.
+        # E step: expected moments of the completed rows. M step: estimate the Gaussians from them.
         before, state = state, estimate(source.reduce(_sum_expected, state))
         if _max_change(before, state) <= TOL:
             break
     else:
         warnings.warn(
-            f"EM for missing values stopped after {MAX_ITER} passes before the parameters came to rest. "
-            "Where few values of a column were observed the likelihood may have no maximum; drop such columns.",
+            f"EM for missing values stopped after {MAX_ITER} iterations before the parameters converged. "
+            "If few values of a column are observed, the likelihood may have no maximum. Drop such columns.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -64,7 +69,7 @@ def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = Fa
 
 @dataclass(frozen=True, eq=False)
 class _Iterate:
-    """The densities of a pass, the columns of each class that never vary, and the moments they were estimated from."""
+    """Densities of an iteration, mask of the constant columns of each class, and the moments of the estimate."""
 
     gaussians: Gaussians
     constant: Booleans
@@ -72,7 +77,7 @@ class _Iterate:
 
 
 def _max_change(before: _Iterate, after: _Iterate) -> float:
-    """The largest move of a mean or covariance, in standard deviations."""
+    """Return the largest change of a mean or covariance, in standard deviations."""
     moved = 0.0
     for k in range(len(before.constant)):
         scale = np.sqrt(np.diag(after.gaussians.covariances.matrix(k)))
@@ -90,9 +95,9 @@ def _sum_expected(block: Block, state: _Iterate) -> ByClass[Moments]:
 
 
 def _complete_rows(X: Floats, weight: Floats, state: _Iterate, k: int) -> Moments:
-    """Expected moments of one class's rows, pattern by pattern."""
+    """Return the expected moments of one class's rows, one pattern of missing values at a time."""
     mean, C = state.gaussians.means[k], state.gaussians.covariances.matrix(k)
-    # A column that never varies has no variance to fill in; its floor would be taken for one.
+    # The variance of a constant column is only its floor, and must not be added to the scatter.
     floored = np.diag(C) * state.constant[k]
     patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
     total = Moments.zero(X.shape[1])
@@ -107,8 +112,9 @@ def _complete_pattern(
 ) -> Moments:
     if observed.all():
         return Moments.of(X, weight)
-    slopes, rest = condition_on_observed(C[None], observed)
+    # Moments of the filled rows, plus the conditional covariance of the missing values.
+    slopes, residual = condition_on_observed(C[None], observed)
     part = Moments.of(fill_in(X, observed, mean, slopes[0]), weight)
     scatter = part.scatter.copy()
-    scatter[np.ix_(~observed, ~observed)] += part.weight * (rest[0] - np.diag(floored[~observed]))
+    scatter[np.ix_(~observed, ~observed)] += part.weight * (residual[0] - np.diag(floored[~observed]))
     return Moments(part.weight, part.mean, scatter)

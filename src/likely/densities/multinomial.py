@@ -1,4 +1,4 @@
-"""The multinomial density: rows of counts."""
+"""Multinomial density: rows of counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from likely.densities.base import Density, check_addable, raise_if_invalid, row_
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
 
 MAX_COUNT = np.float64(1e200)
-"""A count beyond it may overflow in the sums and log-factorials. A double, to which narrower counts are widened."""
+"""Maximum count; a larger one may overflow in the sums and log-factorials. It is a double, so that comparisons with
+counts of narrower types are in double precision."""
 
 MAX_DRAWS = 2**31 - 1
 
@@ -46,11 +47,11 @@ class CountSums:
 
     @classmethod
     def zero(cls, n_features: int) -> CountSums:
-        """The sums of no rows."""
+        """Return the sums of no rows."""
         return cls(0.0, np.zeros(n_features))
 
     def mean_total(self) -> int:
-        """Mean total of a row, rounded; no more than what is just too large to be drawn."""
+        """Return the mean total of a row, rounded, and at most ``MAX_DRAWS + 1``, which is too large to be drawn."""
         mean = self.counts.sum() / self.weight if self.weight else 0.0
         return round(float(min(mean, MAX_DRAWS + 1)))
 
@@ -62,26 +63,26 @@ class CountSums:
 
 @dataclass(frozen=True, eq=False)
 class MultinomialState(AdditiveState):
-    """The sums of counts, and the probabilities of the columns."""
+    """Sums of counts, and the probabilities of the columns."""
 
     statistics_: Annotated[CountSums, instance_of(CountSums, d="d")]
     _parameters: Annotated[Floats | None, none_or(probabilities("d"))] = None
 
 
 class Multinomial(Density):
-    """Rows that count how often each of several things occurred, such as the words of a text.
+    """Multinomial density: rows of counts, such as the words of a text.
 
-    Given its total, a row is taken for that many independent draws. The log density includes the multinomial
-    coefficient, so over all rows of one total the densities sum to 1; how probable the total is, is not said. The
-    coefficient is the same for all classes and components, so it is gone from every log-likelihood ratio. Counts need
-    not be whole; log-factorials are then those of the gamma function. Sparse rows stay sparse. Missing values are
-    refused: without them the total is not known.
+    Given its total, a row is modelled as that many independent draws. The log density includes the multinomial
+    coefficient, so the densities of all rows with the same total sum to 1; the total itself is not modelled. The
+    coefficient is the same for all classes and components, so it cancels in every log-likelihood ratio. Counts need not
+    be whole numbers; log-factorials are then computed by the gamma function. Sparse rows stay sparse. Missing values
+    raise an error, because the total would be unknown.
 
     Parameters
     ----------
     pseudo_count : float >= 0, default 0
-        Added to the sum of every column. With 0, maximum likelihood, a row that counts what never occurred has the log
-        density −inf.
+        Added to the sum of every column. With 0, the maximum-likelihood estimate, a row with a positive count in a
+        column whose sum was 0 in training has the log density −inf.
 
     Attributes
     ----------
@@ -89,11 +90,11 @@ class Multinomial(Density):
     n_parameters_ : int
         One less than the number of columns.
     statistics_ : CountSums
-        What was learned from.
+        Weight of the rows and sums of the counts.
 
     Notes
     -----
-    π_j = (N_j + a) / (N + a d) with N_j the sum of column j, N that of all d columns, and the pseudo-count a;
+    π_j = (N_j + a) / (N + a d) with N_j the sum of column j, N the sum of all d columns, and a the pseudo-count;
     log p(x) = log n! − Σ_j log x_j! + Σ_j x_j log π_j with n = Σ_j x_j.
 
     Examples
@@ -114,20 +115,20 @@ class Multinomial(Density):
 
     @property
     def probabilities_(self) -> Floats:
-        probabilities: Floats = self._learned()
+        probabilities: Floats = self._get_parameters()
         return probabilities
 
     def sample(self, n_samples: int = 1, random_state: Any = None, total: int | None = None) -> Floats:
-        """Rows drawn from the density, of shape (n_samples, n_features).
+        """Draw rows from the density; the result has shape (n_samples, n_features).
 
         Parameters
         ----------
         n_samples : int
         random_state : int, RandomState or None
         total : int, optional
-            Of each row; by default the mean total of the rows learned from, rounded.
+            Total of each row; by default the rounded mean total of the training rows.
         """
-        parameters = self._learned()
+        parameters = self._get_parameters()
         of_each = self.statistics_.mean_total() if total is None else total
         for name, value in (("n_samples", n_samples), ("total", of_each)):
             if not is_count(value, 0, MAX_DRAWS):
@@ -146,13 +147,11 @@ class Multinomial(Density):
             counts = statistics.counts + self.pseudo_count
             total = counts.sum()
         if not np.isfinite(total):
-            raise InvalidDataError(
-                "Weighted counts are too large to be summed. Scale the weights, or the counts, down."
-            )
+            raise InvalidDataError("Weighted counts are too large to be summed. Scale the weights or the counts down.")
         if not total > 0:
             raise DegenerateDataError(
-                "Multinomial knows no counts: all are 0, or of no weight. Learn from rows that count something, or "
-                "give a pseudo_count."
+                "Multinomial has no counts: all are 0 or have weight 0. Fit it to rows with positive counts, or set "
+                "pseudo_count."
             )
         return np.asarray(counts / total)
 
@@ -172,7 +171,7 @@ class Multinomial(Density):
 
 
 def sum_counts(block: Block) -> CountSums:
-    """The sums of a block's counts."""
+    """Sum the counts of a block."""
     _check_counts(block)
     w = row_weights(block)
     X = block.X if issparse(block.X) else dense(block.X)
@@ -181,7 +180,7 @@ def sum_counts(block: Block) -> CountSums:
 
 
 def _log_probability(X: Any, probabilities: Floats) -> Floats:
-    """Of dense or sparse rows; NaN for dense ones that hold what is no count."""
+    """Return the log density of dense or sparse rows; NaN for dense rows with invalid counts."""
     possible = probabilities > 0
     logs = np.where(possible, log(probabilities), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -191,7 +190,7 @@ def _log_probability(X: Any, probabilities: Floats) -> Floats:
 
 
 def _log_factorials(X: Any) -> Floats:
-    """Sums over each row of the logarithms of its counts' factorials; those of absent counts are 0."""
+    """Return the sum of the log-factorials of each row's counts; counts that are not stored contribute 0."""
     logs: Any = X.astype(np.float64)
     if issparse(X):
         logs.data = gammaln(logs.data + 1.0)
@@ -201,14 +200,16 @@ def _log_factorials(X: Any) -> Floats:
 
 
 def _check_counts(block: Block) -> None:
-    """Refuse what is no count; of sparse rows only stored values are looked at."""
+    """Raise for invalid counts; of sparse rows only stored values are checked."""
     if _is_count(block.X.data if issparse(block.X) else block.X).all():
         return
     X = dense(block.X)
     rule, remedy = "counts must be finite and >= 0", "Drop such rows, or correct them."
-    raise_if_invalid(block, np.isnan(X), f"Multinomial takes no NaN: {rule}", remedy, MissingValuesError)
+    raise_if_invalid(block, np.isnan(X), f"Multinomial does not accept NaN: {rule}", remedy, MissingValuesError)
     raise_if_invalid(block, X < 0, f"Negative values in data passed to Multinomial: {rule}", remedy)
-    raise_if_invalid(block, X > MAX_COUNT, f"Multinomial takes counts up to {MAX_COUNT:g}, which can be summed", remedy)
+    raise_if_invalid(
+        block, X > MAX_COUNT, f"Multinomial accepts counts up to {MAX_COUNT:g}, which can be summed", remedy
+    )
 
 
 def _is_count(values: Any) -> Any:

@@ -1,9 +1,15 @@
 """Gaussians in natural form: the arithmetic of EM for each covariance shape.
 
-The log density of a Gaussian is linear in the sufficient statistics φ of a row, which are its values and their
-products. So the log densities of K components at n rows are one matrix product Θφ, with Θ the natural parameters, and
-the sums from which the M step estimates are another, γφ'. Each shape of :mod:`likely.densities.covariance` names its
-form.
+A Gaussian is an exponential family: its log density is linear in the sufficient statistics φ of a row, which are its
+values and their products. So the E step of K components at n rows is two matrix products: the log densities Θφ, with Θ
+the natural parameters, and the sums γφ' for the M step, with γ the responsibilities. Each shape of
+:mod:`likely.densities.covariance` names its form.
+
+References
+----------
+A. Dempster, N. Laird and D. Rubin, "Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977,
+section 2 (EM for exponential families).
+R. Little and D. Rubin, "Statistical Analysis with Missing Data", 2nd ed., 2002, section 11.2 (missing values).
 """
 
 from __future__ import annotations
@@ -26,9 +32,9 @@ from likely.densities.factors import (
     DiagonalCovariances,
     FullCovariances,
     condition_on_observed,
+    factor_if_well_conditioned,
     fill_in,
     invert_factor,
-    factor_if_well_conditioned,
 )
 from likely.exceptions import InvalidDataError
 from likely.statistics import Moments
@@ -39,15 +45,15 @@ if TYPE_CHECKING:
 _WORKSPACE = Workspace()
 
 VALUES = 2**19
-"""Numbers of the statistics of a piece of rows."""
+"""Maximum number of values in the statistics of a piece of rows."""
 
 MAX_EXPANDED = 128
-"""Columns up to which the full form expands rows into products."""
+"""Maximum number of columns for which the full form expands rows into products."""
 
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """Sufficient statistics of some rows, one row in each column.
+    """Sufficient statistics of rows; each column of the arrays is one row of the data.
 
     Parameters
     ----------
@@ -55,7 +61,7 @@ class Expanded:
     z : array of shape (d, n)
         The standardised rows, with 0 for missing values.
     observed : array of shape (d, n), optional
-        1 for an observed value, 0 for a missing one; None where nothing is missing.
+        1 for an observed value, 0 for a missing value; None if nothing is missing.
     """
 
     phi: Floats
@@ -91,111 +97,114 @@ class NaturalForm(ABC):
     origin : array of shape (d,)
         The mean of all rows.
     least : array of shape (d,)
-        The floor: no covariance is less than the diagonal matrix of these variances. They stay the same in all
-        iterations, so the floored estimate is the best of those allowed, and the likelihood never falls.
+        The floor: every covariance C satisfies C ⪰ diag(least). The floor is the same in all iterations and the floored
+        estimate is the constrained maximum of the M step, so the likelihood never falls.
     """
 
     origin: Annotated[Floats, floats("d")]
     least: Annotated[Floats, floats("d", above=0)]
 
     resolution: ClassVar[float]
-    """Smallest share of a column's variance that is distinguishable from 0."""
+    """Smallest fraction of a column's variance that is distinguishable from 0."""
 
     max_piece: ClassVar[int]
-    """Most rows that are expanded at once."""
+    """Maximum number of rows that are expanded at once."""
 
     expands_missing: ClassVar[bool]
-    """Whether rows with missing values have sufficient statistics too."""
+    """Whether rows with missing values can be expanded into sufficient statistics too."""
 
     @classmethod
     @abstractmethod
     def from_moments(cls, whole: Any, least: Floats) -> NaturalForm:
-        """Choose the coordinates for rows with these moments and this floor."""
+        """Return the form with coordinates for rows of these moments, and this floor."""
 
     @staticmethod
     @abstractmethod
     def min_rows(d: int) -> float:
-        """Total responsibility that a component needs for a covariance of d columns."""
+        """Return the minimum total responsibility for estimating a covariance of d columns."""
 
     @staticmethod
     @abstractmethod
     def width(d: int) -> int:
-        """Number of sums of a component with d columns."""
+        """Return the number of sums of a component with d columns."""
 
     @staticmethod
     def block_width(d: int) -> int:
-        """Columns by which blocks of rows with d columns are to be cut."""
+        """Return the number of columns by which to choose the block size for rows of d columns."""
         return d
 
     def piece_rows(self, n_components: int) -> int:
-        """Rows of a piece whose statistics stay in the cache."""
+        """Return the number of rows of a piece whose statistics fit the cache."""
         return max(64, min(self.max_piece, VALUES // max(self.width(len(self.origin)), n_components)))
 
-    # The E step.
+    # E step
 
     @abstractmethod
     def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
-        """Means, precisions and log constants of the components in the coordinates z.
+        """Return means, precisions and log constants of the components in the coordinates z.
 
         Precisions are factors V with VV' the inverse covariance, or inverse variances. Constants are
-        −½ (log |C| + d log 2π), by column where columns are independent.
+        −½ (log |C| + d log 2π); if columns are independent, there is one for each column.
         """
 
     @abstractmethod
     def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
-        """Bounds on the squared lengths of some steps, each in its component's precision."""
+        """Return upper bounds of the squared Mahalanobis lengths of steps, one step for each component."""
 
     def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
-        """Components so near the origin that expanded squares lose few digits."""
+        """Return a mask of the components so near the origin that expanded squares lose few digits."""
         return np.asarray(self.squared_distances(means, precisions) <= NEAR)
 
     @abstractmethod
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
     ) -> Floats:
-        """Θ with Θφ the log of weight times density; with ``missing``, without the log of the weight."""
+        """Return Θ such that Θφ is log(weight · density); with ``missing``, without the log of the weight."""
 
     @abstractmethod
     def expand(self, X: Floats, products: bool) -> Expanded:
-        """Sufficient statistics of rows; without ``products`` their standardised values suffice."""
+        """Return the sufficient statistics of rows; without ``products`` only the standardised values are needed."""
 
     @abstractmethod
     def log_density(self, rows: Expanded, mean: Floats, precision: Floats, constant: Floats) -> Floats:
-        """Log density of one component, from differences of rows and mean."""
+        """Return the log density of one component, from the differences between rows and mean."""
 
     @abstractmethod
     def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
-        """Total responsibilities and Σ γ φ(z) of all components, with γ = shares · factors; both may be overwritten."""
+        """Return total responsibilities and sums Σ γ φ(z) of all components, with γ = shares · factors.
+
+        Statistics and shares may be overwritten.
+        """
 
     @abstractmethod
     def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
-        """Σ γ φ(z − c) of one component with reference c."""
+        """Return the sums Σ γ φ(z − c) of one component with reference point c."""
 
     def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
-        """Expected sums of rows with missing values, where these cannot be expanded."""
+        """Return the expected sums of rows with missing values, for forms that cannot expand them."""
         raise NotImplementedError
 
-    # The M step.
+    # M step
 
     @abstractmethod
     def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
-        """Means and covariances of largest likelihood; of a component without rows those before."""
+        """Return maximum-likelihood means and covariances; a component without rows keeps its parameters."""
 
     @abstractmethod
     def apply_floor(self, covariances: Floats) -> Covariances:
-        """Covariances, given as matrices (n, d, d) or variances (n, d), raised to the floor."""
+        """Raise covariances, given as matrices (n, d, d) or variances (n, d), to the floor."""
 
     @abstractmethod
     def find_at_floor(self, covariances: Covariances) -> Integers:
-        """Covariances that are at the floor in some direction."""
+        """Return the indices of covariances that are at the floor in some direction."""
 
     @abstractmethod
     def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
-        """The leading eigenvector of a component's covariance, as long as the standard deviation along it."""
+        """Return the leading eigenvector of a component's covariance times the standard deviation along it, √λ v."""
 
     @abstractmethod
     def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
-        """The same sums about the origin."""
+        """Return the same sums about the origin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +220,9 @@ class FullForm(NaturalForm):
 
     Notes
     -----
-    φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums leave out the first.
+    φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums omit the first statistic. With the mean μ and the precision P of a
+    component in the coordinates z, the natural parameters are log w − ½ (log |C| + d log 2π + μ'Pμ), Pμ, −½ P_ii and
+    −P_ij for i < j.
     """
 
     L: Annotated[Floats, floats("d", "d")]
@@ -229,7 +240,8 @@ class FullForm(NaturalForm):
         variances = whole.variances()
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         lower = None
-        # Rows with missing values have diagonal moments, which only scale.
+        # Whiten by the Cholesky factor of the correlation matrix, if it is well conditioned; otherwise only scale.
+        # Rows with missing values have diagonal moments, which give scales only.
         if isinstance(whole, Moments):
             R = whole.covariance() / np.outer(scale, scale)
             np.fill_diagonal(R, 1.0)
@@ -251,21 +263,23 @@ class FullForm(NaturalForm):
 
     @cached_property
     def inverse(self) -> Floats:
-        """L⁻¹, which takes z back to x − origin."""
+        """L⁻¹, which maps z to x − origin."""
         return np.triu(lapack.dtrtri(self.L)[0])
 
     def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
         K, d = gaussians.means.shape
+        # C⁻¹ = UU' in x gives the precision VV' in z, with V = L⁻¹U.
         V = self.inverse @ gaussians.covariances.whiteners  # type: ignore[attr-defined]
         constants = -0.5 * (gaussians.covariances.log_determinants + d * LOG_2PI)
         means = (gaussians.means - self.origin) @ self.L
         return means, np.broadcast_to(V, (K, d, d)), np.broadcast_to(constants, K)
 
     def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
+        # ‖V's‖² ≤ ‖V‖² ‖s‖², with the Frobenius norm of V.
         return np.asarray(np.square(precisions).sum(axis=(1, 2)) * np.square(steps).sum(axis=1))
 
     def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
-        # Products of columns cancel where a covariance is long and narrow, too: its trace counts like the distance.
+        # Products of columns also cancel if a covariance is long and narrow, so its trace counts like the distance.
         C = gaussians.covariances.array()
         size = ((C @ self.L) * self.L).sum(axis=(1, 2)) + np.square(means).sum(axis=1)
         near = np.square(precisions).sum(axis=(1, 2)) * size <= NEAR
@@ -274,6 +288,7 @@ class FullForm(NaturalForm):
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
     ) -> Floats:
+        # Natural parameters: offset, Pμ, and −½P with the off-diagonal elements counted twice.
         P = precisions @ precisions.transpose(0, 2, 1)
         slopes = np.einsum("kij,kj->ki", P, means)
         offsets = log_weights + constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
@@ -282,6 +297,7 @@ class FullForm(NaturalForm):
         return np.ascontiguousarray(np.concatenate([offsets[:, None], slopes, products], axis=1))
 
     def expand(self, X: Floats, products: bool) -> Expanded:
+        # Sufficient statistics (1, z, z_i z_j), with z written into its place in φ.
         n, d = X.shape
         centred = np.subtract(X, self.origin, out=_WORKSPACE.array("centred", X.shape))
         phi = _WORKSPACE.array("statistics", (1 + (self.width(d) if products else d), n))
@@ -298,46 +314,48 @@ class FullForm(NaturalForm):
     def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
         shares *= factors
         d = len(self.origin)
-        if len(rows.phi) == 1 + d:  # without products, for components none of which is near
+        if len(rows.phi) == 1 + d:  # no products, because no component is near; the caller fills the sums
             return shares.sum(axis=1), np.empty((len(shares), self.width(d)))
         return shares.sum(axis=1), np.asarray(shares @ rows.phi[1:].T)
 
     def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
-        apart = rows.z - reference[:, None]
-        shared = apart * gamma
-        return np.concatenate([shared.sum(axis=1), (shared @ apart.T)[_triangle(len(apart))]])
+        deviations = rows.z - reference[:, None]
+        weighted = deviations * gamma
+        return np.concatenate([weighted.sum(axis=1), (weighted @ deviations.T)[_triangle(len(deviations))]])
 
     def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
-        """Expected sums given the observed values, one pattern of missing values at a time.
+        """Return the expected sums given the observed values, one pattern of missing values at a time.
 
-        Missing values are replaced by their conditional means; their conditional covariances are added to the products
-        (Little and Rubin 2002, section 11.2).
+        Missing values are replaced by their conditional means, and their conditional covariances are added to the
+        products (Little and Rubin 2002, section 11.2).
         """
         upper = _triangle(X.shape[1])
         sums = np.zeros((len(gamma), self.width(X.shape[1])))
         patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
         for p, observed in enumerate(patterns):
             rows = np.flatnonzero(which.ravel() == p)
-            slopes, rest = condition_on_observed(gaussians.broadcast_covariances(), observed)
+            slopes, residual = condition_on_observed(gaussians.broadcast_covariances(), observed)
             hidden = self.L[~observed]
             for k, share in enumerate(gamma[:, rows]):
+                # First moments from the conditional means, second moments with the conditional covariance added.
                 filled = fill_in(X[rows], observed, gaussians.means[k], slopes[k])
-                apart = (filled - self.origin) @ self.L - references[k]
-                shared = apart * share[:, None]
-                second = shared.T @ apart + share.sum() * (hidden.T @ rest[k] @ hidden)
-                sums[k] += np.concatenate([shared.sum(axis=0), second[upper]])
+                deviations = (filled - self.origin) @ self.L - references[k]
+                weighted = deviations * share[:, None]
+                second = weighted.T @ deviations + share.sum() * (hidden.T @ residual[k] @ hidden)
+                sums[k] += np.concatenate([weighted.sum(axis=0), second[upper]])
         return sums
 
     def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
         d = len(self.origin)
         n = np.where(weights > 0, weights, 1.0)[:, None]
         step = sums.array[:, :d] / n
-        # Second moments about the reference, less the squared step to the mean: covariances about the mean.
+        # Covariances about the mean: second moments about the reference less the squared step to the mean.
         C = _unpack(sums.array[:, d:] / n, d) - step[:, :, None] * step[:, None, :]
         means = self.origin + (sums.references + step) @ self.inverse
         if tied:
             C = np.tensordot(weights / weights.sum(), C, axes=1)[None]
         covariances = self.inverse.T @ C @ self.inverse
+        # A component without rows keeps its parameters.
         empty = weights == 0
         if empty.any():
             means[empty] = before.means[empty]
@@ -349,14 +367,16 @@ class FullForm(NaturalForm):
         if covariances.ndim == 2:
             covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
         C = (covariances + covariances.transpose(0, 2, 1)) / 2
+        # Fast path: Cholesky factors, if all covariances are above the floor. Otherwise eigenvalues are raised.
         whiteners = self._factor_above_floor(C)
         if whiteners is None:
             C, whiteners = self._raise_to_floor(C)
         return FullCovariances(C, whiteners)
 
     def _factor_above_floor(self, C: Floats) -> Floats | None:
-        """Upper triangular whiteners of covariances that are all above the floor, or None."""
+        """Return upper triangular whiteners if all covariances are above the floor, else None."""
         try:
+            # C − diag(least) is positive definite if its Cholesky factorisation succeeds.
             np.linalg.cholesky(C / self._floor - np.eye(C.shape[1]))
             lowers = np.linalg.cholesky(self.L.T @ C @ self.L)
         except np.linalg.LinAlgError:
@@ -364,18 +384,18 @@ class FullForm(NaturalForm):
         return np.asarray(self.L @ np.stack([lapack.dtrtri(lower, lower=1)[0].T for lower in lowers]))
 
     def _raise_to_floor(self, C: Floats) -> tuple[Floats, Floats]:
-        """The best covariances that are nowhere below the floor, and their whiteners.
+        """Return the constrained maximum of the likelihood subject to the floor, and its whiteners.
 
-        In coordinates in which the floor is the identity, those have the same eigenvectors and eigenvalues raised to
-        1. The triangular factor comes from the eigenvectors: a Cholesky factor of the matrix would lose as many digits
-        as the floor has zeros.
+        With S the estimate in coordinates in which the floor is the identity, the maximum of −log |C| − tr(C⁻¹S) over
+        C ⪰ I has the eigenvectors of S, and its eigenvalues raised to at least 1. The triangular whitener is computed
+        from the eigenvectors: a Cholesky factor of the matrix would lose as many digits as the floor has zeros.
         """
         S = C / self._floor
         if not np.isfinite(S).all():
-            raise InvalidDataError("Scales of the columns differ too much for a full covariance. Rescale them.")
+            raise InvalidDataError("Scales of the columns differ too much for a full covariance. Rescale the columns.")
         values, vectors = np.linalg.eigh(S)
         raised = np.maximum(values, 1.0)[:, None, :]
-        # RQ by QR of the reversed matrices: NumPy factors many matrices at once by QR alone.
+        # RQ decomposition by QR of the reversed matrices, because NumPy factors stacks of matrices by QR only.
         R = np.asarray(np.linalg.qr((vectors / np.sqrt(raised)).transpose(0, 2, 1)[:, :, ::-1], mode="r"))
         whiteners = np.triu(R.transpose(0, 2, 1)[:, ::-1, ::-1]) / np.sqrt(self.least)[:, None]
         return ((vectors * raised) @ vectors.transpose(0, 2, 1)) * self._floor, whiteners
@@ -398,6 +418,7 @@ class FullForm(NaturalForm):
     def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
         d = len(self.origin)
         i, j = _triangle(d)
+        # Σγ zz' = Σγ (z − c)(z − c)' + c s' + s c' + n cc', with s = Σγ (z − c).
         c, first, n = sums.references, sums.array[:, :d], weights[:, None]
         moved = c[:, i] * first[:, j] + first[:, i] * c[:, j] + n * c[:, i] * c[:, j]
         return GaussianSums(np.concatenate([first + n * c, sums.array[:, d:] + moved], axis=1), np.zeros_like(c))
@@ -416,7 +437,8 @@ class DiagonalForm(NaturalForm):
     Notes
     -----
     φ(z) = (1, z, z²) without missing values, and (m, mz, mz²) with them, where m is 1 for an observed value and 0 for a
-    missing one. The sums are Σ γ (m, mz, mz²) in either case, so every column has its weight.
+    missing value. The sums are Σ γ (m, mz, mz²) in both cases, so every column has its own weight. With variances v the
+    natural parameters of a column are −½ (log v + log 2π + μ²/v), μ/v and −½/v, with μ the mean.
     """
 
     scale: Annotated[Floats, floats("d", above=0)]
@@ -451,11 +473,13 @@ class DiagonalForm(NaturalForm):
     ) -> Floats:
         slopes = means * precisions
         offsets = constants - 0.5 * slopes * means
+        # Without missing values the offsets of all columns and the log weight add up to one parameter.
         if not missing:
             offsets = offsets.sum(axis=1, keepdims=True) + log_weights[:, None]
         return np.concatenate([offsets, slopes, -0.5 * precisions], axis=1)
 
     def expand(self, X: Floats, products: bool) -> Expanded:
+        # A piece has missing values in every row or in none, so the first row decides.
         (n, d), missing = X.shape, bool(np.isnan(X[0]).any())
         phi = _WORKSPACE.array("statistics", (3 * d if missing else 2 * d + 1, n))
         z = phi[-2 * d : -d]
@@ -477,7 +501,7 @@ class DiagonalForm(NaturalForm):
     def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
         phi, missing = rows.phi, rows.observed is not None
         weights = shares @ factors if missing else None
-        # Multiply the factors into the smaller of the two arrays.
+        # Multiply the smaller of the two arrays by the factors.
         if len(shares) > len(phi):
             phi *= factors
         else:
@@ -497,30 +521,32 @@ class DiagonalForm(NaturalForm):
         return np.concatenate([present, step @ gamma, np.square(step) @ gamma])
 
     def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
+        # Weight, mean and scatter of each column, from the observed values.
         present, first, second = np.split(sums.array, 3, axis=1)
         step = first / np.where(present > 0, present, 1.0)
         scatter = np.maximum(second - first * step, 0.0)
         means = np.where(present > 0, self.origin + (sums.references + step) * self.scale, before.means)
         covariances = self._average(scatter, present, tied) * self.scale**2
-        # Where nothing was observed, the variance before stays.
+        # If no value was observed, the previous variance is kept.
         known = self._average(present, np.ones_like(present), tied) > 0
         return means, np.where(
             known, covariances, before.covariances.array() if tied else before.broadcast_covariances()
         )
 
     def _average(self, values: Floats, weights: Floats, tied: bool) -> Floats:
-        """Values over weights for each component and column; tied, for each column."""
+        """Return values divided by weights for each component and column; if tied, for each column."""
         if tied:
             values, weights = values.sum(axis=0)[None], weights.sum(axis=0)[None]
         values, weights = self._pool(values), self._pool(weights)
         return np.asarray(values / np.where(weights > 0, weights, 1.0))
 
     def _pool(self, values: Floats) -> Floats:
-        """Sums that columns share."""
+        """Sum over the columns that share a variance; by default none do."""
         return values
 
     def apply_floor(self, covariances: Floats) -> DiagonalCovariances:
         variances = np.diagonal(covariances, axis1=1, axis2=2) if covariances.ndim == 3 else covariances
+        # The constrained maximum of −log v − s/v over v ≥ least is max(s, least).
         return DiagonalCovariances(np.maximum(variances, self.least))
 
     def find_at_floor(self, covariances: Covariances) -> Integers:
@@ -534,6 +560,7 @@ class DiagonalForm(NaturalForm):
         return np.asarray(np.sqrt(variances) * (np.arange(len(variances)) == column))
 
     def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
+        # Σγ z² = Σγ (z − c)² + 2c Σγ (z − c) + n c².
         present, first, second = np.split(sums.array, 3, axis=1)
         c = sums.references
         array = np.concatenate([present, first + present * c, second + (2 * first + present * c) * c], axis=1)
@@ -549,7 +576,7 @@ class SphericalForm(DiagonalForm):
     origin, least, scale
         As for :class:`DiagonalForm`; least and scale are the same for all columns.
     variances : array of shape (d,)
-        Of all rows together.
+        Variances of the columns over all rows.
     """
 
     variances: Annotated[Floats, floats("d", low=0)]
@@ -569,18 +596,18 @@ class SphericalForm(DiagonalForm):
         return super().apply_floor(np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1))
 
     def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
-        # All directions of a sphere are alike; split along the column in which all rows together vary most.
+        # A sphere has no leading direction; split along the column with the largest variance over all rows.
         return self._along(gaussians.broadcast_covariances()[which], int(np.argmax(self.variances)))
 
 
 @cache
 def _triangle(d: int) -> tuple[Integers, Integers]:
-    """Rows and columns of the upper triangle."""
+    """Return the row and column indices of the upper triangle."""
     return np.triu_indices(d)
 
 
 def _multiply_pairs(z: Floats, out: Floats) -> None:
-    """z_i z_j for i ≤ j, as rows: each is one contiguous product."""
+    """Write the products z_i z_j for i ≤ j into the rows of ``out``, one contiguous product for each i."""
     low = 0
     for i in range(len(z)):
         high = low + len(z) - i
@@ -589,7 +616,7 @@ def _multiply_pairs(z: Floats, out: Floats) -> None:
 
 
 def _unpack(upper: Floats, d: int) -> Floats:
-    """Symmetric matrices from their upper triangles."""
+    """Return symmetric matrices from their upper triangles."""
     i, j = _triangle(d)
     matrices = np.empty((len(upper), d, d))
     matrices[:, i, j] = upper

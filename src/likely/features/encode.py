@@ -31,7 +31,7 @@ from likely._constraints import (
 )
 from likely._fitted import Fitted, all_or_nothing
 from likely._typing import Floats, Labels
-from likely._validation import check_rows, check_weight
+from likely._validation import check_rows, check_weight, check_width
 from likely.blocks import AdditiveLearner, AdditiveState, Block, moments, over_rows
 from likely.exceptions import InvalidDataError
 from likely.statistics import DiagonalMoments
@@ -368,6 +368,8 @@ def _as_frame(X: Any) -> Any:
 def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
     if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind == "U":
         X = np.array(X, dtype=object)  # numbers beside texts stay numbers
+    if not reset:
+        check_width(type(estimator).__name__, estimator, X)
     array = np.asarray(validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False))
     return Table([f"x{at}" for at in range(array.shape[1])], len(array), array=array)
 
@@ -428,7 +430,7 @@ class Fill(OneToOneFeatureMixin, TransformerMixin, AdditiveLearner):  # type: ig
 
     @property
     def mean_(self) -> Floats:
-        mean: Floats = self._learned()
+        mean: Floats = self._get_parameters()
         return mean
 
     def transform(self, X: Any) -> Floats:

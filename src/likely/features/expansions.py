@@ -38,7 +38,7 @@ from likely.blocks import (
     block_rows,
     check_finite,
     for_each,
-    sampled,
+    sample_rows,
 )
 from likely.densities.mixtures.kmeans import cluster_sample
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
@@ -109,7 +109,7 @@ def replace_rows(source: ArraySource, X: Floats) -> ArraySource:
 def sample_finite_rows(block: Block) -> RowSample:
     """Return the even sample of a block's rows; raise if a value of the block is not finite."""
     check_finite(block)
-    return sampled(block)
+    return sample_rows(block)
 
 
 class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]

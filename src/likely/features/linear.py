@@ -33,7 +33,7 @@ from likely._fitted import INPUTS
 from likely._numerics import dense, is_rounding
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows
-from likely.blocks import AdditiveLearner, AdditiveState, Block, checked_total, class_moments, moments, over_rows
+from likely.blocks import AdditiveLearner, AdditiveState, Block, class_moments, moments, over_rows, total_moments
 from likely.densities import Full
 from likely.densities.covariance import FLOOR
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
@@ -125,7 +125,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return statistics.each(lambda part: part.mapped(linear))
 
     def _map(self) -> LinearMap:
-        linear: LinearMap = self._learned()
+        linear: LinearMap = self._get_parameters()
         return linear
 
     def _statistic(self) -> Any:
@@ -289,7 +289,7 @@ class Whiten(Projection):
 
     def _estimate(self, statistics: Any) -> LinearMap:
         by_class = statistics if isinstance(statistics, ByClass) else ByClass({0: statistics})
-        total: Moments = checked_total(by_class)
+        total: Moments = total_moments(by_class)
         about: Moments = by_class.within()
         if self.form == "pca":
             return LinearMap(total.mean, fix_signs(_onto_principal_axes(about, total, self.floor)))
@@ -447,7 +447,7 @@ class LDA(Projection):
 
     @property
     def explained_variance_ratio_(self) -> Floats:
-        discriminants: Discriminants = self._learned()
+        discriminants: Discriminants = self._get_parameters()
         return discriminants.shares
 
     def _estimate(self, statistics: ByClass[Moments]) -> Discriminants:
@@ -477,7 +477,7 @@ class Discriminants(LinearMap):
 
 def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: float) -> Discriminants:
     """Return the directions of largest between-class variance, in units of the within-class variance."""
-    total, between = checked_total(statistics), _between_class_moments(statistics)
+    total, between = total_moments(statistics), _between_class_moments(statistics)
     within = Full(floor=floor).estimate(
         [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Use PCA first."
     )

@@ -128,7 +128,7 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         return np.asarray(weights / weights.sum())
 
     def _projection(self) -> tuple[Discriminants, Gaussians]:
-        projection: tuple[Discriminants, Gaussians] = self._learned()
+        projection: tuple[Discriminants, Gaussians] = self._get_parameters()
         return projection
 
     def _evidence(self, X: Rows) -> Floats:

@@ -65,7 +65,7 @@ class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
 
     @property
     def gaussians_(self) -> Gaussians:
-        gaussians: Gaussians = self._learned()
+        gaussians: Gaussians = self._get_parameters()
         return gaussians
 
     @property
@@ -78,7 +78,7 @@ class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
 
     @property
     def training_priors_(self) -> Floats:
-        self._learned()
+        self._get_parameters()
         weights: Floats = self.statistics_.weights()
         return np.asarray(weights / weights.sum())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely._constraints import Constraints, instance_of, none_or, number
 from likely._typing import Floats, Rows
-from likely.blocks import AdditiveLearner, AdditiveState, check_classes, checked_total, class_moments
+from likely.blocks import AdditiveLearner, AdditiveState, check_classes, class_moments, total_moments
 from likely.models.base import ScoreClassifier
 from likely.models.normal_equations import LinearFit, solve_least_squares
 from likely.statistics import ByClass, Moments
@@ -93,7 +93,7 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
         return self._linear_fit().intercept
 
     def _linear_fit(self) -> LinearFit:
-        fit: LinearFit = self._learned()
+        fit: LinearFit = self._get_parameters()
         return fit
 
     def _scores(self, X: Rows) -> Floats:
@@ -105,7 +105,7 @@ class LeastSquaresClassifier(ScoreClassifier, AdditiveLearner):
 
     def _estimate(self, statistics: ByClass[Moments]) -> LinearFit:
         check_classes(type(self).__name__, statistics, self.classes_)
-        total, weights = checked_total(statistics), statistics.weights()
+        total, weights = total_moments(statistics), statistics.weights()
         means = np.stack([part.mean for part in statistics.parts.values()])
         cross = weights * (means - total.mean).T
         return solve_least_squares(total, cross, weights / total.weight, self.regularization, type(self).__name__)

@@ -258,7 +258,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         return ends if self._has_columns else ends[:, 0]
 
     def _regression(self) -> Regression:
-        regression: Regression = self._learned()
+        regression: Regression = self._get_parameters()
         return regression
 
     @property

@@ -199,7 +199,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def path_source(self, source: Source, regularizations: Iterable[float]) -> list[Self]:
         """Return fitted copies as ``path`` does, from the rows of a source."""
         models, base = self._make_copies(regularizations)
-        return base._path(models, base._problem(base._opened(source)))
+        return base._path(models, base._problem(base._open_source(source)))
 
     def _make_copies(self, regularizations: Any) -> tuple[list[Self], Self]:
         """Return one copy of the model per value, and one copy for what they share."""

@@ -193,7 +193,7 @@ class MixtureClassifier(DensitiesByClass):
     def path_source(self, source: Source, sizes: Iterable[int]) -> list[Self]:
         """Return fitted copies as ``path`` does, from the rows of a source."""
         base: Self = clone(self)
-        return base._path(base._opened(source), sizes)
+        return base._path(base._open_source(source), sizes)
 
     def _path(self, source: Source, sizes: Iterable[int]) -> list[Self]:
         models = [clone(self).set_params(n_components=_check_size(size)) for size in sizes]

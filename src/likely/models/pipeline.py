@@ -410,7 +410,7 @@ class ChainSums(AdditiveLearner):
         """Estimate the steps, if rows were added or steps were replaced since the last estimate."""
         if any(not hasattr(step, "statistics_") for step in steps_of(self.pipeline)):
             self._parameters = None
-        self._learned()
+        self._get_parameters()
 
     def _learn(self, source: Source) -> None:
         n_cells = 1 if source.classes is None else len(source.classes)

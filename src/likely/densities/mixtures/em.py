@@ -36,7 +36,7 @@ PATIENCE = 200
 """Number of iterations after which EM stops if all of them together raised the likelihood by almost nothing."""
 
 MIN_FALL, MAX_ROUNDING = 1e-9, 1e-13
-"""Smallest relative fall of the likelihood that is more than rounding, and largest relative rise that may be rounding."""
+"""Relative fall of the likelihood above which it is more than rounding, and rise up to which it may be rounding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from likely._fitted import all_or_nothing
 from likely._numerics import Workspace, dense
 from likely._typing import Floats, Integers, Rows
 from likely._validation import as_floats, check_rows, check_weight
-from likely.blocks import SAMPLE_ROWS, ArraySource, Block, Source, SourceLearner, over_rows, sampled
+from likely.blocks import SAMPLE_ROWS, ArraySource, Block, Source, SourceLearner, over_rows, sample_rows
 from likely.blocks.gathering import moments
 from likely.densities.factors import DistancesByVariances
 from likely.exceptions import (
@@ -54,7 +54,7 @@ MAX_ITER = 1000
 """Maximum number of iterations; k-means stops there without convergence."""
 
 MAX_SAMPLE_ITER = 99
-"""Maximum number of iterations on a sample: rows without clusters would take hundreds, and no result depends on them."""
+"""Maximum number of iterations on a sample. Rows without clusters would take hundreds; no result depends on them."""
 
 MIN_ROWS_SKLEARN = 2**16
 """Minimum number of rows in memory for scikit-learn's k-means: it takes half the time, but copies the rows."""
@@ -219,7 +219,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
 
     def _learn(self, source: Source) -> None:
         whole: DiagonalMoments = source.reduce(_finite_moments)
-        sample = source.reduce(sampled)
+        sample = source.reduce(sample_rows)
         rows, weight = sample.distinct()
         if len(sample.rows) < self.n_clusters:
             raise DegenerateDataError(

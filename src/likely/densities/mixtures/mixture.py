@@ -29,7 +29,7 @@ from likely._constraints import (
 from likely._numerics import dense, log
 from likely._typing import Floats, Integers, Rows
 from likely._validation import check_rows, check_weight
-from likely.blocks import Block, Source, SourceLearner, scattered, with_positions
+from likely.blocks import Block, Source, SourceLearner, hash_positions, with_positions
 from likely.densities.base import DensityMethods, align_categories
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import MAX_ITER, EStep, Family, Sums, run_em
@@ -440,6 +440,6 @@ def _sum_weighted(block: Block, gamma: Floats, density: Any) -> ByClass[Any]:
 
 
 def _sum_at_random(block: Block, density: Any, n_components: int, seed: int) -> ByClass[Any]:
-    codes = scattered(block, seed) % np.uint64(n_components)
+    codes = hash_positions(block, seed) % np.uint64(n_components)
     gamma = (codes == np.arange(n_components, dtype=np.uint64)[:, None]).astype(np.float64)
     return _sum_weighted(block, gamma if block.weight is None else gamma * block.weight, density)

@@ -32,7 +32,7 @@ from likely._formatting import format_count
 from likely._numerics import is_rounding
 from likely._typing import Floats
 from likely._validation import as_floats
-from likely.blocks import Block, Source, sampled
+from likely.blocks import Block, Source, sample_rows
 from likely.blocks.gathering import moments
 from likely.densities.covariance import Covariance, shape_of
 from likely.densities.gaussian import Gaussians
@@ -263,7 +263,7 @@ class KMeansStart(_DrawnStart):
 
     def _draw(self, setup: Setup, n_components: int, random: np.random.RandomState) -> Mixed:
         # K-means on a standardised sample; the mean replaces missing values.
-        rows, weight = setup.source.reduce(sampled).distinct()
+        rows, weight = setup.source.reduce(sample_rows).distinct()
         whole: Gaussians = setup.single.components
         mean, scale = whole.means[0], np.sqrt(whole.covariances.matrix(0).diagonal())
         rows = (np.where(np.isnan(rows), mean, rows) - mean) / scale
@@ -284,7 +284,7 @@ class RandomStart(_DrawnStart):
     """
 
     def _draw(self, setup: Setup, n_components: int, random: np.random.RandomState) -> Mixed:
-        rows, weight = setup.source.reduce(sampled).distinct()
+        rows, weight = setup.source.reduce(sample_rows).distinct()
         drawn = random.choice(len(rows), n_components, replace=len(rows) < n_components, p=weight / weight.sum())
         whole: Gaussians = setup.single.components
         means = np.where(np.isnan(rows[drawn]), whole.means[0], rows[drawn])
