@@ -306,7 +306,7 @@ def test_a_column_of_which_nothing_is_known_yet_may_be_known_by_the_next_instalm
     first[:, 2] = np.nan
     density = clone(MEMBERS[name]).partial_fit(first)
 
-    with pytest.raises(NotEnoughDataError, match="knows no value of column 2"):
+    with pytest.raises(NotEnoughDataError, match="has no value in column 2"):
         density.log_density(X)
     assert np.isfinite(density.partial_fit(X).log_density(X)).all()
 
@@ -352,5 +352,5 @@ def test_a_block_of_no_weight_is_no_trouble_but_rows_of_no_weight_at_all_are(nam
 
     assert_same(clone(density).estimate(nothing + of(Block(X), *args)), fitted(name, X), X)
     if "smoothed" not in name:
-        with pytest.raises(DegenerateDataError, match="of no weight"):
+        with pytest.raises(DegenerateDataError, match="have weight 0"):
             density.estimate(nothing)

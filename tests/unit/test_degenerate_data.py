@@ -41,8 +41,8 @@ def test_a_class_with_fewer_rows_than_features_is_floored_and_named(rng):
         model = GaussianClassifier().fit(X, y)
 
     assert str(record[0].message) == (
-        "Class 'b' has 4 rows for 10 features, so its full covariance has rank 3. What is missing was floored at 1e-09 "
-        "of its own scale. Use tied=True or covariance='diagonal', or set shrinkage."
+        "Class 'b' has 4 rows for 10 features, so its full covariance has rank 3. The remaining directions were "
+        "floored at 1e-09 of their scale. Use tied=True or covariance='diagonal', or set shrinkage."
     )
     assert np.isfinite(model.log_likelihood(X)).all()
     assert model.score(X, y) == 1
