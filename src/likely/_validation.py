@@ -6,6 +6,9 @@ Finiteness of rows is not checked here. It follows from the sums that learning c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -23,8 +26,75 @@ def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
     Numbers keep their precision: blocks are converted to double precision one at a time.
     """
-    valid: Any = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    name = _outermost.get() or type(estimator).__name__
+    if not reset:
+        check_width(name, estimator, X)
+    try:
+        valid: Any = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
+    except ValueError as error:
+        raise InvalidDataError(_describe_text(name, X) or str(error), parameter="X") from error
     return _sum_duplicates(valid) if issparse(valid) else np.asarray(valid)
+
+
+_outermost: ContextVar[str] = ContextVar("_outermost", default="")
+
+
+@contextmanager
+def name_in_messages(estimator: Any) -> Iterator[None]:
+    """Let messages about rows name this estimator, and not the inner steps that it passes the rows to."""
+    if _outermost.get():
+        yield
+        return
+    token = _outermost.set(type(estimator).__name__)
+    try:
+        yield
+    finally:
+        _outermost.reset(token)
+
+
+def check_width(name: str, estimator: Any, X: Any) -> None:
+    """Raise unless rows have as many columns as the estimator was fitted to; scikit-learn checks the names."""
+    shape, n = getattr(X, "shape", ()), getattr(estimator, "n_features_in_", None)
+    if n is None or len(shape) != 2 or shape[1] == n or not shape[0] or not shape[1]:
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    columns = "" if fitted is None else f" It was fitted to the columns {', '.join(map(repr, fitted[:20].tolist()))}"
+    more = "" if fitted is None else f" and {n - 20} more." if n > 20 else "."
+    raise InvalidDataError(
+        f"X has {shape[1]} features, but {name} is expecting {n} features as input.{columns}{more}", parameter="X"
+    )
+
+
+def _describe_text(name: str, X: Any) -> str:
+    """Describe the first text in rows that must be numbers, or return an empty text if there is none."""
+    if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
+        return ""
+    names = getattr(X, "columns", None)
+    columns = [X[key] for key in names] if names is not None else np.asarray(X, dtype=object).T
+    for j, column in enumerate(columns):
+        values = np.asarray(column, dtype=object)
+        if values.ndim != 1:
+            return ""
+        row = next(
+            (i for i, value in enumerate(values.tolist()) if isinstance(value, str) and not _is_number(value)), None
+        )
+        if row is not None:
+            which = f"column {j}" if names is None else f"column {list(names)[j]!r}"
+            return (
+                f"{name} takes columns of numbers, but {which} holds the text {values[row][:40]!r} in row {row}. "
+                "Convert categories to numbers first, for instance with Encode(), or leave the column out."
+            )
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _sum_duplicates(X: Any) -> Any:

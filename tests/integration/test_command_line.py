@@ -444,7 +444,7 @@ def test_invalid_applications_are_rejected_with_a_message(options, classes, sent
         (",a,b\na,0,inf\nb,1,0\n", r"line 2 of .*costs\.csv has 'inf' in column 'b'"),
         (",a,b\na,0,1\nb," + "1" * 200_000 + ",0\n", r"costs\.csv cannot be read from line 3 on"),
         (",a,b\n\na,0,1\nb,\udcff,0\n", r"costs\.csv must be UTF-8, but line 4"),
-        ("PAR1\0\0", r"costs\.csv must be text, as its name says"),
+        ("PAR1\0\0", r"costs\.csv must be text by its suffix"),
         ("", "The header of"),
     ],
 )
@@ -473,11 +473,11 @@ def test_messages_of_the_library_name_options(tmp_path):
     assert said(read_data, path, "truth").endswith("Name it with --target.")
     assert said(read_data, path, "label", groups="who").endswith("Name it with --group.")
     assert said(read_data, path, "label", exclude=["zz"]).endswith("Name it with --exclude.")
-    assert said(read_data, path, "label", scores=["label"]).endswith("named by --target and by --scores. Name another.")
+    assert said(read_data, path, "label", scores=["label"]).endswith("named by --target and --scores. Name another.")
     assert said(read_data, path, "label", exclude=["b"], weight="when").endswith(
         "name the column of weights with --weight."
     )
-    assert said(read_data, path, "label").endswith("say that the column holds categories with --category 'b'.")
+    assert said(read_data, path, "label").endswith("declare the column as categories with --category 'b'.")
     assert said(read_scores, path, "truth").endswith("Name it with --label.")
     assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
     assert "Set --folds 2, collect more" in said(compare, X, y, ["fisher"])

@@ -198,7 +198,8 @@ def test_a_changed_file_is_noticed_and_restart_begins_anew(told, refused, two):
 
     said = refused(f"compare train-numbers.csv --target label {QUICK}")
 
-    assert "'train-numbers-run' holds a run of something else: rows was 80 and is now 79" in said
+    assert "'train-numbers-run' holds a different run: rows changed from 80 to 79" in said
+    assert "the data have changed since that run" in said
     assert "restart" in said
     assert told(f"compare train-numbers.csv --target label {QUICK} --restart")["rows"] == 79
 
@@ -284,9 +285,9 @@ def test_a_report_of_no_run_is_refused(refused, two):
     (two / "torn").mkdir()
     (two / "torn" / "leaderboard.json").write_text("{")
 
-    assert "'empty' holds no run" in refused("report empty")
-    assert "There is no 'nowhere'. Name the folder of a comparison, or" in refused("report nowhere")
-    assert "'begun' has not come to its end: give its command again" in refused("report begun")
+    assert "'empty' holds no comparison" in refused("report empty")
+    assert "There is no file or folder 'nowhere'. Name the folder of a comparison, or" in refused("report nowhere")
+    assert "The comparison in 'begun' is not finished. Run its command again." in refused("report begun")
     assert "leaderboard.json' cannot be read" in refused("report torn")
 
 
@@ -328,7 +329,7 @@ BAD = {
     "ragged": (lines_of({7: "1,2,y,9"}), "", r"data\.csv.*line 7.*4"),
     "short row": (lines_of({9: "1,y"}), "", r"data\.csv.*line 9.*2"),
     "text among numbers": (lines_of({12: "one,2,y"}), "", r"line 12 of data\.csv has 'one' in column 'a'"),
-    "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold two classes.*all rows hold 'y'"),
+    "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold at least two classes.*all rows hold 'y'"),
     "rare class": (lines_of({5: "1,2,z", 6: "3,4,z"}), "", r"'z' has 2 rows, fewer than the 5 folds"),
     "missing label": (lines_of({8: "1,2,"}), "", r"line 8 of data\.csv .*'label'"),
     "all missing": (re.sub(r"(?m)^\d+,", ",", GOOD), "", r"column 'a' of data\.csv has no value in any row"),
@@ -336,8 +337,8 @@ BAD = {
     "unknown class of priors": (GOOD, "--priors y=0.5,m=0.5", r"--priors names the class 'm'.*'n', 'y'"),
     "prior": (GOOD, "--prior 1.5", r"1\.5"),
     "no such family": (GOOD, "--family gausian", r"no family or system 'gausian'\. Did you mean 'gaussian'\?"),
-    "folds": (GOOD, "--folds some", r"--folds must be a whole number from 2 on, or leave-one-out, but is 'some'"),
-    "one fold": (GOOD, "--folds 1", r"--folds must be a whole number from 2 on"),
+    "folds": (GOOD, "--folds some", r"--folds must be an integer >= 2 or leave-one-out, but is 'some'"),
+    "one fold": (GOOD, "--folds 1", r"--folds must be an integer >= 2"),
     "measure": (GOOD, "--by luck", r"--by must be.*'luck'"),
     "no such column": (GOOD, "--exclude c", r"data\.csv.*'c'"),
     "no such group": (GOOD, "--group who", r"data\.csv.*'who'"),
@@ -479,7 +480,7 @@ def test_columns_that_training_does_not_use_do_not_matter_elsewhere(run, told, t
 def test_what_is_wrong_with_another_file_is_said_of_it_and_its_column(refused, two):
     files = {
         "narrow.csv": ("a,c,label\n1,2,yes\n2,3,no\n", "narrow.csv must have a column of features 'b'"),
-        "strange.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,no\n2,3,4,perhaps\n", "but holds 'perhaps' too"),
+        "strange.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,no\n2,3,4,perhaps\n", "but also holds 'perhaps'"),
         "half.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,yes\n", "Column 'label' of half.csv must hold every class"),
         "text.csv": ("a,b,c,label\n1,x,3,yes\n2,y,4,no\n", "Column 'b' of text.csv must hold numbers, as in train-"),
     }
@@ -496,8 +497,8 @@ def test_weights_and_groups_of_other_files_are_said_not_to_be_used(run, two):
 
     said = " ".join(run(f"{command} {QUICK}").stderr.split())
 
-    assert "The weights of column 'times' are those of train.csv: they are not used in new.csv." in said
-    assert "The groups of column 'speaker' are those of train.csv: they are not used in new.csv." in said
+    assert "The weights in column 'times' are used in train.csv only, not in new.csv." in said
+    assert "The groups in column 'speaker' are used in train.csv only, not in new.csv." in said
 
 
 def test_outside_scores_are_of_the_target_that_is_named(told, run, two):
@@ -573,9 +574,9 @@ def test_the_report_names_no_model_of_another_run(run, told, two):
     (two / "other.likely").rename(two / "kept/models/best.likely")
 
     assert told("report kept")["model"] is None
-    assert "is of another run: give the command of this one again" in " ".join(run("report kept").stdout.split())
+    assert "belongs to another comparison. Run the command of this one again." in " ".join(run("report kept").stdout.split())
     (two / "kept/models/best.likely").unlink()
-    assert "cannot be read: give the command" in " ".join(run("report kept").stdout.split())
+    assert "cannot be read. Run the command of the comparison again." in " ".join(run("report kept").stdout.split())
 
 
 def test_a_report_of_scores_costs_what_evaluate_says(run, told, refused, two):

@@ -806,7 +806,7 @@ def test_the_question_whether_the_choice_was_right_is_answered(rng):
 def test_an_outside_system_must_be_scored_on_the_evaluation_rows_too(three):
     X, y = three
 
-    with pytest.raises(InvalidParameterError, match="scores of the outside system 'vendor' too"):
+    with pytest.raises(InvalidParameterError, match="must include scores of the outside system 'vendor'"):
         compare(X, y, {"tied": OWN["tied"]}, scores={"vendor": X}, evaluation=(X, y))
 
 
@@ -893,18 +893,18 @@ def refuse_what(X, y):
     endless = X.copy()
     endless[4, 2] = np.inf
     asked = {
-        "one class": ({"y": np.zeros(75)}, DegenerateDataError, "two classes at least, but all 75 are of class 0"),
+        "one class": ({"y": np.zeros(75)}, DegenerateDataError, "at least two classes, but all 75 are of class 0"),
         "rare class": (
             {"y": np.repeat(["a", "b"], [72, 3])},
             DegenerateDataError,
-            "Class 'b' has 3 rows, fewer than the 5 folds.*set folds=3",
+            "Class 'b' has 3 rows, fewer than the 5 folds.*Set folds=3",
         ),
         "rare groups": (
             {"groups": np.repeat(np.arange(3), 25)},
             DegenerateDataError,
             "has 3 groups, fewer than the 5 folds",
         ),
-        "lengths": ({"y": y[:-1]}, InvalidDataError, "75 rows came with 74 labels"),
+        "lengths": ({"y": y[:-1]}, InvalidDataError, "there are 75 rows but 74 labels"),
         "all missing": ({"X": gone}, InvalidDataError, "column 1 has no value in any row"),
         "infinite": ({"X": endless}, InvalidDataError, "one is infinite in column 2"),
         "all missing by name": (
@@ -912,7 +912,7 @@ def refuse_what(X, y):
             InvalidDataError,
             "'b'.*no value|no value.*'b'",
         ),
-        "groups": ({"groups": y[:-1]}, InvalidDataError, "74 groups came with 75 labels"),
+        "groups": ({"groups": y[:-1]}, InvalidDataError, "there are 74 groups but 75 labels"),
         "evaluation classes": ({"evaluation": (X, y % 2)}, DegenerateDataError, "evaluation must have rows"),
         "evaluation features": ({"evaluation": (X[:, :2], y)}, InvalidDataError, "the 3 features of X.*has 2"),
         "held-out features": ({"held_out": (X[:, :2], y)}, InvalidDataError, "held_out.*3 features.*has 2"),
@@ -926,7 +926,7 @@ def refuse_what(X, y):
         "priors": ({"applications": 0.5}, InvalidDataError, "priors for 2 classes.*knows 3"),
         "no application": ({"applications": []}, InvalidParameterError, "one application at least"),
         "family": ({"candidates": ["gausian"]}, InvalidParameterError, "Did you mean 'gaussian'"),
-        "nothing": ({"candidates": []}, InvalidParameterError, "nothing to compare"),
+        "nothing": ({"candidates": []}, InvalidParameterError, "candidates must hold at least one system"),
         "a class": ({"candidates": [GaussianClassifier]}, IncompatiblePartsError, "must be a classifier"),
         "number": ({"candidates": 7}, InvalidParameterError, "candidates must be"),
         "by": ({"by": "luck"}, InvalidParameterError, "by"),
@@ -944,16 +944,16 @@ def refuse_what(X, y):
 def test_a_family_that_is_not_tried_on_so_many_rows_is_named_before_the_work(asked):
     y = np.arange(25_004) % 2
 
-    with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' is tried on 20,000 rows.*20,003 rows of 1 feat"):
+    with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' takes at most 20,000 rows.*20,003 rows of 1 feat"):
         compare(y[:, None] + 0.5, y, asked)
 
 
 def test_kernels_are_tried_up_to_their_limit_of_rows_and_by_landmarks_beyond(two, monkeypatch):
     X, y = two  # folds leave 48 to learn from
-    monkeypatch.setattr("likely.selection.candidates.LANDMARKS", 20)
-    monkeypatch.setattr("likely.selection.candidates.MOST_KERNEL_ROWS", 48)
+    monkeypatch.setattr("likely.selection.candidates.N_LANDMARKS", 20)
+    monkeypatch.setattr("likely.selection.candidates.MAX_KERNEL_ROWS", 48)
     within = compare(X, y, ["polynomial-svm", "rbf-svm"])
-    monkeypatch.setattr("likely.selection.candidates.MOST_KERNEL_ROWS", 47)
+    monkeypatch.setattr("likely.selection.candidates.MAX_KERNEL_ROWS", 47)
     beyond = compare(X, y, ["rbf-svm"])
 
     assert within.failures == beyond.failures == {}
@@ -966,7 +966,7 @@ def test_a_family_that_has_too_few_rows_is_named(rng):
     X, y = rows_of(10, 2, rng)
 
     with pytest.raises(
-        InvalidParameterError, match="'radial-logistic' has nothing to try, since models learn from 8 rows"
+        InvalidParameterError, match="'radial-logistic' has no candidates here, since models learn from 8 rows"
     ):
         compare(X, y, ["radial-logistic"])
 

@@ -208,5 +208,5 @@ def test_a_number_is_no_histogram(measure):
 
 @of_tables
 def test_a_histogram_is_no_table(measure):
-    with pytest.raises(InvalidDataError, match=r"of shape \(..., n_branches, n_classes\), but are of shape \(2,\)"):
+    with pytest.raises(InvalidDataError, match=r"shape \(..., n_branches, n_classes\), but have shape \(2,\)"):
         measure([1, 2])

@@ -166,7 +166,7 @@ def test_missing_values_are_cross_validated_too(model, data, rng):
 
 def test_cells_that_would_not_fit_in_memory_are_refitted(data, monkeypatch):
     X, y = data
-    monkeypatch.setattr("likely.resampling.chains.MOST_BYTES", 100)
+    monkeypatch.setattr("likely.resampling.chains.MAX_BYTES", 100)
     splits = list(FOLDS["stratified"].split(X, y))
     model = make_pipeline(PCA(3), GaussianClassifier())
 
@@ -315,7 +315,7 @@ def test_rows_of_weight_zero_are_scored_by_a_precomputed_kernel_and_not_learned_
 
 
 def test_a_matrix_that_is_not_of_all_pairs_is_refused(data):
-    with pytest.raises(InvalidDataError, match=r"of all rows with each other, a square matrix, but X came with shape"):
+    with pytest.raises(InvalidDataError, match=r"needs a square matrix of all pairs of rows, but X has shape"):
         kfold_scores(SVM(kernel="precomputed"), BUMPS(data[0])[:, :50], data[1])
 
 

@@ -13,7 +13,7 @@ from likely import ArraySource
 from likely.blocks import Block, class_counts
 from likely.objectives import LinearProblem, cross_entropy
 from likely.objectives.cross_entropy import LogisticSetting
-from likely.objectives.separation import margins_of
+from likely.objectives.separation import compute_margins
 from likely.objectives.whitening import hessian_blocks, hessian_diagonal
 
 D = 4
@@ -94,7 +94,7 @@ def test_products_with_a_direction_are_those_of_the_hessian(n_classes, kind, rng
     H = whole_hessian(block, theta, setting)
 
     for direction in rng.normal(size=(3, *theta.shape)):
-        found = cross_entropy.hvp(block, theta, direction, setting)
+        found = cross_entropy.hessian_product(block, theta, direction, setting)
 
         assert found.shape == theta.shape
         assert_allclose(found.reshape(-1), H @ direction.reshape(-1), rtol=1e-8, atol=1e-8)
@@ -140,7 +140,7 @@ def test_margins_are_by_how_much_the_truth_is_favoured_over_its_best_rival(n_cla
     z = all_logits(X, theta, setting)
     favours = [row[code] - np.delete(row, code).max() for row, code in zip(z, block.codes, strict=True)]
 
-    found = margins_of(block, theta, setting)
+    found = compute_margins(block, theta, setting)
 
     assert_allclose([found.least, found.most], [min(favours), max(favours)], rtol=1e-9)
 
@@ -159,7 +159,7 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
     row_weight = weight * (priors / np.bincount(codes, weight))[codes]
 
     def value(v):
-        theta = problem.natural(v)
+        theta = problem.unscale(v)
         z = all_logits(X, theta, problem.setting)
         return -row_weight @ log_softmax(z, axis=1)[np.arange(90), codes] + 0.15 * np.sum(theta[:, :-1] ** 2)
 
@@ -175,7 +175,7 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
         for s in 1e-5 * np.eye(len(v))
     ]
     assert_allclose(found.hessian, numeric, rtol=1e-5, atol=1e-6)
-    assert_allclose(problem.hvp(v, direction), found.hessian @ direction, rtol=1e-8, atol=1e-9)
+    assert_allclose(problem.hessian_product(v, direction), found.hessian @ direction, rtol=1e-8, atol=1e-9)
     assert_allclose(hessian_diagonal(problem, v), found.hessian.diagonal(), rtol=1e-8)
     q = D + 1
     for k, block in enumerate(hessian_blocks(problem, v, 10**6)):
@@ -188,7 +188,7 @@ def test_absolute_values_cost_what_their_definition_says(rng):
     problem = LinearProblem.of(source, source.reduce(class_counts, 3), np.full(3, 1 / 3), 0.7, 0.0)
     v = rng.normal(size=problem.n_parameters)
 
-    assert_allclose(problem.l1_penalty(v), 0.7 * np.abs(problem.natural(v)[:, :-1]).sum())
+    assert_allclose(problem.l1_penalty(v), 0.7 * np.abs(problem.unscale(v)[:, :-1]).sum())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

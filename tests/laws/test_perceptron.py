@@ -119,7 +119,7 @@ def test_compiled_loops_give_the_bits_of_python(n_classes, rng, monkeypatch):
     for rows in (X, csr_array(X)):
         models = []
         for few in (0, 10**9):
-            monkeypatch.setattr(perceptron, "FEW", few)
+            monkeypatch.setattr(perceptron, "MAX_PYTHON_PRODUCTS", few)
             models.append([Perceptron(keep=keep, max_iter=5).fit(rows, y, w) for keep in KEPT])
 
         for compiled, plain in zip(*models, strict=True):
@@ -130,8 +130,8 @@ def test_compiled_loops_give_the_bits_of_python(n_classes, rng, monkeypatch):
 def test_many_rows_are_presented_by_compiled_loops_and_few_by_python(rng):
     loops = [perceptron._loops(np.empty(shape), 1, 1) for shape in [(20, 4), (20_000, 20)]]
 
-    assert loops[0].present is perceptron.present
-    assert loops[1].present is not perceptron.present
+    assert loops[0].present_rows is perceptron.present_rows
+    assert loops[1].present_rows is not perceptron.present_rows
 
 
 # The convergence theorem.

@@ -52,16 +52,16 @@ FAULTS = {
         "a,b,y\n1,2,0\n3,1\n",
         {},
         (
-            "Every row of {path} must have 3 cells, one a column, but the row on line 3 has 2. Look there "
-            "for a delimiter too few or too many, or an open quotation mark."
+            "Every row of {path} must have 3 cells, one per column, but the row on line 3 has 2. Look there "
+            "for a missing or extra delimiter, or an unclosed quotation mark."
         ),
     ),
     "a short row far down": (
         "a,b,y\n" + "1,2,0\n" * 500 + "3,1\n",
         {},
         (
-            "Every row of {path} must have 3 cells, one a column, but the row on line 502 has 2. Look there "
-            "for a delimiter too few or too many, or an open quotation mark."
+            "Every row of {path} must have 3 cells, one per column, but the row on line 502 has 2. Look there "
+            "for a missing or extra delimiter, or an unclosed quotation mark."
         ),
     ),
     "one name twice": (
@@ -73,14 +73,14 @@ FAULTS = {
         ",a,y\n0,1,0\n",
         {},
         (
-            "Every column of features must have a name, but {path} has one called '', as pandas calls its "
+            "Every column of features must have a name, but {path} has one called '', which pandas writes for "
             "row numbers. Write the file with index=False, or leave the column out with exclude=."
         ),
     ),
     "no features": (
         "y\n1\n",
         {},
-        "{path} must have a column of features, but all of its columns are for something else.",
+        "{path} must have a column of features, but all of its columns have other roles.",
     ),
     "bytes that are not UTF-8": (
         "a,y\n1,0\ncafé,1\n".encode("latin-1"),
@@ -92,7 +92,7 @@ FAULTS = {
         {},
         (
             "A column must hold numbers or categories, but line 17 of {path} has 'abc' in column 'age', "
-            "where 96 % of the cells are numbers. Correct it, or say that the column holds categories with "
+            "where 96 % of the cells are numbers. Correct it, or declare the column as categories with "
             "categories='age'."
         ),
     ),
@@ -100,8 +100,8 @@ FAULTS = {
         "a;y\n1;0\n2,5;1\n-3,5;1\n",
         {},
         (
-            "Numbers must be written with a decimal point and nothing between thousands, but line 3 of {path} has "
-            "'2,5' in column 'a'. Write them so, or say that the column holds categories with "
+            "Numbers must be written with a decimal point and without separators of thousands, but line 3 of {path} has "
+            "'2,5' in column 'a'. Rewrite them, or declare the column as categories with "
             "categories='a'."
         ),
     ),
@@ -110,7 +110,7 @@ FAULTS = {
         {},
         (
             "A column must hold numbers or categories, but line 3 of {path} has 'u' in column 'a', where 50 "
-            "% of the cells are numbers. Correct it, or say that the column holds categories with "
+            "% of the cells are numbers. Correct it, or declare the column as categories with "
             "categories='a'."
         ),
     ),
@@ -134,8 +134,8 @@ FAULTS = {
         "a,id,y\n" + MANY,
         {},
         (
-            "Categories must repeat to be learned from, but column 'id' of {path} has 20 texts in 20 rows, "
-            "as an identifier has. Leave it out with exclude='id'."
+            "Categories must repeat for a model to learn from them, but column 'id' of {path} has 20 different texts in 20 rows, "
+            "like an identifier. Leave it out with exclude='id'."
         ),
     ),
     "no label": (
@@ -202,18 +202,18 @@ FAULTS = {
     "a picture": (
         PNG,
         {},
-        "{path} must be text, as its name says, but begins like a PNG picture. Rename or convert it.",
+        "{path} must be text by its suffix, but begins like a PNG picture. Rename or convert it.",
     ),
     "binary data": (
         b"a,y\n\0\1\2",
         {},
-        "{path} must be text, as its name says, but begins like binary data. Rename or convert it.",
+        "{path} must be text by its suffix, but begins like binary data. Rename or convert it.",
     ),
     "a spreadsheet": (
         b"PK\x03\x04rest",
         {},
         (
-            "{path} must be text, as its name says, but begins like a zip archive, as spreadsheets and .npz "
+            "{path} must be text by its suffix, but begins like a zip archive, as spreadsheets and .npz "
             "files are. Rename or convert it."
         ),
     ),
@@ -306,12 +306,12 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
     [
         ("data.parquet", b"a,y\n1,0\n", "^{path} must be a Parquet file, but cannot be read as one: .+"),
         ("data.feather", b"a,y\n1,0\n", "^{path} must be an Arrow file, but cannot be read as one: .+"),
-        ("data.npz", b"a,y\n1,0\n", "^{path} must be an .npz file, but cannot be read as one: .+"),
-        ("data.npz", b"", "^{path} must be an .npz file, but cannot be read as one: .+"),
+        ("data.npz", b"a,y\n1,0\n", "^{path} must be a .npz file, but cannot be read as one: .+"),
+        ("data.npz", b"", "^{path} must be a .npz file, but cannot be read as one: .+"),
         (
             "data.csv.gz",
             b"a,y\n1,0\n",
-            "^{path} must be a gzip file, as its name says, but begins like something else.",
+            "^{path} must be a gzip file by its suffix, but begins like something else.",
         ),
         (
             "data.csv.gz",
@@ -321,7 +321,7 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
         (
             "data.csv.gz",
             gzip.compress(PNG, mtime=0),
-            "^{path} must be text, as its name says, but begins like a PNG picture.",
+            "^{path} must be text by its suffix, but begins like a PNG picture.",
         ),
         ("data.xlsx", b"", "^A table's file name must end with one of .+, .npz, but is '{path}'. Rename or convert it"),
     ],
@@ -354,7 +354,7 @@ def test_a_column_is_for_one_thing(tmp_path, options, said):
     (tmp_path / "data.csv").write_text("a,y\n1,0\n")
 
     with pytest.raises(
-        InvalidParameterError, match=f"A column is for one thing, but 'y' is named by target= and by {said}"
+        InvalidParameterError, match=f"A column must have one role, but 'y' is named by target= and {said}"
     ):
         read_data(tmp_path / "data.csv", "y", **options)
 

@@ -251,7 +251,7 @@ def test_booleans_whole_labels_and_rejections_have_their_cells(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ({}, InvalidDataError, "A table must have a column, but none was given."),
+        ({}, InvalidDataError, "A table must have at least one column, but columns is empty."),
         (
             {"a": [1], "b": [1, 2]},
             InvalidDataError,

@@ -318,7 +318,7 @@ def test_a_chain_of_moments_too_large_to_hold_by_class_learns_from_a_source_step
     source = ArraySource(X, y, classes=np.arange(2))
     expected = clone(chain).fit_source(source).log_likelihood(X)
 
-    monkeypatch.setattr(likely.resampling.chains, "MOST_BYTES", 100)
+    monkeypatch.setattr(likely.resampling.chains, "MAX_BYTES", 100)
     apart = clone(chain).fit_source(source)
 
     assert "_sums" not in vars(apart)

@@ -55,7 +55,7 @@ def test_an_unknown_penalty_is_told_which_there_are(value):
 
 
 def test_no_penalty_takes_no_strength():
-    with pytest.raises(InvalidParameterError, match=r"penalty='none' leaves no use for regularization=0.1"):
+    with pytest.raises(InvalidParameterError, match=r"penalty='none' cannot be combined with regularization=0.1"):
         LogisticRegression(0.1, penalty="none").fit(X, Y)
     free, zero = LogisticRegression(0.0, penalty="none").fit(X, Y), LogisticRegression(0.0).fit(X, Y)
     assert_allclose(free.coef_, zero.coef_)
@@ -86,9 +86,9 @@ def test_an_unknown_solver_is_told_which_there_are(value):
 @pytest.mark.parametrize("solver", ["newton", "newton-cg", "gradient-descent", "mini-batch", "online"])
 @pytest.mark.parametrize("penalty", ["l1", ElasticNet(0.01)], ids=str)
 def test_solvers_of_smooth_objectives_refuse_absolute_values(solver, penalty):
-    with pytest.raises(InvalidParameterError, match=r"L1 penalty has corners.*Use solver='auto'"):
+    with pytest.raises(InvalidParameterError, match=r"L1 penalty is not differentiable at 0.*Use solver='auto'"):
         LogisticRegression(0.1, penalty=penalty, solver=solver).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match=r"L1 penalty has corners"):
+    with pytest.raises(InvalidParameterError, match=r"L1 penalty is not differentiable at 0"):
         LogisticRegression(penalty=penalty, solver=solver).path(X, Y, [0.1])
 
 
@@ -289,7 +289,7 @@ def test_an_unfitted_model_says_so():
 
 
 def test_an_llr_is_for_two_classes():
-    with pytest.raises(InvalidDataError, match=r"compares two classes, but the model knows 3"):
+    with pytest.raises(InvalidDataError, match=r"compares two classes, but the model has 3"):
         LogisticRegression(0.1).fit(X, THREE).llr(X)
 
 

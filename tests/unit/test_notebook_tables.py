@@ -7,7 +7,7 @@ import pytest
 from likely import Application, Trials, confusion
 from likely._html import MAX_ROWS, html_table
 
-TRIALS = Trials(["no", "no", "<yes>", "<yes>"], [-2.0, 1.0, 0.5, float("inf")])
+TRIALS = Trials(["no", "no", "<yes>", "<yes>"], [-2.0, 1.0, 0.5, float("inf")], pos_label="<yes>")
 VALUES = {
     "application": Application({"no": 0.9, "<yes>": 0.1}, reject_cost=0.2),
     "trials": TRIALS,

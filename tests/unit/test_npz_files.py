@@ -114,7 +114,7 @@ ARRAY_FAULTS = {
         {},
         (
             "Arrays must hold numbers or text, but 'x' of {path} holds Python objects, which are not "
-            "loaded, as that could run code. Save it as numbers or text, or leave it out with "
+            "loaded because loading could run code. Save it as numbers or text, or leave it out with "
             "exclude='x'."
         ),
     ),
@@ -172,7 +172,7 @@ def test_a_zip_archive_of_something_else_is_refused(tmp_path):
 
     assert_refused(
         tmp_path / "data.npz",
-        "{path} must be an .npz file, but 'readme.txt' inside it is not an array. Rename or convert it.",
+        "{path} must be a .npz file, but 'readme.txt' inside it is not an array. Rename or convert it.",
     )
 
 
@@ -181,5 +181,5 @@ def test_a_single_array_called_npz_is_refused(tmp_path):
         np.save(stream, np.ones(3))
 
     assert_refused(
-        tmp_path / "data.npz", "{path} must be an .npz file, but is a single array. Save it with numpy.savez."
+        tmp_path / "data.npz", "{path} must be a .npz file, but is a single array. Save it with numpy.savez."
     )

@@ -259,7 +259,7 @@ def test_claims_far_beyond_what_is_shown_do_not_stretch_the_axes_and_are_counted
     one["reliability"] = {"given": blocks}
     svg = pictures.reliability(one, 0)
     assert float(parsed(svg).get("data-x").split()[1]) < 10
-    assert "(25 % of the rows beyond)" in svg
+    assert "(25 % of the rows outside)" in svg
 
 
 def test_the_bins_of_a_histogram_stand_side_by_side_and_empty_ones_draw_nothing():
@@ -288,7 +288,7 @@ def test_the_least_minimum_of_a_grid_is_marked_on_every_kind_of_axis(scale, at):
     ring = next(e for e in parsed(svg).iter("circle") if e.get("class") == "ring")
     assert float(ring.get("cx")) == pytest.approx(axis(svg, "x")(at(0.1)), abs=0.1)
     assert float(ring.get("cy")) == pytest.approx(axis(svg, "y")(0.2), abs=0.1)
-    assert "Least minimum cost: 0.2 at λ = 0.1" in svg
+    assert "Lowest minimum cost: 0.2 at λ = 0.1" in svg
 
 
 def test_a_grid_with_a_value_that_has_no_logarithm_has_an_axis_of_categories():
@@ -304,7 +304,7 @@ def test_correlations_fall_into_eleven_tones_and_say_their_numbers():
         ("r2", "c and a: 0.50"),
         ("r-none", "c and b: unknown"),
     ]
-    assert "The strongest is −1.00, between b and a." in svg
+    assert "The strongest correlation is −1.00, between b and a." in svg
 
 
 def test_the_ellipses_of_a_class_have_its_standard_deviations_and_lean_as_it_does():

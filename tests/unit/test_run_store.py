@@ -199,26 +199,26 @@ def test_settings_that_look_alike_are_told_apart(data, tmp_path):
     assert len(keys) == len(held)
 
 
-# Another run is refused, and what differs is named.
+# A different run in the folder is an error that names the differences
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ("label", "data was"),
-        ("value", "data was"),
-        ("row", "rows was 45 and is now 44"),
-        ("column", "features was 2 and is now 3"),
-        ("class", "classes was"),
-        ("weight", "data was"),
-        ("groups", "data was"),
-        ("folds", 'folds was "5 folds .*and is now "3 folds'),
-        ("seed", 'folds was "5 folds .*and is now "5 folds'),
-        ("leave-one-out", 'and is now "leave-one-out'),
-        ("held out", 'and is now "held out'),
+        ("label", "the data have changed since that run"),
+        ("value", "the data have changed since that run"),
+        ("row", "rows changed from 45 to 44"),
+        ("column", "features changed from 2 to 3"),
+        ("class", "classes changed from"),
+        ("weight", "the data have changed since that run"),
+        ("groups", "the data have changed since that run"),
+        ("folds", 'folds changed from "5 folds .* to "3 folds'),
+        ("seed", 'folds changed from "5 folds .* to "5 folds'),
+        ("leave-one-out", ' to "leave-one-out'),
+        ("held out", ' to "held out'),
     ],
 )
-def test_a_run_of_something_else_is_refused_with_what_changed(change, named, data, tmp_path):
+def test_a_different_run_is_rejected_with_the_changes(change, named, data, tmp_path):
     X, y = data
     run_of(data, tmp_path / "run")
     before = files_of(tmp_path / "run")
@@ -244,18 +244,18 @@ def test_a_run_of_something_else_is_refused_with_what_changed(change, named, dat
             **{"X": X, "y": y, "candidates": {"tied": GaussianClassifier(tied=True)}, **changed}, run=tmp_path / "run"
         )
 
-    assert "Name another folder to keep both, or start afresh with restart=True" in str(caught.value)
+    assert "Choose another folder to keep both, or start again with restart=True" in str(caught.value)
     assert files_of(tmp_path / "run") == before
     run_of(data, tmp_path / "run")
 
 
-def test_other_versions_are_refused_by_name(data, tmp_path):
+def test_other_versions_are_rejected_by_name(data, tmp_path):
     run_of(data, tmp_path / "run")
     path = tmp_path / "run" / "run.json"
     facts = json.loads(path.read_text())
     path.write_text(json.dumps(facts | {"versions": facts["versions"] | {"numpy": "1.0"}}))
 
-    with pytest.raises(RunError, match=r"versions was \{.*and is now"):
+    with pytest.raises(RunError, match=r"versions changed from \{.* to \{"):
         run_of(data, tmp_path / "run")
 
 
@@ -358,7 +358,7 @@ def test_a_torn_description_of_the_run_is_told_and_restart_mends_it(data, tmp_pa
     path.write_bytes(path.read_bytes()[:40])
 
     with pytest.raises(
-        RunError, match=r"run\.json' cannot be read \(.*Start afresh with restart=True, or in another folder"
+        RunError, match=r"run\.json' cannot be read \(.*Start again with restart=True, or choose another folder"
     ):
         run_of(data, folder)
 
@@ -414,7 +414,7 @@ def test_a_folder_of_other_files_is_refused_and_left_alone(data, tmp_path):
 
     for restart in (False, True):
         with pytest.raises(
-            RunError, match=r"holds other files and no run \('chapter\.(txt|tmp)'\)\. Name a folder that is"
+            RunError, match=r"holds other files and no run \('chapter\.(txt|tmp)'\)\. Choose an empty or a new folder"
         ):
             run_of(data, folder, restart=restart)
 
@@ -424,7 +424,7 @@ def test_a_folder_of_other_files_is_refused_and_left_alone(data, tmp_path):
 def test_a_file_in_place_of_the_folder_is_refused(data, tmp_path):
     (tmp_path / "run").write_text("words")
 
-    with pytest.raises(RunError, match=re.escape(f"{str(tmp_path / 'run')!r} cannot be made")):
+    with pytest.raises(RunError, match=re.escape(f"{str(tmp_path / 'run')!r} cannot be created")):
         run_of(data, tmp_path / "run")
 
     assert (tmp_path / "run").read_text() == "words"
@@ -445,7 +445,7 @@ def test_two_runs_on_one_folder_are_one_too_many(data, tmp_path):
         assert other.stdout.readline() == b"held\n"
         for restart in (False, True):
             with pytest.raises(
-                RunError, match=r"Another run is using the folder .* Wait for it, or name another folder"
+                RunError, match=r"Another run is using the folder .* Wait until it ends, or choose another folder"
             ):
                 run_of(data, folder, restart=restart)
         assert files_of(folder) == before
@@ -458,7 +458,7 @@ def test_the_folder_is_free_again_after_a_run_that_went_wrong(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
 
-    with pytest.raises(RunError, match="something else"):
+    with pytest.raises(RunError, match="holds a different run"):
         run_of(data, folder, folds=3)
     with pytest.raises(KeyboardInterrupt):
         run_of(data, folder, progress=interrupt)
@@ -480,7 +480,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(most, data, tmp_path, diar
 
     with (
         files_of_at_most(most),
-        pytest.raises(RunError, match=r"cannot be written: File too large\. What it holds .* intact"),
+        pytest.raises(RunError, match=r"cannot be written: File too large\. The results in it are intact"),
     ):
         run_of(data, folder, more)
 
@@ -494,7 +494,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(most, data, tmp_path, diar
 def test_a_disk_that_is_full_from_the_start_is_told(data, tmp_path):
     with (
         files_of_at_most(10),
-        pytest.raises(RunError, match=r"cannot be written: File too large.*give the same command"),
+        pytest.raises(RunError, match=r"cannot be written: File too large.*run the same command again"),
     ):
         run_of(data, tmp_path / "run")
 
@@ -534,8 +534,8 @@ def test_a_folder_that_may_not_be_written_is_told(data, tmp_path, tmp_path_facto
 
     of_run, of_new = done.stdout.splitlines()
     assert re.match(
-        "RunError The run folder 'run' cannot be (locked|written): Permission denied.*mend the perm", of_run
+        "RunError The run folder 'run' cannot be (locked|written): Permission denied.*change the perm", of_run
     )
-    assert re.match("RunError The run folder 'new' cannot be made: Permission denied", of_new)
+    assert re.match("RunError The run folder 'new' cannot be created: Permission denied", of_new)
     assert files_of(tmp_path / "run") == before
     run_of(data, tmp_path / "run")

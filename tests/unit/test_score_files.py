@@ -342,15 +342,15 @@ def test_a_missing_label_is_told_by_line(file, cell, other):
 def test_a_row_with_cells_too_few_or_too_many_is_told_by_line(file, row, cells):
     assert_refused(
         file(f"label,a,b\nx,1,2\n{row}\n"),
-        f"Every row of {{path}} must have 3 cells, one a column, but the row on line 3 has {cells}. "
-        "Look there for a delimiter too few or too many, or an open quotation mark.",
+        f"Every row of {{path}} must have 3 cells, one per column, but the row on line 3 has {cells}. "
+        "Look there for a missing or extra delimiter, or an unclosed quotation mark.",
     )
 
 
 def test_a_quotation_mark_left_open_over_a_long_file_is_told_by_its_line(file):
     path = file('label,a\nx,1\n"y,2\n' + "z,3\n" * 50_000)
 
-    with pytest.raises(TableError, match=r"trials\.csv cannot be read from line 3 on \(field larger than .*open quot"):
+    with pytest.raises(TableError, match=r"trials\.csv cannot be read from line 3 onwards \(field larger than .*unclosed quot"):
         read_scores(path)
 
 
@@ -368,7 +368,7 @@ def test_bytes_that_are_not_utf_8_are_told_by_line(file, content, line, what):
 
 
 def test_a_file_in_utf_16_is_refused_at_its_first_line(file):
-    with pytest.raises(TableError, match="must be text, as its name says, but begins like UTF-16 text"):
+    with pytest.raises(TableError, match="must be text by its suffix, but begins like UTF-16 text"):
         read_scores(file("label,a\nx,1\n".encode("utf-16")))
 
 
@@ -386,7 +386,7 @@ def test_a_file_that_is_not_packed_but_says_so_is_refused(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_text("label,a\nx,1\n")
 
-    with pytest.raises(TableError, match="must be a gzip file, as its name says, but begins like something else"):
+    with pytest.raises(TableError, match="must be a gzip file by its suffix, but begins like something else"):
         read_scores(path)
 
 
@@ -465,7 +465,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path, file):
 
 
 def test_a_table_without_scores_is_refused(file):
-    message = "{path} must have a column of scores beside 'label', but none is there or asked for."
+    message = "{path} must have a column of scores besides the labels 'label', but it has none or columns= is empty."
 
     assert_refused(file("label\nx\n"), message)
     assert_refused(file("label,a\nx,1\n"), message, columns=[])
@@ -488,7 +488,7 @@ def test_an_empty_file_is_refused(file, content):
 def test_row_numbers_written_by_pandas_are_no_scores(tmp_path):
     frame = pd.DataFrame({"label": [0, 1], "a": [0.5, 1.5]}, index=[7, 9])
     message = (
-        "Every column of scores must have a name, but {{path}} has one called {!r}, as pandas calls its row numbers. "
+        "Every column of scores must have a name, but {{path}} has one called {!r}, which pandas writes for row numbers. "
         "Write the file with index=False, or name the columns of scores with columns=."
     )
     frame.to_csv(tmp_path / "t.csv")
@@ -502,9 +502,9 @@ def test_row_numbers_written_by_pandas_are_no_scores(tmp_path):
 def test_a_column_is_asked_for_once_and_not_as_label_too(file):
     path = file("label,a\n0,1\n")
 
-    with pytest.raises(InvalidParameterError, match="must be named once each, but 'a' is named twice"):
+    with pytest.raises(InvalidParameterError, match="Each column of scores must be named once, but 'a' is named twice"):
         read_scores(path, columns=["a", "a"])
-    with pytest.raises(InvalidParameterError, match="'label' is the column of labels and cannot be one of scores too"):
+    with pytest.raises(InvalidParameterError, match="A column of labels cannot also be one of scores, but 'label' is both"):
         read_scores(path, columns=["label"])
 
 
@@ -645,16 +645,16 @@ def test_names_of_folders_are_no_columns(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "scores", "message"),
     [
-        ([0, 1], [1.0], r"Every row must have a label and scores, but there are 2 labels, 1 scores\."),
-        ([0, 1], 1.0, r"must be of shape \(n,\) or \(n, columns\), none of them 0, but are \(\)\."),
-        ([], [], r"must be of shape \(n,\) or \(n, columns\), none of them 0, but are \(0,\)\."),
-        ([0, 1], np.zeros((2, 0)), r"none of them 0, but are \(2, 0\)\."),
-        ([0, 1], np.zeros((2, 1, 1)), r"none of them 0, but are \(2, 1, 1\)\."),
+        ([0, 1], [1.0], r"Every row must have a label and scores, but labels has length 2 and scores has length 1\."),
+        ([0, 1], 1.0, r"Scores must have shape \(n,\) or \(n, n_columns\) and not be empty, but have shape \(\)\."),
+        ([], [], r"Scores must have shape \(n,\) or \(n, n_columns\) and not be empty, but have shape \(0,\)\."),
+        ([0, 1], np.zeros((2, 0)), r"not be empty, but have shape \(2, 0\)\."),
+        ([0, 1], np.zeros((2, 1, 1)), r"not be empty, but have shape \(2, 1, 1\)\."),
         ([0, 1], ["a", "b"], r"Scores must be numbers in an array of one or two dimensions: could not convert"),
         ([0, 1], [[1], [1, 2]], r"Scores must be numbers in an array of one or two dimensions: setting an array"),
         (["a", None], [1, 2], r"the label of row 1 is missing"),
         ([0.0, np.nan], [1, 2], r"the label of row 1 is missing"),
-        (["a", ""], [1, 2], r"No label may be an empty text, but that of row 1 is\."),
+        (["a", ""], [1, 2], r"Labels must not be empty texts, but that of row 1 is\."),
         (np.array([b"a", b"b"]), [1, 2], r"Labels must be whole numbers, text or booleans, but are of type \|S1\."),
     ],
 )
@@ -666,18 +666,18 @@ def test_labels_and_scores_that_cannot_be_written_are_refused(tmp_path, labels, 
 
 
 def test_nan_is_not_written(tmp_path):
-    with pytest.raises(MissingValuesError, match=r"No score may be NaN, but row 1 has it in column 0\. Drop such rows"):
+    with pytest.raises(MissingValuesError, match=r"Scores must not be NaN, but row 1 has NaN in column 0\. Drop such rows"):
         write_scores(tmp_path / "t.csv", [0, 1], [[1, 2], [np.nan, 3]])
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a"], "names must name each of 2 columns of scores, but has 1"),
-        (["a", "a"], "Columns of scores must be named once each, but 'a' is named twice"),
-        (["a", "label"], "'label' is the column of labels and cannot be one of scores too"),
-        (["a", ""], "Names of columns must be texts that are not empty, but one is ''"),
-        (["a", 3], "Names of columns must be texts that are not empty, but one is 3"),
+        (["a"], "names must have one name for each of the 2 columns of scores, but has 1"),
+        (["a", "a"], "Each column of scores must be named once, but 'a' is named twice"),
+        (["a", "label"], "A column of labels cannot also be one of scores, but 'label' is both"),
+        (["a", ""], "Column names must be texts that are not empty, but one is ''"),
+        (["a", 3], "Column names must be texts that are not empty, but one is 3"),
     ],
 )
 def test_names_that_cannot_be_written_are_refused(tmp_path, names, message):

@@ -1,4 +1,4 @@
-"""Maps on scores: they take and give the same kind of thing, so they chain."""
+"""Calibration and fusion of scores. Each map takes and returns the same type of scores, so maps can be composed."""
 
 from likely.calibration.affine import AffineCalibrator
 from likely.calibration.fusion import LogisticFusion, ProductFusion, VotingFusion

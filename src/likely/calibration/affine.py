@@ -1,4 +1,4 @@
-"""Calibration by a scale and an offset."""
+"""Affine calibration: a scale and an offset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likely.exceptions import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class AffineState:
-    """A fitted scale and offset."""
+    """Fitted scale and offset."""
 
     scale_: Annotated[float, number()]
     offset_: Annotated[Any, OFFSET]
@@ -30,31 +30,38 @@ class AffineState:
 
 
 class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
-    """A scale and an offset that make scores log-likelihood ratios, trained by prior-weighted logistic regression.
+    """Affine calibration of scores to log-likelihood ratios, by prior-weighted logistic regression.
 
-    Assumes that the log-likelihood ratio is an affine function of the score. There is no penalty, so an affine map of
-    the scores changes nothing in the result. Scores that separate the classes have no best scale; they are fitted by
-    Laplace's rule, with a warning.
+    The calibrator fits a scale and an offset (Platt scaling with a prior). It assumes that the log-likelihood ratio is
+    an affine function of the score. There is no penalty, so an affine transformation of the scores does not change the
+    result. If the scores separate the classes, no finite scale is optimal; the calibrator then uses Laplace's rule and
+    warns.
 
     Parameters
     ----------
     training_prior : float, sequence in class order, or mapping {label: prior}, optional
-        Where on the range of applications the map should be best: the target's prior for two classes, one for each
-        class otherwise. By default all classes are equally frequent. The result contains no prior.
+        Priors at which the cross-entropy is minimised: the prior of the target for two classes, else one prior per
+        class. By default all classes have equal priors. The calibrated scores contain no prior.
     rising : bool, default False
-        Whether higher scores must not mean less. Scores of models that know nothing may yet be a little lower for their
-        own class where they were pooled from folds, since leaving a row out makes its class rarer; a map that falls
-        would take that for evidence. With this, such scores say nothing.
+        Whether the scale must not be negative. Pooled out-of-fold scores of an uninformative model can be slightly
+        lower for their own class, because leaving a row out makes its class rarer. A map with a negative scale would
+        treat this as evidence. With ``rising=True`` such scores get the scale 0.
 
     Attributes
     ----------
     classes_ : array of labels
     scale_ : float
-    offset_ : float, or array of shape (n_classes,) that adds up to 0
+    offset_ : float, or array of shape (n_classes,) that sums to 0
         llr = scale · score + offset for two classes; log-likelihood of class k = scale · score_k + offset_k for more.
     objective_ : float
         Cross-entropy on the training scores at ``training_prior``, in nats.
     n_iter_ : int
+        Number of Newton steps.
+
+    References
+    ----------
+    N. Brümmer and J. du Preez, Application-independent evaluation of speaker detection, Computer Speech and Language 20
+    (2006).
 
     Examples
     --------
@@ -79,17 +86,17 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         self.rising = rising
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None, near: AffineCalibrator | None = None) -> Self:
-        """Learn scale and offset.
+        """Fit the scale and the offset.
 
         Parameters
         ----------
         scores : array of shape (n,) or (n, 1) for two classes, or (n, n_classes)
-            Finite. Columns in the order of the sorted labels.
+            Finite scores, with columns in the order of the sorted labels.
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Frequencies.
         near : AffineCalibrator, optional
-            One that was fitted to much the same scores: from its map this one is found sooner, and is the same.
+            Calibrator fitted to similar scores, for a warm start. The solution is the same and is found faster.
 
         Returns
         -------
@@ -106,7 +113,7 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _constant_map(self, classes: Labels, n_iter: int) -> AffineState:
-        """The best rising map where the best map falls: no evidence, at the entropy of the priors."""
+        """Return the map with scale 0, whose objective is the entropy of the priors."""
         n = len(classes)
         priors = Application.equal(n).priors
         if self.training_prior is not None:
@@ -114,15 +121,15 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         return AffineState(0.0, 0.0 if n == 2 else np.zeros(n), float(entr(priors).sum()), n_iter)
 
     def transform(self, scores: Any) -> Floats:
-        """Calibrated scores of the same shape: llrs, or log-likelihoods up to a constant of the row."""
+        """Return calibrated scores of the same shape: llrs, or log-likelihoods up to a constant per row."""
         check_is_fitted(self, "scale_")
         systems = Systems.of_one(scores, "AffineCalibrator")
         expected = 2 if np.ndim(self.offset_) == 0 else len(self.classes_)
-        came = 2 if systems.x.ndim == 2 else systems.x.shape[2]
-        if came != expected:
-            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but got {came}.")
+        n_classes = 2 if systems.x.ndim == 2 else systems.x.shape[2]
+        if n_classes != expected:
+            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but got {n_classes}.")
         return systems.given_back(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(np.shape(scores))
 
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Learn from scores, and calibrate them."""
+        """Fit the calibrator to scores, and return them calibrated."""
         return self.fit(scores, y, sample_weight).transform(scores)

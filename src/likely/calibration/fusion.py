@@ -1,4 +1,4 @@
-"""Several systems' scores made one: by training, by independence, by vote."""
+"""Fusion of the scores of several systems: by logistic regression, as a product, or by vote."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from likely.exceptions import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class FusionState:
-    """The number of systems that a fuser was fitted to."""
+    """Number of systems that a fuser was fitted to."""
 
     n_systems_: Annotated[int, size("s")]
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticFusionState(FusionState):
-    """Fitted weights of the systems and offset."""
+    """Fitted weights of the systems, and offset."""
 
     weights_: Annotated[Floats, floats("s")]
     offset_: Annotated[Any, OFFSET]
@@ -35,7 +35,10 @@ class LogisticFusionState(FusionState):
 
 
 class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
-    """What fusers share: scores of shape (n, systems) or (n, systems, n_classes) in, (n,) or (n, n_classes) out."""
+    """Base class of fusers.
+
+    They map scores of shape (n, systems) or (n, systems, n_classes) to shape (n,) or (n, n_classes).
+    """
 
     _State: ClassVar[type] = FusionState
     _inputs: ClassVar[Constraints] = {}
@@ -43,7 +46,7 @@ class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
     n_systems_: int
 
     def fit(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from scores of all systems about the same rows.
+        """Fit the fuser to the scores of all systems for the same rows.
 
         Parameters
         ----------
@@ -62,22 +65,22 @@ class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, scores: Any) -> Floats:
-        """One score a row, or one for each class."""
+        """Return one score per row, or one per row and class."""
         check_is_fitted(self, "n_systems_")
         systems = Systems.of(scores, type(self).__name__)
         if systems.x.shape[1] != self.n_systems_:
             raise InvalidDataError(
-                f"{type(self).__name__} was fitted to {self.n_systems_} systems, but scores of {systems.x.shape[1]} "
-                "came."
+                f"{type(self).__name__} was fitted to {self.n_systems_} systems, but got scores of "
+                f"{systems.x.shape[1]}."
             )
         return systems.given_back(self._fuse(systems.x))
 
     def fit_transform(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Floats:
-        """Learn from scores, and fuse them."""
+        """Fit the fuser to scores, and return them fused."""
         return self.fit(scores, y, sample_weight).transform(scores)
 
     def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> FusionState:
-        """The fitted state: the number of systems, unless a fuser learns more."""
+        """Return the fitted state; the base class stores only the number of systems."""
         return FusionState(systems.x.shape[1])
 
     def _fuse(self, x: Floats) -> Floats:
@@ -85,23 +88,25 @@ class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
 
 
 class LogisticFusion(LogisticMap, _Fusion):
-    """A weighted sum of scores and an offset, trained by prior-weighted logistic regression; it calibrates at once.
+    """Fusion by a weighted sum of scores and an offset, trained by prior-weighted logistic regression.
 
-    Systems need not be independent, nor calibrated: weights make up for both. There is no penalty.
+    The result is calibrated. The systems need not be independent or calibrated, because the weights compensate for
+    both. There is no penalty.
 
     Parameters
     ----------
     training_prior : float, sequence in class order, or mapping {label: prior}, optional
-        As for :class:`AffineCalibrator`, which is the fusion of one system.
+        Priors as for :class:`AffineCalibrator`, which is the fusion of one system.
 
     Attributes
     ----------
     classes_ : array of labels
     weights_ : array of shape (systems,)
-    offset_ : float, or array of shape (n_classes,) that adds up to 0
+    offset_ : float, or array of shape (n_classes,) that sums to 0
     objective_ : float
         Cross-entropy on the training scores at ``training_prior``, in nats.
     n_iter_ : int
+        Number of Newton steps.
 
     Examples
     --------
@@ -130,15 +135,19 @@ class LogisticFusion(LogisticMap, _Fusion):
 
     def _fuse(self, x: Floats) -> Floats:
         if x.ndim != 2 + np.ndim(self.offset_) or (x.ndim == 3 and x.shape[2] != len(self.classes_)):
-            raise InvalidDataError(f"The fusion was fitted to {len(self.classes_)} classes, but scores of others came.")
+            n_classes = 2 if x.ndim == 2 else x.shape[2]
+            raise InvalidDataError(
+                f"LogisticFusion was fitted to scores of {len(self.classes_)} classes, but got scores of {n_classes}."
+            )
         return self._map(x, self.weights_, self.offset_)
 
 
 class ProductFusion(_Fusion):
-    """The sum of log-likelihoods or log-likelihood ratios, right where systems see independent things of a class.
+    """Fusion by the sum of log-likelihoods or log-likelihood ratios, for independent systems.
 
-    Then P(A, B given C) = P(A given C) P(B given C), and evidence adds. Nothing is learned. Infinite llrs that
-    contradict each other leave nothing known, an llr of 0.
+    If the observations A and B of two systems are independent given the class C, P(A, B given C) = P(A given C)
+    P(B given C), so log-likelihood ratios add. There is nothing to learn. Infinite llrs of opposite signs give an llr
+    of 0.
 
     Examples
     --------
@@ -151,15 +160,15 @@ class ProductFusion(_Fusion):
 
 
 class VotingFusion(_Fusion):
-    """Votes of systems that each decide for themselves: for two classes votes for minus votes against.
+    """Fusion by majority vote: for two classes, the number of votes for the target minus the votes against it.
 
-    A vote forgets how sure a system is. The result is no evidence until a calibrator makes it so.
+    Votes ignore the strength of the scores. The result is not a log-likelihood ratio; calibrate it before use as such.
 
     Parameters
     ----------
     threshold : float, default 0.0
-        The llr from which on a system votes for the target (two classes). For more classes a system votes for its
-        highest score, the last of equal ones.
+        For two classes, a system votes for the target if its llr is at least this value. For more classes a system
+        votes for the class with its highest score; ties go to the last class.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Calibration by the best monotone map."""
+"""Isotonic calibration: the best monotone map."""
 
 from __future__ import annotations
 
@@ -30,32 +30,36 @@ from likely.exceptions import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class IsotonicState:
-    """Ends of the blocks of pooled scores, and the llr of each."""
+    """First and last score of each pooled block, and its llr."""
 
     scores_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
     llr_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
 
 
 class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
-    """The best monotone map of scores to log-likelihood ratios, by pooling adjacent violators (two classes).
+    """Isotonic calibration of scores to log-likelihood ratios, by pool adjacent violators (PAV), for two classes.
 
-    Assumes only that a higher score speaks more for the target. Best at every prior and cost at once. Needs more trials
-    than a scale and an offset do.
+    The calibrator assumes only that a higher score favours the target more. The map minimises the training cost at
+    every prior and cost at once. It needs more trials than :class:`AffineCalibrator`.
 
     Parameters
     ----------
     bounded : bool, default False
-        Below the lowest score of any target and above the highest of any nontarget the trials show one class alone, and
-        their llr is infinite: on new data a single trial that contradicts it costs infinitely much Cllr. With
-        ``bounded``, a target and a nontarget are added at either end (Laplace's rule), and llrs stay finite.
+        Below the lowest target score and above the highest nontarget score the trials belong to one class, so their llr
+        is infinite. On new data a single trial that contradicts an infinite llr makes Cllr infinite. With ``bounded``,
+        one target and one nontarget are added at each end (Laplace's rule), and llrs stay finite.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
     scores_, llr_ : arrays of shape (points,)
-        Ends of the blocks of neighbouring scores and the llr of each. Scores within a block have its llr. Between two
-        blocks the llr is interpolated; where that of one is infinite, the finite one holds as far as the other begins,
-        and 0 between −inf and +inf. Scores beyond the training's have the llr of the nearest end.
+        First and last score of each pooled block, and the llr of the block. Scores within a block have its llr. Between
+        two blocks the llr is interpolated linearly. If one of the two llrs is infinite, the finite one applies; between
+        −inf and +inf the llr is 0. Scores outside the training range have the llr of the nearest end.
+
+    References
+    ----------
+    N. Brümmer and J. du Preez, The PAV algorithm optimizes binary proper scoring rules, arXiv:1304.2331 (2013).
 
     Examples
     --------
@@ -76,12 +80,12 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         self.bounded = bounded
 
     def fit(self, scores: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         scores : array of shape (n,), (n, 1) or (n, 2)
-            Infinities are legal.
+            Scores; they may be infinite.
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Frequencies.
@@ -98,31 +102,32 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
             if weight is not None:
                 x, is_target, weight = x[weight > 0], is_target[weight > 0], weight[weight > 0]
             if is_target.all() or not is_target.any():
-                raise InvalidDataError("IsotonicCalibrator learns from rows of two classes, but one has no weight.")
+                raise InvalidDataError("IsotonicCalibrator needs rows of two classes, but one class has no weight.")
             self._state = self._learn(x, is_target, weight)
         return self
 
     def _learn(self, x: Floats, is_target: Booleans, weight: Floats | None) -> IsotonicState:
         trained = x
-        if self.bounded:
+        if self.bounded:  # Laplace's rule: one target and one nontarget at each end
             x = np.concatenate([x, [-np.inf, -np.inf, np.inf, np.inf]])
             is_target = np.concatenate([is_target, [False, True, False, True]])
             weight = None if weight is None else np.concatenate([weight, np.ones(4)])
         steps = Steps.of(x, is_target, weight)
         blocks = pool(steps)
+        # Each block gives two points: its first and its last score, both with the llr of the block.
         ends = np.column_stack([blocks.starts[:-1], blocks.starts[1:] - 1]).ravel()
         scores, llr = steps.thresholds[ends], np.repeat(blocks.llr, 2)
-        if self.bounded:  # the added trials bound llrs, but no scores
+        if self.bounded:  # remove the added scores of ±inf; they only bound the llrs
             added = np.repeat(np.isinf(scores[::2]) & (scores[::2] == scores[1::2]) & ~np.isin(scores[::2], trained), 2)
             scores, llr = np.clip(scores[~added], trained.min(), trained.max()), llr[~added]
         return IsotonicState(scores, llr)
 
     def _check_state(self, scope: Scope) -> None:
         if scope.sizes.get("k", 2) != 2:
-            raise ViolationError(f"classes_ must be two, but are {scope.sizes['k']}")
+            raise ViolationError(f"classes_ must have two classes, but has {scope.sizes['k']}")
 
     def transform(self, scores: Any) -> Floats:
-        """Log-likelihood ratios of the same shape as the scores; of two columns, the first is 0."""
+        """Return log-likelihood ratios in the shape of the scores; of two columns, the first is 0."""
         check_is_fitted(self, "llr_")
         llrs = self._llrs(scores)
         x = llrs.x[:, 0]
@@ -134,7 +139,7 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         return llrs.given_back(mapped).reshape(np.shape(scores))
 
     def _between(self, x: Floats, after: Any) -> Floats:
-        """Llrs of scores between the points before and after them."""
+        """Interpolate the llrs of scores between the points before and after them."""
         (low, high), (left, right) = ((values[after - 1], values[after]) for values in (self.llr_, self.scores_))
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             share = np.where(np.isfinite(right - left), (x - left) / (right - left), 0.5)
@@ -144,14 +149,14 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         return np.where(low == high, low, inside)
 
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Learn from scores, and calibrate them."""
+        """Fit the calibrator to scores, and return them calibrated."""
         return self.fit(scores, y, sample_weight).transform(scores)
 
     def _llrs(self, scores: Any) -> Systems:
         systems = Systems.of_one(scores, "IsotonicCalibrator")
         if systems.x.ndim > 2:
             raise InvalidDataError(
-                f"IsotonicCalibrator takes scores of two classes, but they came with shape {np.shape(scores)}. "
+                f"IsotonicCalibrator needs scores of two classes, but they have shape {np.shape(scores)}. "
                 "Use AffineCalibrator for more classes."
             )
         return systems
@@ -164,7 +169,7 @@ def _two_classes(y: Any, n: int) -> tuple[Any, Booleans]:
     classes, codes = encode_labels(labels)
     if len(classes) != 2:
         raise InvalidDataError(
-            f"IsotonicCalibrator learns from two classes, but y holds {classes.tolist()[:5]}. "
+            f"IsotonicCalibrator needs two classes, but y has {classes.tolist()[:5]}. "
             "Use AffineCalibrator for more classes."
         )
     return classes, codes == 1

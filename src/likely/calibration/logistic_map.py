@@ -15,8 +15,8 @@ from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
 from likely.exceptions import warn_of_degenerate_data
 from likely.objectives import Goal, Solution, logistic_loss, newton, softmax_loss
-from likely.objectives.linear_rows import some_of_each_class
-from likely.objectives.separation import LONG, Margins, softened_targets
+from likely.objectives.linear_rows import sample_each_class
+from likely.objectives.separation import LONG_STEP, Margins, soften_targets
 from likely.statistics.objective import Objective
 
 _START_ROWS = 2**14
@@ -80,7 +80,7 @@ class LogisticMap(Fitted):
         fitted = _solve(source, of, start, (priors / rows, priors, hard), least)
         if fitted.objective.value < least or _runs_away(source, fitted, len(classes)):
             warn_of_degenerate_data(_no_maximum(type(self).__name__))
-            fitted = _solve(source, of, start, (priors / rows, priors, softened_targets(rows)), -np.inf)
+            fitted = _solve(source, of, start, (priors / rows, priors, soften_targets(rows)), -np.inf)
         elif not fitted.converged:
             warn_of_degenerate_data(
                 f"{type(self).__name__} stopped after {fitted.n_iter} steps before its likelihood was at its maximum. "
@@ -106,7 +106,7 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
     n_classes = len(args[1])
     counts = source.reduce(class_counts, n_classes)
     if counts.rows.sum() > 4 * _START_ROWS * n_classes and not start.any():
-        few = some_of_each_class(source, counts.rows, _START_ROWS)
+        few = sample_each_class(source, counts.rows, _START_ROWS)
         shares = args[1] / few.reduce(class_counts, n_classes).weights
         found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, Goal(lower_bound=lower_bound))
         start = found.parameters if found.converged else start
@@ -122,7 +122,7 @@ def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
     if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
         return False
     margins = source.reduce(_margins, step, n_classes)
-    return bool(margins.harm_none and margins.largest >= LONG)
+    return bool(margins.is_separating and margins.largest_size >= LONG_STEP)
 
 
 def _margins(block: Block, direction: Floats, n_classes: int) -> Margins:

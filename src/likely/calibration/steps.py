@@ -1,4 +1,4 @@
-"""Scores of targets and nontargets, sorted once."""
+"""Sorted scores of targets and nontargets, with cumulative error counts."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 
 from likely._typing import Booleans, Floats, Integers
 
-MANY = 2**16
-"""Steps from which on resamples are drawn of fewer."""
+MAX_RESAMPLED_STEPS = 2**16
+"""Number of steps from which resamples use a subsample of the steps."""
 
 _ALL, _FINENESS = 500, 0.002
-"""Of fewer steps, those at the ends that are all kept, and how much of what lies beyond it each further one spans."""
+"""In a subsample: the number of steps kept at each end, and the relative spacing of the steps after them."""
 
 CHUNK = 2**15
-"""Steps worked on at a time: their temporaries stay in the cache, and no copy of all scores is made."""
+"""Number of steps processed at a time, so that temporary arrays stay in the cache and the scores are not copied."""
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The distinct scores, and what is missed and falsely accepted from each of them on.
+    """Distinct scores, with the misses and false alarms at each of them as threshold.
 
     Attributes
     ----------
     thresholds : array of shape (steps,)
-        The distinct scores, ascending; each is some trial's.
+        Distinct scores of the trials, in ascending order.
     misses : array of shape (steps + 1,)
-        Weight of the targets below each threshold, and of all targets in the last place.
+        Weight of the targets below each threshold; the last entry is the weight of all targets.
     false_alarms : array of shape (steps + 1,)
-        Weight of the nontargets at or above each threshold, and 0 in the last place, where nothing is accepted.
+        Weight of the nontargets at or above each threshold; the last entry is 0, because nothing is accepted.
     """
 
     thresholds: Floats
@@ -42,7 +42,7 @@ class Steps:
 
     @classmethod
     def of(cls, scores: Floats, is_target: Booleans, weight: Floats | None = None) -> Steps:
-        """Sort scores of targets and nontargets; those of weight 0 are left out."""
+        """Sort the scores of targets and nontargets; scores of weight 0 are dropped."""
         if weight is not None:
             order = np.argsort(scores)
             order = order[weight[order] > 0]
@@ -71,12 +71,15 @@ class Steps:
         return cls(scores[firsts[:-1]], misses[firsts], false_alarms[firsts])
 
     def cells_of(self, scores: Floats, is_target: Booleans) -> Integers:
-        """Where rows are counted: the step of each score, which may be its own or the next below; targets after all."""
+        """Return the cell that counts each row: its step, plus the number of steps for targets.
+
+        The step of a score is the largest threshold that does not exceed it, or the first one.
+        """
         step = np.maximum(np.searchsorted(self.thresholds, scores, side="right") - 1, 0)
         return np.asarray(step + len(self.thresholds) * is_target)
 
     def reweighted(self, cell_of_row: Integers, weight: Floats) -> Steps:
-        """The steps of the same scores at other weights, without sorting; steps without weight are left out."""
+        """Return the steps of the same scores with other weights, without sorting; steps of weight 0 are dropped."""
         nontargets, targets = np.bincount(cell_of_row, weight, 2 * len(self.thresholds)).reshape(2, -1)
         kept = (targets > 0) | (nontargets > 0)
         below = np.concatenate([[0.0], np.cumsum(targets[kept])])
@@ -84,9 +87,10 @@ class Steps:
         return Steps(self.thresholds[kept], below, above[-1] - above)
 
     def fewer(self) -> Steps:
-        """Some of the steps, near each other where few rows of a class lie beyond: there rates are small.
+        """Return a subsample of the steps, denser where few rows of a class lie beyond, because rates are small there.
 
-        Between neighbours lies about a five hundredth of either class's rows beyond them, on either side, or two rows.
+        The weight between neighbouring steps is about 1/500 of the weight of either class beyond them, on either side,
+        or two rows.
         """
         last = len(self.thresholds) - 1
         kept = [np.array([0, 1, last])]
@@ -105,15 +109,15 @@ class Steps:
 
 
 def _levels(most: float, n_steps: int) -> Floats:
-    """Weights up to a total, first by what a step weighs in the mean, then in proportion to themselves."""
+    """Return weights up to a total: first in steps of the mean weight of a step, then in geometric progression."""
     n = int(np.log(max(n_steps / _ALL, 1)) / np.log1p(_FINENESS)) + 1
     return most / n_steps * np.concatenate([np.arange(_ALL), _ALL * (1 + _FINENESS) ** np.arange(n)])
 
 
 def _sorted_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:
-    """Scores in ascending order, and which are targets'.
+    """Return the scores in ascending order, and which of them belong to targets.
 
-    Sorting each class by itself and merging the two runs, which a stable sort finds, takes half the time of sorting
+    Each class is sorted separately, and a stable sort merges the two sorted runs. This takes half the time of sorting
     positions.
     """
     nontargets, targets = np.sort(scores[~is_target]), np.sort(scores[is_target])

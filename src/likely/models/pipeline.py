@@ -291,7 +291,8 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             if not has_fit_parameter(step, "sample_weight"):
                 raise InvalidParameterError(
                     f"The step {name!r} ({type(step).__name__}) takes no sample_weight, so the pipeline cannot be "
-                    f"fitted with weights. To weight other steps, pass them by name, as in {self.steps[-1][0]}__sample_weight."
+                    f"fitted with weights. To weight other steps, pass them by name, as in "
+                    f"{self.steps[-1][0]}__sample_weight."
                 )
         return {f"{name}__sample_weight": sample_weight for name, _ in steps}
 

@@ -2,7 +2,7 @@
 
 from likely.objectives.cross_entropy import logistic_loss, softmax_loss
 from likely.objectives.newton import Goal, Solution, newton
-from likely.objectives.problem import ElasticNet, LinearProblem, penalty_of
+from likely.objectives.problem import ElasticNet, LinearProblem, resolve_penalty
 from likely.objectives.separation import Separator, find_separator
 from likely.objectives.solvers import GradientDescent, choose_solver
 from likely.objectives.svm.hard_margin import Overlap
@@ -22,6 +22,6 @@ __all__ = [
     "find_separator",
     "logistic_loss",
     "newton",
-    "penalty_of",
+    "resolve_penalty",
     "softmax_loss",
 ]

@@ -1,4 +1,4 @@
-"""The compiled loops of this package, imported only when they run: Numba takes a while to import."""
+"""Compiled loops of this package. The module is imported only when they run, because importing Numba is slow."""
 
 import numba
 from numba.extending import register_jitable
@@ -6,15 +6,15 @@ from numba.extending import register_jitable
 from likely.objectives import perceptron
 from likely.objectives.svm import coordinate_descent, working_set
 
-for helper in (perceptron.score, perceptron.margin, perceptron.learn, perceptron.hold):
+for helper in (perceptron.compute_scores, perceptron.compute_margin, perceptron.add_row, perceptron.keep_longest_run):
     register_jitable(helper)
 
 _compiled = numba.njit(nogil=True, cache=True)
 
-present = _compiled(perceptron.present)
-mistakes = _compiled(perceptron.mistakes)
+present_rows = _compiled(perceptron.present_rows)
+count_mistakes = _compiled(perceptron.count_mistakes)
 ascend_by_pairs = _compiled(working_set.ascend_by_pairs)
-ascend_by_ones = _compiled(working_set.ascend_by_ones)
+ascend_by_coordinates = _compiled(working_set.ascend_by_coordinates)
 gather = _compiled(working_set.gather)
 add_rows = _compiled(working_set.add_rows)
 descend_rows = _compiled(coordinate_descent.descend_rows)

@@ -1,12 +1,12 @@
 """Cross-entropy of linear logits: losses of single rows, and their sums over the rows of a block.
 
-Conventions. A logit is a log posterior odds (two classes, shape (n,)) or a log posterior up to a constant of the row
-(shape (n, n_classes)). A target is the probability that the loss wants to see: 0 or 1, or softer. Losses are in nats;
-their derivative by the logits, the residual, is posterior − target.
+Conventions. A logit is the log posterior odds (two classes, shape (n,)) or the log posterior up to a constant of the
+row (shape (n, n_classes)). A target is the probability with which a row belongs to a class: 0 or 1, or in between for
+soft targets. Losses are in nats. Their derivative with respect to the logits, the residual, is posterior − target.
 
-Parameters θ are an array of shape (R, d + 1), the last column the biases, with one row for two classes (R = 1, the
-logit of the second) and a row for each of more. Logits are (x − centre) W' + b. All sums are weighted: a row of class k
-and weight w counts w · class_weight[k].
+Parameters θ are an array of shape (R, d + 1), the last column the biases. Two classes have one row (R = 1, the logit of
+the second class), more classes have a row each. Logits are (x − centre) W' + b. All sums are weighted: a row of class k
+and weight w has the weight w · class_weight[k].
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from likely.statistics.objective import Objective
 
 
 def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats]:
-    """Loss of each row, two classes, with its first and second derivative by the logit; all of shape (n,).
+    """Loss of each row for two classes, with its first and second derivative by the logit; all of shape (n,).
 
     Notes
     -----
-    log(1 + exp z) − t z = log(1 + exp −|z|) + max(z, 0) − t z, in which nothing overflows, and nothing cancels where
-    t is 0 or 1. Nor does anything in the derivative, (1 − t) P − t (1 − P): both posteriors are computed, P as
-    exp(min(z, 0)) / (1 + exp −|z|) and 1 − P likewise, from two exponentials.
+    log(1 + exp z) − t z = log(1 + exp −|z|) + max(z, 0) − t z. The right-hand side does not overflow, and does not
+    cancel where t is 0 or 1. Nor does the derivative, (1 − t) P − t (1 − P): both posteriors are computed from two
+    exponentials, P as exp(min(z, 0)) / (1 + exp −|z|) and 1 − P likewise.
     """
     up, down = np.exp(np.minimum(logit, 0)), np.exp(-np.maximum(logit, 0))
     small = up * down
@@ -51,14 +51,15 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
     targets : array of shape (n_classes, n_classes)
         Target probabilities of a row of each class.
     codes : array of int of shape (n,)
-        The class of each row.
+        Class of each row.
 
     Notes
     -----
-    The residual of the true class is minus the sum of the others: posterior − 1 would cancel where the posterior is
-    near 1.
+    The residual of the true class is computed as minus the sum of the others: posterior − 1 would cancel where the
+    posterior is near 1.
     """
     ones = np.ones(logits.shape[1])  # a product with it sums rows in a tenth of the time of sum(axis=1)
+    # Softmax relative to the largest logit, so that nothing overflows.
     logits -= _row_max(logits)[:, None]
     wanted = targets[codes]
     loss = -np.einsum("nk,nk->n", wanted, logits)
@@ -74,7 +75,7 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
 
 
 def _row_max(logits: Floats) -> Floats:
-    """The maximum of each row, column by column if there are few: NumPy reduces short rows slowly."""
+    """Return the maximum of each row, column by column if there are few: NumPy reduces short rows slowly."""
     if logits.shape[1] > 64:
         return np.asarray(logits.max(axis=1))
     highest = logits[:, 0].copy()
@@ -84,7 +85,7 @@ def _row_max(logits: Floats) -> Floats:
 
 
 def _complements(posteriors: Floats) -> Floats:
-    """1 − P, for the largest posterior of each row as the sum of the others, which does not cancel."""
+    """Return 1 − P; for the largest posterior of each row as the sum of the others, which does not cancel."""
     rest, others = 1 - posteriors, posteriors.copy()
     largest = np.arange(len(posteriors)), posteriors.argmax(axis=1)
     others[largest] = 0.0
@@ -94,7 +95,7 @@ def _complements(posteriors: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class LogisticSetting:
-    """What the sums depend on besides rows and parameters.
+    """Arguments of the sums over rows besides the parameters.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class LogisticSetting:
     is_far: bool = False
 
     def weight_of(self, block: Block) -> Floats:
-        """Weight of each row of a block."""
+        """Return the weight of each row of a block."""
         codes = block.require_codes()
         weight: Floats = self.class_weight.take(codes)
         if block.weight is not None:
@@ -121,11 +122,11 @@ class LogisticSetting:
         return weight
 
     def rows_of(self, block: Block) -> LinearRows:
-        """The rows of a block, to be multiplied."""
+        """Return the rows of a block as LinearRows."""
         return LinearRows.of(block.X, self.centre, self.is_far)
 
     def losses(self, z: Floats, codes: Integers) -> tuple[Floats, Floats, Floats]:
-        """Losses, residuals, and posteriors of rows; for two classes the second derivative in place of posteriors."""
+        """Return losses, residuals and posteriors of rows; for two classes P (1 − P) in place of the posteriors."""
         if z.ndim == 1:
             return logistic_loss(z, self.targets[:, 1].take(codes))
         return softmax_loss(z, self.targets, codes)
@@ -142,7 +143,7 @@ def value_and_gradient(block: Block, theta: Floats, setting: LogisticSetting) ->
 
 
 def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting) -> Objective:
-    """Sum the losses of a block, with their gradient and Hessian, of (R (d + 1))² numbers."""
+    """Sum the losses of a block, with their gradient, flat, and their Hessian, of shape (R (d + 1), R (d + 1))."""
     with np.errstate(all="ignore"):
         rows = extend_rows(block.X, setting.centre)
         weight = setting.weight_of(block)
@@ -155,8 +156,8 @@ def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting
         return Objective(value, gradient.reshape(-1), hessian(rows, posteriors, weight))
 
 
-def hvp(block: Block, theta: Floats, direction: Floats, setting: LogisticSetting) -> Floats:
-    """Hessian-vector product with a direction of the shape of θ."""
+def hessian_product(block: Block, theta: Floats, direction: Floats, setting: LogisticSetting) -> Floats:
+    """Multiply the Hessian by a direction of the shape of θ."""
     with np.errstate(all="ignore"):
         rows = setting.rows_of(block)
         weight = setting.weight_of(block)
@@ -165,29 +166,30 @@ def hvp(block: Block, theta: Floats, direction: Floats, setting: LogisticSetting
         if posteriors.ndim == 1:
             change *= posteriors
         else:
-            # (diag P − P P') δ, row by row.
+            # (diag P − P P') δ for the change δ of each row's logits.
             change -= np.einsum("nk,nk->n", posteriors, change)[:, None]
             change *= posteriors
         return rows.sums(_weigh(change, weight))
 
 
 def hessian_diagonal(block: Block, theta: Floats, setting: LogisticSetting) -> Floats:
-    """The diagonal of the Hessian, of the shape of θ."""
+    """Return the diagonal of the Hessian, of the shape of θ."""
     with np.errstate(all="ignore"):
         return setting.rows_of(block).gram_diagonal(_row_weights(block, theta, setting))
 
 
 def hessian_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Floats:
-    """Total weight of the rows in each diagonal block of the Hessian, of shape (R,)."""
+    """Return the total weight of the rows in each diagonal block of the Hessian, of shape (R,)."""
     with np.errstate(all="ignore"):
         return np.asarray(_row_weights(block, theta, setting).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class HessianSample:
-    """Rows sampled for the diagonal blocks of a Hessian, one block for each row of θ, scaled so that A'A is the block.
+    """Sampled rows A for each diagonal block of a Hessian, scaled such that A'A estimates the block.
 
-    They add up by concatenation: sums of the blocks themselves would move more memory than the rows.
+    There is one block for each row of θ. Samples add by concatenation: adding the blocks themselves would move more
+    memory.
     """
 
     parts: list[list[Floats]]
@@ -196,7 +198,7 @@ class HessianSample:
         return HessianSample([mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)])
 
     def blocks(self) -> Floats:
-        """The diagonal blocks, of shape (R, d + 1, d + 1)."""
+        """Return the diagonal blocks, of shape (R, d + 1, d + 1)."""
         return np.stack(for_each(_gram_of_parts, self.parts))
 
 
@@ -206,11 +208,11 @@ def _gram_of_parts(parts: list[Floats]) -> Floats:
 
 
 def sample_hessian(block: Block, theta: Floats, setting: LogisticSetting, spacing: Floats) -> HessianSample:
-    """Sample rows for the diagonal blocks of the Hessian, by importance.
+    """Sample rows for the diagonal blocks of the Hessian by importance sampling.
 
-    A row enters with probability min(1, D / spacing), for D its weight in the block, and then with weight
-    max(D, spacing): so heavy rows all enter, and the expectation is exact. Rows are taken evenly along the running sum
-    of the probabilities (systematic sampling). A spacing of 0 takes all.
+    A row with weight D in a block is included with probability min(1, D / spacing), and then has the weight
+    max(D, spacing). So rows with D ≥ spacing are always included, and the estimate is unbiased. Rows are taken at equal
+    steps of the running sum of the probabilities (systematic sampling). A spacing of 0 takes all rows.
     """
     with np.errstate(all="ignore"):
         parts = []
@@ -222,7 +224,7 @@ def sample_hessian(block: Block, theta: Floats, setting: LogisticSetting, spacin
 
 
 def _systematic_sample(probabilities: Floats) -> Integers:
-    """Positions at which the running sum of the probabilities passes ½, 1 ½ and so on."""
+    """Return the positions at which the running sum of the probabilities passes ½, 1 ½ and so on."""
     if not len(probabilities):
         return np.empty(0, dtype=np.intp)
     running = np.cumsum(probabilities)
@@ -231,7 +233,7 @@ def _systematic_sample(probabilities: Floats) -> Integers:
 
 
 def _row_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Floats:
-    """Weight of each row in each diagonal block of the Hessian, of shape (R, n)."""
+    """Return the weight of each row in each diagonal block of the Hessian, w P (1 − P), of shape (R, n)."""
     weight = setting.weight_of(block)
     _, _, posteriors = setting.losses(setting.rows_of(block).scores(_squeeze(theta)), block.require_codes())
     if posteriors.ndim == 1:
@@ -240,28 +242,30 @@ def _row_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Float
 
 
 def _squeeze(theta: Floats) -> Floats:
-    """θ of two classes as a vector, so that logits are one too."""
+    """Return θ as a vector for two classes, so that the logits are a vector too."""
     return theta[0] if len(theta) == 1 else theta
 
 
 def _weigh(residuals: Floats, weight: Floats) -> Floats:
-    """Residuals times the weights of the rows, of shape (R, n); overwritten."""
+    """Multiply residuals, which are overwritten, by the weights of the rows; of shape (R, n)."""
     if residuals.ndim == 1:
         return np.multiply(residuals, weight, out=residuals)[None]
     return np.multiply(residuals, weight[:, None], out=residuals).T
 
 
 def _binary_hessian(rows: Floats, second: Floats, weight: Floats) -> Floats:
+    """Return Σ w P (1 − P) x x'; overwrites the rows."""
     rows *= np.sqrt(second * weight)[:, None]
     return rows.T @ rows
 
 
 def _softmax_hessian(rows: Floats, posteriors: Floats, weight: Floats) -> Floats:
-    """Σ w (diag P − P P') ⊗ x x': one product for all pairs of classes, and one for the blocks of the diagonal."""
+    """Return Σ w (diag P − P P') ⊗ x x'."""
     (n, q), K = rows.shape, posteriors.shape[1]
+    # −Σ w P P' ⊗ x x' for all pairs of classes in one product.
     pairs = (posteriors * np.sqrt(weight)[:, None])[:, :, None] * rows[:, None, :]
     hessian = -(pairs.reshape(n, K * q).T @ pairs.reshape(n, K * q))
-    # The diagonal blocks once more: P − P² would cancel where P is near 1.
+    # Replace the diagonal blocks by Σ w P (1 − P) x x': P − P² would cancel where P is near 1.
     own = (posteriors * _complements(posteriors) * weight[:, None])[:, :, None] * rows[:, None, :]
     blocks = (rows.T @ own.reshape(n, K * q)).reshape(q, K, q)
     for k in range(K):

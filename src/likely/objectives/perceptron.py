@@ -1,12 +1,12 @@
-"""The perceptron: weights that learn from mistakes, row by row in order.
+"""Perceptron learning: weights are updated after every misclassified row, in the order of the rows.
 
-The loops over rows are plain Python, which Numba compiles. Importing Numba takes a second, so a few rows are presented
-by Python itself; both give the same bits.
+The loops over rows are plain Python functions that Numba compiles. Importing Numba takes a second, so Python runs the
+loops itself if there are few rows. Both give the same bits.
 
-Conventions of the loops. Rows are a dense X, or, where ``starts`` is not empty, the entries of a CSR array: ``data`` in
-``columns``, those of row i from ``starts[i]`` on. W holds the weights of each class, or of two classes a single row;
-its last column is the bias. Arrays are passed one by one: in a tuple or a class, reference counting takes as long as
-the arithmetic.
+Conventions of the loops. Rows are a dense X, or, if ``starts`` is not empty, the entries of a CSR array: ``data`` in
+``columns``, those of row i from ``starts[i]`` on. W has a row of weights for each class, or a single row for two
+classes; its last column is the bias. Arrays are passed as separate arguments: in a tuple or a class, reference counting
+takes as long as the arithmetic.
 
 References
 ----------
@@ -29,29 +29,30 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import Block
 
-FEW = 2**18
-"""Products that Python computes in the time, some tenths of a second, that importing Numba takes."""
+MAX_PYTHON_PRODUCTS = 2**18
+"""Maximum number of products that Python computes itself. They take some tenths of a second, less than importing
+Numba."""
 
 PRESENTED, RUN, MISTAKES, UPDATES = range(4)
-"""Places in a tally: rows presented so far, right answers since the last mistake, mistakes of this pass, all in units
-of weight; and the number of updates so far."""
+"""Indices of a tally: rows presented so far, correct rows since the last mistake, mistakes of this pass (all three in
+units of weight), and the number of updates so far."""
 
 
 @dataclass(eq=False)
 class PerceptronWeights:
-    """Weights of a perceptron and the counts of its presentations, starting at zero.
+    """Weights of a perceptron and counts of presented rows, starting at zero.
 
     Attributes
     ----------
     last : array of shape (n_classes, n_features + 1), or (1, n_features + 1) for two classes
-        After the last mistake; the bias is the last column.
+        Current weights; the bias is the last column.
     late : array of the same shape
-        The sum of all steps, each times the rows presented before it.
+        Sum of all updates, each multiplied by the total weight of the rows presented before it.
     tally : array
-        Counts, at the places PRESENTED, RUN, MISTAKES and UPDATES.
+        Counts, at the indices PRESENTED, RUN, MISTAKES and UPDATES.
     n_passes : int
     steady : array of shape (n_candidates, *last.shape)
-        The weights of the last pass that were right the longest before their first mistake, if such are wanted.
+        Weights of the last pass with the longest runs of correctly classified rows: candidates of the pocket algorithm.
     """
 
     last: Annotated[Floats, floats("r", "columns")]
@@ -65,62 +66,62 @@ class PerceptronWeights:
 
     @classmethod
     def zero(cls, n_classes: int, n_features: int, n_candidates: int = 0) -> Self:
-        """The start."""
+        """Return weights and counts of zero."""
         shape = (1 if n_classes == 2 else n_classes, n_features + 1)
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(4), 0, np.zeros((n_candidates, *shape)))
 
     def copy(self) -> Self:
-        """The same, to be changed apart."""
+        """Return a copy that shares no arrays."""
         return type(self)(self.last.copy(), self.late.copy(), self.tally.copy(), self.n_passes, self.steady.copy())
 
     @property
     def candidates(self) -> Floats:
-        """What a pocket chooses from after a pass."""
+        """Weights among which the pocket algorithm chooses after a pass."""
         return np.concatenate([self.steady, self.last[None]])
 
     @property
     def n_updates(self) -> int:
-        """Number of steps made."""
+        """Number of updates."""
         return int(self.tally[UPDATES])
 
     @property
     def average(self) -> Floats:
-        """The mean of the weights over all presentations of rows, each taken after the row was learned from."""
+        """Mean of the weights over all presentations of rows, each after the update for that row."""
         return np.asarray(self.last - self.late / self.tally[PRESENTED])
 
-    def learn(self, blocks: Iterable[Block]) -> float:
-        """Make one pass, changing the weights in place; return the total weight of the misclassified rows."""
+    def run_pass(self, blocks: Iterable[Block]) -> float:
+        """Make one pass and update the weights in place; return the total weight of the misclassified rows."""
         self.tally[MISTAKES] = 0.0
         self.steady[:], runs = self.last, np.full(len(self.steady), -1.0)
         self.n_passes += 1
         for block in blocks:
             rows, loops = _access(block.X), _loops(block.X, len(self.last), self.n_passes)
             with np.errstate(all="ignore"):
-                at = loops.present(*rows, *_answers(block), self.last, self.late, self.tally, self.steady, runs)
+                at = loops.present_rows(*rows, *_labels(block), self.last, self.late, self.tally, self.steady, runs)
             if at >= 0:
                 place = at if block.positions is None else block.positions[at]
                 raise Block(block.X[at : at + 1], positions=[int(place)]).non_finite()
         return float(self.tally[MISTAKES])
 
 
-def mistakes_of(block: Block, candidates: Floats, n_passes: int) -> Floats:
-    """Total weight of a block's rows that each candidate misclassifies, by the same arithmetic as learning."""
+def count_block_mistakes(block: Block, candidates: Floats, n_passes: int) -> Floats:
+    """Return the total weight of a block's rows that each candidate misclassifies, by the arithmetic of learning."""
     n_candidates, n_vectors, _ = candidates.shape
     loops = _loops(block.X, n_candidates * n_vectors, n_passes)
     with np.errstate(all="ignore"):
-        return np.asarray(loops.mistakes(*_access(block.X), *_answers(block), candidates))
+        return np.asarray(loops.count_mistakes(*_access(block.X), *_labels(block), candidates))
 
 
 def _access(X: Rows) -> tuple[Any, Floats, Any, Integers]:
-    """Rows as arguments of the loops: always arrays of the same types, so that one compiled loop serves all."""
+    """Return rows as arguments of the loops, always with the same array types, so that each loop is compiled once."""
     if not issparse(X):
         return np.ascontiguousarray(dense(X)), np.empty(0), np.empty(0, np.int32), np.empty(0, np.intp)
     columns, starts = np.ascontiguousarray(X.indices, np.int32), np.ascontiguousarray(X.indptr, np.intp)
     return np.empty((0, 0)), np.ascontiguousarray(X.data, np.float64), columns, starts
 
 
-def _answers(block: Block) -> tuple[Integers, Floats]:
-    """Codes and weights of a block's rows."""
+def _labels(block: Block) -> tuple[Integers, Floats]:
+    """Return codes and weights of a block's rows."""
     weight = np.ones(len(block)) if block.weight is None else block.weight
     return np.ascontiguousarray(block.codes, dtype=np.intp), np.ascontiguousarray(weight, dtype=np.float64)
 
@@ -128,21 +129,21 @@ def _answers(block: Block) -> tuple[Integers, Floats]:
 class Loops(NamedTuple):
     """The two loops over rows, plain or compiled."""
 
-    present: Callable[..., int]
-    mistakes: Callable[..., Floats]
+    present_rows: Callable[..., int]
+    count_mistakes: Callable[..., Floats]
 
 
 def _loops(X: Rows, n_vectors: int, n_passes: int) -> Loops:
-    """Plain loops for the first passes over few rows, else the compiled ones: they give the same bits."""
+    """Return plain loops for the first passes over few rows, else compiled ones."""
     values = X.nnz if issparse(X) else X.size
-    if values * n_vectors * n_passes <= FEW:
-        return Loops(present, mistakes)
+    if values * n_vectors * n_passes <= MAX_PYTHON_PRODUCTS:
+        return Loops(present_rows, count_mistakes)
     from likely.objectives import _kernels
 
-    return Loops(_kernels.present, _kernels.mistakes)
+    return Loops(_kernels.present_rows, _kernels.count_mistakes)
 
 
-def present(
+def present_rows(
     X: Any,
     data: Floats,
     columns: Integers,
@@ -155,29 +156,31 @@ def present(
     steady: Floats,
     runs: Floats,
 ) -> int:
-    """Present every row as often as its weight, and learn from mistakes.
+    """Present every row as often as its weight, and update the weights after mistakes.
 
-    Updates in place the weights, ``late``, the tally, and the few weights with the longest runs of right answers.
-    Returns the position of the first row whose score is not finite, where it stops, or −1.
+    Changes in place the weights, ``late``, the tally, and the candidates with the longest runs of correct rows. Returns
+    the position of the first row whose score is not finite, where the loop stops, or −1.
     """
     scores = np.empty(len(W))
     for i in range(len(codes)):
         left = weight[i]
         while left > 0.0:
-            score(X, data, columns, starts, i, W, scores)
-            gap, rival = margin(scores, codes[i])
-            if not np.isfinite(gap):
+            compute_scores(X, data, columns, starts, i, W, scores)
+            margin, rival = compute_margin(scores, codes[i])
+            if not np.isfinite(margin):
                 return i
-            if gap > 0.0:
+            # A correct row extends the run by all of its weight.
+            if margin > 0.0:
                 tally[PRESENTED] += left
                 tally[RUN] += left
                 break
-            hold(W, tally[RUN], steady, runs)
+            # Mistake: add the row to its class and subtract it from the rival, at most one unit of weight at a time.
+            keep_longest_run(W, tally[RUN], steady, runs)
             step = min(left, 1.0)
             for k in range(len(W)):
                 sign = (k == codes[i]) - 1.0 * (k == rival) if len(W) > 1 else 2.0 * codes[i] - 1.0
                 if sign != 0.0:
-                    learn(X, data, columns, starts, i, k, sign * step, W, late, tally[PRESENTED])
+                    add_row(X, data, columns, starts, i, k, sign * step, W, late, tally[PRESENTED])
             tally[RUN] = 0.0
             tally[PRESENTED] += step
             tally[MISTAKES] += step
@@ -186,8 +189,8 @@ def present(
     return -1
 
 
-def hold(W: Floats, run: float, steady: Floats, runs: Floats) -> None:
-    """Replace the kept weights with the shortest run of right answers, if the current run is longer."""
+def keep_longest_run(W: Floats, run: float, steady: Floats, runs: Floats) -> None:
+    """Replace the candidate with the shortest run of correct rows by the current weights, if their run is longer."""
     slot = 0
     for m in range(len(runs)):
         if runs[m] < runs[slot]:
@@ -199,21 +202,23 @@ def hold(W: Floats, run: float, steady: Floats, runs: Floats) -> None:
                 steady[slot, k, j] = W[k, j]
 
 
-def mistakes(
+def count_mistakes(
     X: Any, data: Floats, columns: Integers, starts: Integers, codes: Integers, weight: Floats, candidates: Floats
 ) -> Floats:
-    """Total weight of the rows that each candidate misclassifies."""
+    """Return the total weight of the rows that each candidate misclassifies."""
     totals, scores = np.zeros(len(candidates)), np.empty(candidates.shape[1])
     for i in range(len(codes)):
         for m in range(len(candidates)):
-            score(X, data, columns, starts, i, candidates[m], scores)
-            if not margin(scores, codes[i])[0] > 0.0:
+            compute_scores(X, data, columns, starts, i, candidates[m], scores)
+            if not compute_margin(scores, codes[i])[0] > 0.0:
                 totals[m] += weight[i]
     return totals
 
 
-def score(X: Any, data: Floats, columns: Integers, starts: Integers, i: int, W: Floats, scores: Floats) -> None:
-    """Inner products of a row with all weights, each in four sums that a processor can compute in parallel."""
+def compute_scores(
+    X: Any, data: Floats, columns: Integers, starts: Integers, i: int, W: Floats, scores: Floats
+) -> None:
+    """Compute the dot products of row i with all weights, each in four partial sums that run in parallel."""
     for k in range(len(W)):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         if len(starts):
@@ -231,10 +236,10 @@ def score(X: Any, data: Floats, columns: Integers, starts: Integers, i: int, W: 
         scores[k] = (a + b) + (c + d) + W[k, -1]
 
 
-def margin(scores: Floats, code: int) -> tuple[float, int]:
-    """The score of a row's class minus the highest other score, and the class of that; of ties the last.
+def compute_margin(scores: Floats, code: int) -> tuple[float, int]:
+    """Return the score of a row's class minus the highest other score, and the class of the latter; the last of ties.
 
-    A NaN or infinity in the row makes every score NaN or infinite, and so the margin.
+    A NaN or infinity in the row makes every score NaN or infinite, and therefore the margin.
     """
     if len(scores) == 1:
         return (scores[0] if code == 1 else -scores[0]), 0
@@ -245,7 +250,7 @@ def margin(scores: Floats, code: int) -> tuple[float, int]:
     return scores[code] - high, rival
 
 
-def learn(
+def add_row(
     X: Any,
     data: Floats,
     columns: Integers,
@@ -257,15 +262,15 @@ def learn(
     late: Floats,
     presented: float,
 ) -> None:
-    """Add a multiple of a row to the weights of a class, and to ``late`` that multiple times the rows before it."""
-    missed = step * presented
+    """Add ``step`` times a row to the weights of class k, and ``step · presented`` times the row to ``late``."""
+    late_step = step * presented
     if len(starts):
         for j in range(starts[i], starts[i + 1]):
             W[k, columns[j]] += step * data[j]
-            late[k, columns[j]] += missed * data[j]
+            late[k, columns[j]] += late_step * data[j]
     else:
         for j in range(X.shape[1]):
             W[k, j] += step * X[i, j]
-            late[k, j] += missed * X[i, j]
+            late[k, j] += late_step * X[i, j]
     W[k, -1] += step
-    late[k, -1] += missed
+    late[k, -1] += late_step

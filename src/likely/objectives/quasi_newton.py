@@ -1,4 +1,4 @@
-"""L-BFGS, by SciPy, in whitened coordinates.
+"""L-BFGS in whitened coordinates, with SciPy's L-BFGS-B.
 
 References
 ----------
@@ -15,22 +15,22 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likely._typing import Floats
-from likely.objectives.newton import FINEST, ROUNDING, Goal, Solution
+from likely.objectives.newton import MIN_TOL, ROUNDING, Goal, Solution
 from likely.objectives.problem import LinearProblem
-from likely.objectives.whitening import Whitening, diagonal_whitening, estimated_gap, whitening
+from likely.objectives.whitening import Whitening, make_diagonal_whitening, estimate_gap, make_whitening
 
 ROUNDS = (12, 100)
-"""Steps after which the coordinates are chosen anew; the last number repeats."""
+"""Number of steps after which the whitening is computed again; the last number repeats."""
 
 MEMORY = 20
-"""Pairs of steps and gradient changes that L-BFGS keeps."""
+"""Number of pairs of steps and gradient changes that L-BFGS keeps."""
 
 
 def quasi_newton(problem: LinearProblem, start: Floats, goal: Goal) -> Solution:
-    """Minimise by L-BFGS in whitened coordinates, chosen again as the Hessian changes.
+    """Minimise by L-BFGS in whitened coordinates, which are computed again as the Hessian changes.
 
-    With an L1 penalty, weights are split into positive and negative parts, and coordinates are scaled column by column,
-    which keeps the parts apart.
+    With an L1 penalty, weights are split into positive and negative parts with bounds at 0. The whitening is then
+    diagonal, since bounds on single parameters allow no other change of coordinates.
     """
     descent = _Descent(problem, start, goal)
     round_ = 0
@@ -46,7 +46,7 @@ def quasi_newton(problem: LinearProblem, start: Floats, goal: Goal) -> Solution:
 
 @dataclass
 class _Descent:
-    """What rounds share: the best point so far, its gap, and the tolerance, which rounds may tighten."""
+    """State of the descent: the current point, its gap, and the tolerance, which a round may tighten."""
 
     problem: LinearProblem
     v: Floats
@@ -56,21 +56,22 @@ class _Descent:
 
     def __post_init__(self) -> None:
         self.tol = self.goal.tol
-        self._known: tuple[Floats | None, float] = (None, np.inf)
+        self._cached_gap: tuple[Floats | None, float] = (None, np.inf)
         self.objective = self.problem.value_and_gradient(self.v)
         self.history.append(self.problem.value(self.v))
 
     def full_gap(self) -> float:
-        """The gap at the best point, by the diagonal blocks of the Hessian; cached for the point."""
-        if self._known[0] is not self.v:
-            self._known = self.v, estimated_gap(self.problem, self.v, self.objective.gradient)
-        return self._known[1]
+        """Return the gap at the current point, by the diagonal blocks of the Hessian; cached for the point."""
+        if self._cached_gap[0] is not self.v:
+            self._cached_gap = self.v, estimate_gap(self.problem, self.v, self.objective.gradient)
+        return self._cached_gap[1]
 
     def is_over(self) -> bool:
-        """Whether the minimum, or the lower bound, is reached."""
+        """Return whether the gap is within the tolerance, or the objective below the lower bound."""
         return self.gap <= self.tol * abs(self.history[-1]) or self.history[-1] < self.goal.lower_bound
 
     def solution(self) -> Solution:
+        """Return the current point as a Solution."""
         value = self.history[-1]
         near = self.gap <= max(self.goal.tol, ROUNDING) * abs(value)
         converged = bool(near and not value < self.goal.lower_bound)
@@ -78,12 +79,12 @@ class _Descent:
 
 
 def _run_round(descent: _Descent, steps: int) -> bool:
-    """Take some steps in coordinates chosen at the best point; return whether more are worth while."""
-    problem, trial = descent.problem, _Trial(descent)
+    """Take some steps with the whitening at the current point; return whether another round is needed."""
+    problem, trial = descent.problem, _ScipyObjective(descent)
     if descent.is_over():
-        return problem.l1 > 0 and _gap_underestimated(descent)
+        return problem.l1 > 0 and _is_gap_underestimated(descent)
 
-    def after_step(intermediate_result: Any) -> None:  # by this name SciPy passes the value too
+    def after_step(intermediate_result: Any) -> None:  # SciPy passes the value only under this parameter name
         trial.accept(intermediate_result)
 
     taken = len(descent.history)
@@ -94,33 +95,33 @@ def _run_round(descent: _Descent, steps: int) -> bool:
     if not progress or descent.history[-1] < descent.goal.lower_bound:
         return False
     if problem.l1 > 0:
-        return _gap_underestimated(descent)
-    # If the objective has fallen much since the coordinates were chosen, so has the curvature: look again from here.
+        return _is_gap_underestimated(descent)
+    # If the objective has decreased by half in this round, the whitening is out of date: check the gap with a new one.
     return not descent.is_over() or descent.history[-1] < descent.history[taken - 1] / 2
 
 
-def _gap_underestimated(descent: _Descent) -> bool:
-    """Whether the gap with cross-column curvature still exceeds the goal.
+def _is_gap_underestimated(descent: _Descent) -> bool:
+    """Return whether the gap by the diagonal blocks of the Hessian still exceeds the tolerance.
 
-    Coordinates scaled column by column ignore correlations. If they show the end too early, the tolerance for the gap
-    that they show is tightened.
+    A diagonal whitening ignores correlations of columns, so the gap it gives may be too small. In that case the
+    tolerance for that gap is tightened.
     """
     value, gap, asked = descent.history[-1], descent.full_gap(), descent.goal.tol
     if gap <= asked * abs(value):
         return False
     if descent.is_over():
         descent.tol *= max(0.03, 0.3 * asked * abs(value) / gap)
-    return descent.tol > FINEST
+    return descent.tol > MIN_TOL
 
 
-class _Trial:
-    """The function that SciPy minimises, which remembers the point it was last asked about."""
+class _ScipyObjective:
+    """The function that SciPy minimises; it keeps the point of its last evaluation."""
 
     def __init__(self, descent: _Descent) -> None:
         self.descent, self.coordinates = descent, _coordinates(descent.problem, descent.v)
         self.v, self.objective = descent.v, descent.objective
-        gradient = self.coordinates.pull_back(descent.objective.gradient)
-        # Without bounds SciPy's first step has length 1: in this unit, that of the whitened gradient.
+        gradient = self.coordinates.gradient(descent.objective.gradient)
+        # Without bounds SciPy's first step has length 1. In this unit it has the norm of the whitened gradient.
         norm = self.coordinates.norm(self.coordinates.start, gradient)
         self.unit = norm if norm > 0 and self.coordinates.bounds is None else 1.0
         descent.gap = norm**2 / 2
@@ -128,17 +129,17 @@ class _Trial:
         self.first: Any = descent.history[-1], gradient * self.unit
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
-        if self.first is not None:  # SciPy asks about the start, which is known
+        if self.first is not None:  # SciPy evaluates the start first, which is known
             first, self.first = self.first, None
             return first  # type: ignore[no-any-return]
         self.v = self.coordinates.parameters(x * self.unit)
         self.objective = self.descent.problem.value_and_gradient(self.v)
-        gradient = self.coordinates.pull_back(self.objective.gradient)
+        gradient = self.coordinates.gradient(self.objective.gradient)
         self.gap = self.coordinates.norm(x * self.unit, gradient) ** 2 / 2
         return self.descent.problem.value(self.v), gradient * self.unit
 
     def accept(self, intermediate_result: Any) -> None:
-        """Take the point last asked about; SciPy calls this after every step."""
+        """Accept the point of the last evaluation; SciPy calls this after every step."""
         descent = self.descent
         descent.v, descent.objective, descent.gap = self.v, self.objective, self.gap
         descent.history.append(float(intermediate_result.fun))
@@ -147,26 +148,30 @@ class _Trial:
 
 
 class _Coordinates(Protocol):
-    """How the variables of SciPy become parameters."""
+    """Change from SciPy's variables x to the parameters v.
+
+    ``parameters`` returns v, ``gradient`` converts a gradient with respect to v into one with respect to x, and
+    ``norm`` returns the norm of the projected gradient at x.
+    """
 
     start: Floats
     bounds: Any
 
     def parameters(self, x: Floats) -> Floats: ...
 
-    def pull_back(self, gradient: Floats) -> Floats: ...
+    def gradient(self, gradient: Floats) -> Floats: ...
 
     def norm(self, x: Floats, gradient: Floats) -> float: ...
 
 
 def _coordinates(problem: LinearProblem, base: Floats) -> _Coordinates:
     if problem.l1 > 0:
-        return _SplitCoordinates(problem, base, diagonal_whitening(problem, base))
-    return _FreeCoordinates(base, whitening(problem, base))
+        return _SplitCoordinates(problem, base, make_diagonal_whitening(problem, base))
+    return _FreeCoordinates(base, make_whitening(problem, base))
 
 
 class _FreeCoordinates:
-    """Steps from a base, whitened."""
+    """v = base + T x, with T a whitening at the base."""
 
     bounds: Any = None
 
@@ -176,15 +181,15 @@ class _FreeCoordinates:
     def parameters(self, x: Floats) -> Floats:
         return np.asarray(self.base + self.whitened.apply(x))
 
-    def pull_back(self, gradient: Floats) -> Floats:
-        return self.whitened.pull_back(gradient)
+    def gradient(self, gradient: Floats) -> Floats:
+        return self.whitened.apply_transpose(gradient)
 
     def norm(self, x: Floats, gradient: Floats) -> float:
         return float(np.linalg.norm(gradient))
 
 
 class _SplitCoordinates:
-    """Parameters as differences of two parts that are not negative, so that absolute values are sums."""
+    """v = scale · (x⁺ − x⁻) with x⁺, x⁻ ≥ 0, so that the L1 penalty is linear in x; parameters without it have no x⁻."""
 
     def __init__(self, problem: LinearProblem, base: Floats, scaled: Whitening) -> None:
         self.scaled, self.cost = scaled, problem.l1_weights
@@ -202,10 +207,11 @@ class _SplitCoordinates:
         whole[self.split] -= x[len(self.split) :]
         return self.scaled.apply(whole)
 
-    def pull_back(self, gradient: Floats) -> Floats:
-        above, below = self.scaled.pull_back(gradient + self.cost), self.scaled.pull_back(self.cost - gradient)
-        return np.concatenate([above, below[self.split]])
+    def gradient(self, gradient: Floats) -> Floats:
+        positive = self.scaled.apply_transpose(gradient + self.cost)
+        negative = self.scaled.apply_transpose(self.cost - gradient)
+        return np.concatenate([positive, negative[self.split]])
 
     def norm(self, x: Floats, gradient: Floats) -> float:
-        """Norm of the projected gradient: at a bound only components that leave it count."""
+        """Norm of the projected gradient: at a bound only components count that descend into the feasible region."""
         return float(np.linalg.norm(np.where((x > self.bounds[:, 0]) | (gradient < 0), gradient, 0.0)))

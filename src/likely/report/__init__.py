@@ -1,4 +1,4 @@
-"""The report of a comparison, or of anybody's scores: facts as plain data, and one offline page of them."""
+"""The report of a comparison or of given scores: facts as plain data, rendered as one offline page."""
 
 from likely.report.facts import Report
 

@@ -1,6 +1,6 @@
 """Plots of the columns of the data as SVG: histograms, correlations, principal components, discriminant directions.
 
-All take parts of the facts about the columns (``columns.column_facts``), and labels in class order.
+The functions take parts of the facts about the columns (``columns.column_facts``), and labels in class order.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ _SMALL = 220
 """Width of a small histogram."""
 
 _CORRELATION_NAMES, _WEIGHT_NAMES, _WEIGHT_ROW = 134, 158, 20
+"""Width of the names of correlations and of weights, and height of a row of weights."""
+
 _KEPT = 0.9
-"""The share of variance at which the plot names the number of components."""
+"""Share of variance for which the plot shows the number of components."""
 
 Ellipse: TypeAlias = tuple[float, float, float, float, float]
-"""Centre, the standard deviations along both principal axes, and the angle of the first axis, in degrees."""
+"""Centre, standard deviations along both principal axes, and angle of the first axis in degrees."""
 
 
 def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], index: int = 0) -> Markup:
-    """A small histogram of a column, each class as shares of its rows."""
-    by_class = [_shares(counts) for counts in histogram["counts"]]
-    most = max((float(np.max(shares, initial=0.0)) for shares in by_class), default=0.0)
+    """Draw a small histogram of a column, as shares of the rows of each class."""
+    by_class = [_to_shares(counts) for counts in histogram["counts"]]
+    highest = max((float(np.max(shares, initial=0.0)) for shares in by_class), default=0.0)
     canvas = SvgCanvas("column", left=8, right=_SMALL - 8, top=30, height=82, width=_SMALL)
     x = linear_axis(histogram["low"], histogram["high"], n_ticks=4)
-    canvas.axes(x, Axis(0, (most or 1) * 1.02))
+    canvas.axes(x, Axis(0, (highest or 1) * 1.02))
     for k, (shares, label) in enumerate(zip(by_class, class_labels, strict=False)):
         canvas.bars(np.linspace(x.low, x.high, len(shares) + 1), shares, k, str(label))
     missing = f"; {format_percent(histogram['missing'])} of the values are missing" if histogram.get("missing") else ""
     name = shorten(histogram["name"], (_SMALL - 16) / LETTER / 1.05)
     return canvas.finish(
         f"{whole(histogram['name'])} by class",
-        f"{format_percent(histogram['separation'])} of the variance lies between the classes{missing}.",
+        f"{format_percent(histogram['separation'])} of the variance is between the classes{missing}.",
         key=f"column-{index}",
         height=136,
         heading=element("text", name, class_="label name", x=8, y=18),
@@ -52,12 +54,12 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
-    """Correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips."""
+    """Draw correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips."""
     names, values = [str(name) for name in facts["names"]], facts["values"]
     cell = min(22.0, (WIDTH - _CORRELATION_NAMES - 6) / max(len(names), 1))
     canvas = SvgCanvas("correlation")
-    canvas.add(group(*(_correlation_row(k, names, values[k], cell) for k in range(len(names))), class_="heat"))
-    # The tone of each correlation.
+    canvas.add(group(*(_draw_correlation_row(k, names, values[k], cell) for k in range(len(names))), class_="heat"))
+    # Colour scale.
     left, texts = WIDTH - 150, enumerate(("−1", "0", "1"))
     tones = [element("rect", class_=f"r{k}", x=left + 12 * (k + 5), y=10, width=12, height=10) for k in range(-5, 6)]
     ticks = [element("text", text, x=left + 6 + 60 * k, y=34) for k, text in texts]
@@ -67,12 +69,12 @@ def correlation(facts: Mapping[str, Any]) -> Markup:
     if pairs:
         _, k, j = max(pairs)
         between = f"{shorten(names[k], 60)} and {shorten(names[j], 60)}"
-        gist = f"The strongest is {_format_correlation(values[k][j])}, between {between}."
+        gist = f"The strongest correlation is {_format_correlation(values[k][j])}, between {between}."
     return canvas.finish("Correlations between columns", gist, height=max(16 + cell * len(names), 60))
 
 
 def explained_variance(shares: Sequence[float | None]) -> Markup:
-    """The share of the columns' variance that the first principal components keep, against their number."""
+    """Draw the share of the columns' variance that the first principal components keep, against their number."""
     kept = np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
     counts = np.arange(1, len(kept) + 1)
     x = linear_axis(1, max(len(kept), 2), "Principal components", 8)
@@ -93,11 +95,11 @@ def explained_variance(shares: Sequence[float | None]) -> Markup:
         gist = f"{len(kept)} components keep {format_percent(known[-1])} of the variance."
     else:
         gist = "No components."
-    return canvas.finish("Variance that principal components keep", gist)
+    return canvas.finish("Variance kept by principal components", gist)
 
 
 def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
-    """The classes along the best direction (a histogram) or the best two (points, means, ellipses)."""
+    """Draw the classes along one discriminant direction (histogram) or two (points, means, ellipses)."""
     names = [str(name).capitalize() for name in facts["names"]]
     if facts.get("points") is not None and len(names) > 1:
         return _draw_two_directions(facts, names, class_labels)
@@ -105,7 +107,7 @@ def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
 
 
 def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
-    """The columns of largest weight in each direction, as bars from zero."""
+    """Draw the columns of largest weight in each direction, as bars from zero."""
     known = [[(str(name), float(weight)) for name, weight in each if weight is not None] for each in weights]
     largest = max((abs(weight) for each in known for _, weight in each), default=0.0) or 1.0
     canvas, top = SvgCanvas("direction-weights"), 0.0
@@ -113,12 +115,12 @@ def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
         canvas.add(_draw_weights(f"Direction {k + 1}", each, largest, top))
         top += 26 + _WEIGHT_ROW * len(each) + 8
     first = max((each[0] for each in known if each), key=lambda pair: abs(pair[1]), default=None)
-    gist = f"The largest weight is {format_significant(first[1])}, of {whole(first[0])}." if first else "No weights."
+    gist = f"The largest weight is {format_significant(first[1])} ({whole(first[0])})." if first else "No weights."
     return canvas.finish("Weights of the columns in the directions", gist, height=max(top, 40))
 
 
-def _shares(counts: Sequence[float | None]) -> Floats:
-    """Counts as shares of their sum; zeros where there are none."""
+def _to_shares(counts: Sequence[float | None]) -> Floats:
+    """Convert counts to shares of their sum; zeros if there are none."""
     known = np.array([count or 0.0 for count in counts], dtype=np.float64)
     return np.asarray(known / (known.sum() or 1.0))
 
@@ -126,8 +128,8 @@ def _shares(counts: Sequence[float | None]) -> Floats:
 # Internals: correlations.
 
 
-def _correlation_row(row: int, names: Sequence[str], values: Sequence[float | None], cell: float) -> Markup:
-    """A row of the triangle: its name and number, and its correlations with the columns before it."""
+def _draw_correlation_row(row: int, names: Sequence[str], values: Sequence[float | None], cell: float) -> Markup:
+    """Draw a row of the triangle: its name and number, and its correlations with the columns before it."""
     top, left, middle = 8 + cell * row, _CORRELATION_NAMES, 12 + cell * (row + 0.5)
     name = shorten(names[row], (left - 12) / LETTER)
     cells = [
@@ -157,14 +159,14 @@ def _format_correlation(value: float | None) -> str:
 
 
 def _draw_one_direction(of: Mapping[str, Any], names: Sequence[str], labels: Sequence[str]) -> Markup:
-    by_class = [_shares(counts) for counts in of["counts"]]
+    by_class = [_to_shares(counts) for counts in of["counts"]]
     n_bins = max(map(len, by_class), default=0)
     x = linear_axis(of["low"], of["high"])
     canvas = SvgCanvas("directions")
     edges = np.linspace(x.low, x.high, n_bins + 1)
     curves.draw_histograms(canvas, edges, by_class, list(map(str, labels)), names[0] if names else "")
     return canvas.finish(
-        "The classes along the direction that separates them best",
+        "Classes along the discriminant direction",
         f"{len(by_class)} classes between {format_significant(of['low'])} and {format_significant(of['high'])}.",
     )
 
@@ -174,7 +176,7 @@ def _draw_two_directions(facts: Mapping[str, Any], names: Sequence[str], labels:
     points, codes = np.array([row[:2] for row in rows]).reshape(-1, 2), np.array([row[2] for row in rows], dtype=int)
     ellipses = _find_ellipses(facts)
     canvas = SvgCanvas("directions", linked=False)
-    canvas.axes(*_equal_axes(points, ellipses, names), equal=True)
+    canvas.axes(*_make_equal_axes(points, ellipses, names), equal=True)
     for k, label in enumerate(labels):
         places = zip(canvas.x(points[codes == k, 0]), canvas.y(points[codes == k, 1]), strict=True)
         parts = [canvas.stroke([[place] for place in places], "dots")]
@@ -184,14 +186,14 @@ def _draw_two_directions(facts: Mapping[str, Any], names: Sequence[str], labels:
             canvas.add(group(*parts, class_=hue(k, "c")))
         canvas.category_entry(str(label), k)
     return canvas.finish(
-        "The classes along the two directions that separate them best",
-        f"{len(points)} rows of {len(labels)} classes; ellipses hold one and two standard deviations.",
+        "Classes along two discriminant directions",
+        f"{len(points)} rows of {len(labels)} classes, with ellipses of one and two standard deviations.",
         note="ellipses: one and two standard deviations",
     )
 
 
 def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
-    """Of the classes whose mean and covariance are known."""
+    """Find the ellipses of the classes whose mean and covariance are known."""
     found = {}
     for k, (mean, covariance) in enumerate(zip(facts.get("means") or [], facts.get("covariances") or [], strict=False)):
         if mean and covariance and None not in (*mean, *covariance[0], *covariance[1]):
@@ -202,8 +204,8 @@ def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
     return found
 
 
-def _equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
-    """Axes of one scale, so that a distance is the same both ways; flat data give a flat plot."""
+def _make_equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
+    """Make axes of the same scale, so that distances are equal in both directions; flat data give a flat plot."""
     reach = [(cx + side * 2 * s, cy + side * 2 * s) for cx, cy, s, _, _ in ellipses.values() for side in (-1, 1)]
     both = np.vstack([points, np.reshape(reach, (-1, 2))])
     both = both if len(both) else np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -216,7 +218,7 @@ def _equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence
 
 
 def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
-    """Ellipses of one and two standard deviations around a mean."""
+    """Draw ellipses of one and two standard deviations around a mean."""
     cx, cy, first, second, angle = ellipse
     x, y, unit = float(canvas.x(cx)), float(canvas.y(cy)), float(canvas.x(cx + 1) - canvas.x(cx))
     turned = f"translate({number(x)} {number(y)}) rotate({number(-angle)})"
@@ -228,7 +230,7 @@ def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
 
 
 def _draw_weights(title: str, weights: Sequence[tuple[str, float]], largest: float, top: float) -> Markup:
-    """The weights of one direction as bars, with the numbers on the free side of zero."""
+    """Draw the weights of one direction as bars, with the numbers on the free side of zero."""
     zero, unit = (_WEIGHT_NAMES + RIGHT) / 2, (RIGHT - _WEIGHT_NAMES) / 2 / largest
     rows = []
     for k, (name, weight) in enumerate(weights):

@@ -1,4 +1,4 @@
-"""What the columns look like: which of them tell the classes apart, how they go together, where the classes lie."""
+"""Facts about the columns of the data: histograms by class, correlations, principal components and LDA directions."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from likely.exceptions import DegenerateDataWarning, LikelyError
 from likely.features import LDA, PCA
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
-MOST_ROWS, MOST_VALUES, FEWEST_ROWS = 20_000, 2**24, 500
-"""Rows looked at, and values, since many columns of so many rows would not fit; but never fewer rows than the last."""
+MAX_ROWS, MAX_VALUES, MIN_ROWS = 20_000, 2**24, 500
+"""Maximum number of rows and of values used, which limits memory for wide tables; at least MIN_ROWS rows are used."""
 
-MOST_HISTOGRAMS, MOST_CORRELATED, MOST_BINS, MOST_COMPONENTS, MOST_WEIGHTS, MOST_POINTS = 12, 20, 24, 100, 8, 600
-"""How much is drawn: as much as can be read."""
+MAX_HISTOGRAMS, MAX_CORRELATED, MAX_BINS, MAX_COMPONENTS, MAX_WEIGHTS, MAX_POINTS = 12, 20, 24, 100, 8, 600
+"""Maximum numbers drawn, chosen so that plots stay readable."""
 
-MOST_MIXED, MIXED = 1000, 500
-"""Columns whose covariance is still taken, which costs their cube; of more, that of the most separating."""
+MAX_JOINT, JOINT = 1000, 500
+"""Tables of more than MAX_JOINT columns use the JOINT most separating ones for covariances, whose decomposition takes
+time proportional to the cube of the number of columns."""
 
 REACH, TAIL = 3.0, 1.0
-"""Values further than this many times the range of the middle ones beyond it are drawn to there; TAIL is what is left
-out on either side of the middle, in percent. A single typing error would otherwise be all of a column's variance."""
+"""Values are clipped at REACH times the central range beyond its ends. The central range leaves out TAIL percent on
+either side. Without clipping, a single typing error could make up all of a column's variance."""
 
-MOST_DIRECTED, RESOLVED, ROWS_EACH = 200, 1e-6, 5
-"""Columns, the most separating, that directions are sought among; and principal components of them: those with this
-share of the largest's variance, and no more than one for so many rows, since among as many directions as rows some
-always separate the classes."""
+MAX_DIRECTED, RESOLVED, ROWS_EACH = 200, 1e-6, 5
+"""LDA uses the MAX_DIRECTED most separating columns, and of these the principal components with at least the share
+RESOLVED of the largest variance, at most one for ROWS_EACH rows: with as many directions as rows, some always separate
+the classes."""
 
 
 def column_facts(
     numbers: Any, names: Sequence[str], codes: Integers, class_labels: Sequence[str], weight: Floats | None = None
 ) -> dict[str, Any] | None:
-    """The columns as plain facts: histograms, correlations, principal components and discriminant directions.
+    """Compute facts about the columns: histograms, correlations, principal components and discriminant directions.
 
-    At most 20,000 rows are looked at, as many of each class as there are up to a common number; they count for the rows
-    of their class that were left out. All is on columns whose far outliers were drawn in.
+    At most 20,000 rows are used, of each class all or a sample up to a common number. Sampled rows are weighted for the
+    rows of their class that were left out. Far outliers of dense columns are clipped.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ def column_facts(
     Returns
     -------
     dict, or None where there are no columns or no rows
-        ``separation`` of a histogram is the share of a column's variance that lies between the classes, less what
-        chance would bring (adjusted η²). ``explained_of`` is there where the components are those of the most
-        separating columns only, and says of how many. ``directions`` are None where the data do not determine them.
+        ``separation`` of a histogram is the share of a column's variance between the classes, corrected for chance
+        (adjusted η²). ``explained_of`` is the number of columns that the components are computed from, present if these
+        are only the most separating ones. ``directions`` is None if the data do not determine directions.
 
     Examples
     --------
@@ -73,25 +74,25 @@ def column_facts(
     if n == 0 or d == 0:
         return None
     sample = _Sample.of(numbers, codes, len(class_labels), weight)
-    spread = _Spread.of(sample)
-    order = spread.order()
-    mixed = order[: MIXED if d > MOST_MIXED else None]
-    standardised = spread.standardised(sample, mixed)
-    chosen = [str(names[j]) for j in mixed.tolist()]
+    statistics = _ColumnStatistics.of(sample)
+    order = statistics.rank_columns()
+    joint = order[: JOINT if d > MAX_JOINT else None]
+    standardised = statistics.standardise(sample, joint)
+    joint_names = [str(names[j]) for j in joint.tolist()]
     return {
         "rows": len(sample.codes),
         "of": int(n),
         "n_columns": int(d),
-        "histograms": [_column(sample, spread, int(j), str(names[j])) for j in order[:MOST_HISTOGRAMS]],
-        "correlation": _correlation(standardised, chosen[:MOST_CORRELATED]),
-        **_mixed(standardised, chosen),
-        **({"explained_of": len(mixed)} if d > MOST_MIXED else {}),
+        "histograms": [_describe_column(sample, statistics, int(j), str(names[j])) for j in order[:MAX_HISTOGRAMS]],
+        "correlation": _correlate(standardised, joint_names[:MAX_CORRELATED]),
+        **_analyse_jointly(standardised, joint_names),
+        **({"explained_of": len(joint)} if d > MAX_JOINT else {}),
     }
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Rows looked at: values with NaN where missing, classes, and what each counts for."""
+    """Sampled rows: values with NaN for missing ones, class codes and weights."""
 
     values: Any
     codes: Integers
@@ -100,21 +101,23 @@ class _Sample:
 
     @classmethod
     def of(cls, numbers: Any, codes: Integers, n_classes: int, weight: Floats | None) -> _Sample:
-        most = int(np.clip(MOST_VALUES // numbers.shape[1], FEWEST_ROWS, MOST_ROWS))
+        max_rows = int(np.clip(MAX_VALUES // numbers.shape[1], MIN_ROWS, MAX_ROWS))
         is_sparse = bool(issparse(numbers))
-        chosen, count = _chosen(codes, n_classes, MOST_ROWS if is_sparse else most)
+        chosen, count = _sample_rows(codes, n_classes, MAX_ROWS if is_sparse else max_rows)
         values = numbers.tocsr()[chosen] if is_sparse else np.array(numbers[chosen], dtype=np.float64)
         if not is_sparse:
-            _draw_in(values)
+            _clip_outliers(values)
         return cls(values, codes[chosen], count if weight is None else count * weight[chosen], n_classes)
 
 
-def _chosen(codes: Integers, n_classes: int, most: int) -> tuple[Integers, Floats]:
-    """Rows of each class, all or at random up to a common number, and how many rows each of them stands for."""
+def _sample_rows(codes: Integers, n_classes: int, max_rows: int) -> tuple[Integers, Floats]:
+    """Sample rows of each class, all or at random up to a common number, and return them with their weights."""
     sizes = np.bincount(codes, minlength=n_classes)
-    if len(codes) <= most:
+    if len(codes) <= max_rows:
         return np.arange(len(codes)), np.ones(len(codes))
-    level = max(1, bisect_right(range(int(sizes.max())), most, key=lambda top: int(np.minimum(sizes, top).sum())) - 1)
+    # The largest number of rows per class for which the total does not exceed max_rows.
+    levels = range(int(sizes.max()))
+    level = max(1, bisect_right(levels, max_rows, key=lambda top: int(np.minimum(sizes, top).sum())) - 1)
     shuffled = np.random.default_rng(0).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled].astype(np.int32), kind="stable")]
     starts = np.cumsum(sizes) - sizes
@@ -122,20 +125,20 @@ def _chosen(codes: Integers, n_classes: int, most: int) -> tuple[Integers, Float
     return rows, (sizes / np.maximum(np.minimum(sizes, level), 1))[codes[rows]]
 
 
-def _draw_in(values: Floats) -> None:
-    """Draw far outliers in, in place; what is infinite counts as missing."""
+def _clip_outliers(values: Floats) -> None:
+    """Clip far outliers, in place; infinite values become missing."""
     values[~np.isfinite(values)] = np.nan
-    few = values[:: len(values) // 2000 + 1]
+    subsample = values[:: len(values) // 2000 + 1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
-        low, high = np.nanpercentile(few, [TAIL, 100 - TAIL], axis=0)
+        low, high = np.nanpercentile(subsample, [TAIL, 100 - TAIL], axis=0)
         reach = np.where(high > low, REACH * (high - low), np.inf)
         np.clip(values, low - reach, high + reach, out=values)
 
 
 @dataclass(frozen=True, eq=False)
-class _Spread:
-    """Where each column lies, how far it spreads, and how much of that is between the classes."""
+class _ColumnStatistics:
+    """Mean and standard deviation of each column, and the share of its variance between the classes."""
 
     mean: Floats
     deviation: Floats
@@ -144,7 +147,7 @@ class _Spread:
     varies: Booleans
 
     @classmethod
-    def of(cls, sample: _Sample) -> _Spread:
+    def of(cls, sample: _Sample) -> _ColumnStatistics:
         with np.errstate(all="ignore"):
             classes = ByClass.of(DiagonalMoments, sample.values, sample.codes, sample.weight)
             total, within = classes.total(), classes.within()
@@ -156,47 +159,47 @@ class _Spread:
         separation = np.where(varies, np.clip(share, 0.0, 1.0), 0.0)
         return cls(total.mean, np.sqrt(np.where(varies, variance, 1.0)), separation, 1 - known, varies)
 
-    def order(self) -> Integers:
-        """The columns that vary, the most separating first."""
+    def rank_columns(self) -> Integers:
+        """Return the columns that vary, the most separating first."""
         order = np.argsort(-self.separation, kind="stable")
         return np.asarray(order[self.varies[order]])
 
-    def standardised(self, sample: _Sample, columns: Integers) -> _Sample:
-        """Some columns, made dense, with mean 0 and variance 1."""
+    def standardise(self, sample: _Sample, columns: Integers) -> _Sample:
+        """Return some columns as a dense array with mean 0 and variance 1."""
         values = (dense(sample.values[:, columns]) - self.mean[columns]) / self.deviation[columns]
         return replace(sample, values=values)
 
 
-def _column(sample: _Sample, spread: _Spread, j: int, name: str) -> dict[str, Any]:
-    separation, missing = float(spread.separation[j]), float(np.clip(spread.missing[j], 0.0, 1.0))
+def _describe_column(sample: _Sample, statistics: _ColumnStatistics, j: int, name: str) -> dict[str, Any]:
+    separation, missing = float(statistics.separation[j]), float(np.clip(statistics.missing[j], 0.0, 1.0))
     values = dense(sample.values[:, [j]]).ravel()
-    return {"name": name, "separation": separation, "missing": missing, **_histogram(sample, values)}
+    return {"name": name, "separation": separation, "missing": missing, **_count_by_class(sample, values)}
 
 
-def _histogram(sample: _Sample, values: Floats) -> dict[str, Any]:
-    """Counts by class in equal bins over most of the range; what lies beyond is counted in the bins at the ends."""
+def _count_by_class(sample: _Sample, values: Floats) -> dict[str, Any]:
+    """Count rows by class in equal bins over most of the range; values beyond it are counted in the outer bins."""
     known = np.isfinite(values)
     seen = values[known]
-    low, high, n_bins = _bins(seen)
-    # Halves, since the difference of the largest numbers is no number.
+    low, high, n_bins = _choose_bins(seen)
+    # Halves, since the difference of the largest floating-point numbers overflows.
     at = np.clip((seen / 2 - low / 2) / (high / 2 - low / 2) * n_bins, 0, n_bins - 1).astype(np.intp)
     cells = np.bincount(sample.codes[known] * n_bins + at, sample.weight[known], sample.n_classes * n_bins)
     return {"low": low, "high": high, "counts": cells.round(3).reshape(sample.n_classes, n_bins).tolist()}
 
 
-def _bins(values: Floats) -> tuple[float, float, int]:
-    """Where bins begin and end, and how many there are; whole numbers have them around the numbers."""
-    low, high = _range(values)
+def _choose_bins(values: Floats) -> tuple[float, float, int]:
+    """Choose the ends and the number of bins; bins of integers are centred on integers."""
+    low, high = _choose_range(values)
     if high - low < 2**40 and bool((values == np.round(values)).all()):
         low, high = float(np.floor(low)), float(np.ceil(high))
-        width = int((high - low) // MOST_BINS + 1)
+        width = int((high - low) // MAX_BINS + 1)
         n_bins = int((high - low) // width + 1)
         return low - 0.5, low - 0.5 + n_bins * width, n_bins
-    return low, high, int(np.clip(2 * np.cbrt(len(values)), 6, MOST_BINS))
+    return low, high, int(np.clip(2 * np.cbrt(len(values)), 6, MAX_BINS))
 
 
-def _range(values: Floats) -> tuple[float, float]:
-    """From the least to the greatest value, or to a quarter of the range of nearly all beyond that."""
+def _choose_range(values: Floats) -> tuple[float, float]:
+    """Choose the range of all values, at most a quarter beyond the range of 99 % of the values."""
     least, greatest = float(values.min()), float(values.max())
     low, high = np.percentile(values / 4, [0.5, 99.5])
     if high > low:
@@ -205,8 +208,8 @@ def _range(values: Floats) -> tuple[float, float]:
     return (least, greatest) if greatest > least else (least - 0.5, least + 0.5)
 
 
-def _correlation(standardised: _Sample, names: list[str]) -> dict[str, Any] | None:
-    """Correlations of the first columns, each from the rows in which both are known."""
+def _correlate(standardised: _Sample, names: list[str]) -> dict[str, Any] | None:
+    """Compute correlations of the first columns, each from the rows in which both are known."""
     Z, w = standardised.values[:, : len(names)], standardised.weight[:, None]
     if len(names) < 2:
         return None
@@ -218,21 +221,21 @@ def _correlation(standardised: _Sample, names: list[str]) -> dict[str, Any] | No
     return {"names": names, "values": (np.clip(values, -1, 1).round(2) + 0.0).tolist()}
 
 
-def _mixed(standardised: _Sample, names: list[str]) -> dict[str, Any]:
-    """What columns show together, missing values being filled with means: principal components and directions."""
+def _analyse_jointly(standardised: _Sample, names: list[str]) -> dict[str, Any]:
+    """Compute principal components and discriminant directions, with means in place of missing values."""
     if not names:
         return {"explained_variance": [], "directions": None}
     filled = replace(standardised, values=np.nan_to_num(standardised.values))
     classes: ByClass[Moments] = ByClass.of(Moments, filled.values, filled.codes, filled.weight)
     shares = PCA().estimate(classes.total()).explained_variance_ratio_
-    explained = np.minimum(np.cumsum(shares), 1.0)[:MOST_COMPONENTS].round(4).tolist()
-    return {"explained_variance": explained, "directions": _directions(filled, classes, names[:MOST_DIRECTED])}
+    explained = np.minimum(np.cumsum(shares), 1.0)[:MAX_COMPONENTS].round(4).tolist()
+    return {"explained_variance": explained, "directions": _find_directions(filled, classes, names[:MAX_DIRECTED])}
 
 
-def _directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) -> dict[str, Any] | None:
-    """Where the classes lie in the directions that separate them most."""
+def _find_directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) -> dict[str, Any] | None:
+    """Find discriminant directions by PCA and LDA, and describe the classes along them."""
     first = classes.each(lambda part: part.leading(len(names)))
-    # The principal components that the data determine, the largest first and not too many.
+    # Principal components that the data determine, the largest first, limited by the number of rows.
     variances = PCA().estimate(first.total()).explained_variance_
     n_resolved = int((variances > RESOLVED * variances[0]).sum())
     pca = PCA(max(1, min(n_resolved, len(filled.codes) // ROWS_EACH))).estimate(first.total())
@@ -246,24 +249,24 @@ def _directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) ->
     directions = pca.components_.T @ lda.components_.T
     return {
         "names": [f"direction {i + 1}" for i in range(n_kept)],
-        "weights": [_largest(direction, names) for direction in directions.T],
-        **_places(filled, filled.values[:, : len(names)] @ directions),
+        "weights": [_list_largest(direction, names) for direction in directions.T],
+        **_describe_projection(filled, filled.values[:, : len(names)] @ directions),
     }
 
 
-def _largest(direction: Floats, names: list[str]) -> list[list[Any]]:
-    """The columns that weigh most in a direction; weights are of standardised columns."""
-    largest = np.argsort(-np.abs(direction), kind="stable")[:MOST_WEIGHTS]
+def _list_largest(direction: Floats, names: list[str]) -> list[list[Any]]:
+    """List the columns of largest weight in a direction; weights are of standardised columns."""
+    largest = np.argsort(-np.abs(direction), kind="stable")[:MAX_WEIGHTS]
     return [[names[j], round(float(direction[j]), 4)] for j in largest.tolist()]
 
 
-def _places(sample: _Sample, Z: Floats) -> dict[str, Any]:
-    """The rows in one direction, as a histogram, or in two, as means, covariances and points."""
+def _describe_projection(sample: _Sample, Z: Floats) -> dict[str, Any]:
+    """Describe projected rows by a histogram (one direction), or by means, covariances and points (two)."""
     if Z.shape[1] == 1:
-        return {"histogram": _histogram(sample, Z[:, 0]), "means": None, "covariances": None, "points": None}
+        return {"histogram": _count_by_class(sample, Z[:, 0]), "means": None, "covariances": None, "points": None}
     parts = ByClass.of(Moments, Z, sample.codes, sample.weight).parts
     each = [parts.get(k) for k in range(sample.n_classes)]
-    rows, _ = _chosen(sample.codes, sample.n_classes, MOST_POINTS)
+    rows, _ = _sample_rows(sample.codes, sample.n_classes, MAX_POINTS)
     codes = sample.codes[rows].tolist()
     return {
         "histogram": None,

@@ -1,4 +1,4 @@
-"""Exact copies of judged rows among the rows that their models have learned from."""
+"""Exact copies of test rows among the training rows of their models."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from likely._typing import Integers
 
 CHUNK = 2**16
-"""Values hashed at a time: they stay in cache."""
+"""Number of values hashed at a time, small enough for the cache."""
 
 
 def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tuple[int, int]:
-    """Count the judged rows that have an exact copy in another fold, and those of which such a copy has another label.
+    """Count the test rows that have an exact copy in another fold, and those with a copy of another label.
 
-    The model that scored a row has learned from the rows of other folds, so copies there make its task too easy. Copies
+    The model that scored a row was trained on the rows of other folds, so copies there make its task too easy. Copies
     have equal values in all columns; −0 equals 0, and missing values are equal.
 
     Parameters
@@ -27,7 +27,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     codes : array of shape (n,)
         The class of each row.
     tests : sequence of arrays
-        The positions of the rows that each fold judges. Rows in none of them are learned from by all models.
+        Positions of the test rows of each fold. Rows in no test set are training rows of all models.
 
     Returns
     -------
@@ -45,12 +45,12 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     folds = np.full(len(codes), -1)
     for fold, test in enumerate(tests):
         folds[test] = fold
-    X = np.asarray(numbers) if not hasattr(numbers, "tocsr") else _canonical(numbers.tocsr())
-    # Rows that share their hash with others, and among them the sets of rows that are indeed equal.
+    X = np.asarray(numbers) if not hasattr(numbers, "tocsr") else _merge_duplicates(numbers.tocsr())
+    # Rows that share their hash with others, then sets of equal rows among them.
     _, at, counts = np.unique(_hash_rows(X), return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[at] > 1)
     known: dict[bytes, int] = {}
-    keys = (key for part in _chunks(X, len(rows)) for key in _row_keys(X[rows[part]]))
+    keys = (key for part in _split_rows(X, len(rows)) for key in _make_keys(X[rows[part]]))
     sets = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
     in_all, in_fold = _count_alike(sets), _count_alike(sets, folds[rows])
     of_label, of_both = _count_alike(sets, codes[rows]), _count_alike(sets, folds[rows], codes[rows])
@@ -59,8 +59,8 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     return int(is_apart.sum()), int(is_contradicted.sum())
 
 
-def _canonical(rows: Any) -> Any:
-    """Sparse rows with each column stored once."""
+def _merge_duplicates(rows: Any) -> Any:
+    """Return sparse rows in canonical format, with each column stored once."""
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -68,34 +68,34 @@ def _canonical(rows: Any) -> Any:
 
 
 def _hash_rows(X: Any) -> Integers:
-    """A 64-bit hash of each row."""
+    """Compute a 64-bit hash of each row."""
     hashes = np.empty(X.shape[0], dtype=np.int64)
-    for part in _chunks(X, X.shape[0]):
-        hashes[part] = list(map(hash, _row_keys(X[part])))
+    for part in _split_rows(X, X.shape[0]):
+        hashes[part] = list(map(hash, _make_keys(X[part])))
     return hashes
 
 
-def _chunks(X: Any, n: int) -> Iterator[slice]:
-    """Slices of n rows, of about CHUNK values each."""
+def _split_rows(X: Any, n: int) -> Iterator[slice]:
+    """Split n rows into slices of about CHUNK values each."""
     width = max(1.0, X.nnz / X.shape[0]) if hasattr(X, "indptr") else X.shape[1]
     step = max(1, int(CHUNK // width))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _row_keys(rows: Any) -> list[bytes]:
-    """The bytes of each row, the same for equal rows."""
+def _make_keys(rows: Any) -> list[bytes]:
+    """Return the bytes of each row, the same for equal rows."""
     if not hasattr(rows, "indptr"):
-        values = np.ascontiguousarray(_with_one_zero(rows))
+        values = np.ascontiguousarray(_normalise_bits(rows))
         return list(values.view(f"V{values.itemsize * values.shape[1]}").ravel().tolist())
     rows = rows.copy()
     rows.eliminate_zeros()
-    values, columns = _with_one_zero(rows.data).tobytes(), rows.indices.tobytes()
+    values, columns = _normalise_bits(rows.data).tobytes(), rows.indices.tobytes()
     v, c = rows.data.itemsize, rows.indices.itemsize
     return [columns[c * a : c * b] + values[v * a : v * b] for a, b in pairwise(rows.indptr.tolist())]
 
 
-def _with_one_zero(values: Any) -> Any:
-    """A copy in which −0 is 0 and all missing values have the same bits."""
+def _normalise_bits(values: Any) -> Any:
+    """Return a copy in which −0 is 0 and all missing values have the same bits."""
     values = np.array(values)
     if values.dtype.kind == "f":
         values += 0.0
@@ -104,7 +104,7 @@ def _with_one_zero(values: Any) -> Any:
 
 
 def _count_alike(*labels: Integers) -> Integers:
-    """How many rows share all labels of each row."""
+    """Count, for each row, the rows that share all its labels."""
     if not len(labels[0]):
         return labels[0]
     key = labels[0]

@@ -94,7 +94,7 @@ def _describe_cost(facts: dict[str, Any]) -> str:
         if facts["kind"] != "scores":
             saved = f"{times}, so it is better not to use this system here"
     decided = " decided by its scores as given" if facts["kind"] == "scores" else ""
-    constant = f"{blind} for deciding without looking, that is, always giving the same answer"
+    constant = f"{blind} for deciding without looking (always giving the same answer)"
     return f"At {at}, 1,000 cases{decided} cost {paid}, against {constant}: {saved}."
 
 

@@ -1,8 +1,8 @@
 """Plots of the report as SVG: curves and scores of the systems, and their costs.
 
-All but the last two use functions of ``likely.plots``, which the displays share. The page adds titles, sentences and
-marks that its script moves. ``series`` are systems as in the facts of a report; ``index`` numbers the plots of one kind
-on a page, for their ids.
+All but ``standings`` and ``costs_of_grid`` use functions of ``likely.plots``, shared with the displays. The page adds
+titles, descriptions, and marks that its script moves. ``series`` are systems as in the facts of a report; ``index``
+numbers the plots of one kind on a page, for their ids.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from likely.report.svg import element, group, path, shorten, whole, width
 from likely.report.svg_canvas import BELOW, LEFT, LETTER, RIGHT, SvgCanvas, hue
 
 VARIANTS = {"given": "as given", "calibrated": "calibrated"}
-"""Scores unchanged, and after calibration."""
+"""Variants of scores and their names: original, and after calibration."""
 
 Series: TypeAlias = Mapping[str, Any]
-"""One system in the facts."""
+"""Facts of one system."""
 
-_LEAST_REACH, _MOST_REACH = 2.0, 4.0
-"""Log-likelihood ratios that a reliability plot shows in any case, and for claims alone."""
+_MIN_REACH, _CLAIM_REACH = 2.0, 4.0
+"""A reliability plot always shows llrs up to the first; claimed llrs alone extend it to twice the second at most."""
 
 _GRID_LEFT, _GRID_RIGHT = LEFT + 8, RIGHT - 8
-"""Dots at the first and last setting need room beside the axes."""
+"""Ends of the axes of a grid, with room for dots at the first and last setting."""
 
-_ROW, _WIDEST_NAMES = 22, 210
+_ROW, _MAX_NAMES_WIDTH = 22, 210
+"""Height of a row of the standings, and maximum width of the names."""
+
 _HIGHEST_COST = 1.2
-"""Higher costs are drawn on the edge of the standings, so that one bad system does not squeeze all others."""
+"""Higher costs are drawn on the edge of the standings, so that one bad system does not compress the others."""
 
 
 def roc(series: Sequence[Series]) -> Markup:
-    """Hits against false alarms of all systems.
+    """Draw hits against false alarms of all systems.
 
     Examples
     --------
@@ -54,12 +56,12 @@ def roc(series: Sequence[Series]) -> Markup:
     curves.draw_roc(canvas, [_trace_rates(one, note) for one, note in zip(series, notes, strict=True)])
     canvas.marks("minimum", "actual")
     best = max(known, key=lambda one: one["auc"], default=None)
-    gist = f"Largest area under the curve: {best['auc']:.3f}, of {whole(best['name'])}." if best else "No curve."
+    gist = f"Largest area under the curve: {best['auc']:.3f} ({whole(best['name'])})." if best else "No curve."
     return canvas.finish("Hits against false alarms (ROC)", gist)
 
 
 def det(series: Sequence[Series]) -> Markup:
-    """Misses against false alarms of all systems, on axes where Gaussian scores give straight lines."""
+    """Draw misses against false alarms of all systems, on axes on which Gaussian scores give straight lines."""
     canvas, known = SvgCanvas("det"), [one for one in series if one.get("eer") is not None]
     notes = ["" if one.get("eer") is None else f"EER {format_percent(one['eer'])}" for one in series]
     traces = [_trace_rates(one, note, hits=False) for one, note in zip(series, notes, strict=True)]
@@ -67,40 +69,40 @@ def det(series: Sequence[Series]) -> Markup:
     canvas.reference([x.low, x.high], [x.low, x.high], "equal rates")
     canvas.marks("minimum", "actual")
     best = min(known, key=lambda one: one["eer"], default=None)
-    gist = f"Lowest equal error rate: {format_percent(best['eer'])}, of {whole(best['name'])}." if best else "No curve."
+    gist = f"Lowest equal error rate: {format_percent(best['eer'])} ({whole(best['name'])})." if best else "No curve."
     return canvas.finish("Misses against false alarms (DET)", gist)
 
 
 def precision_recall(series: Sequence[Series], prior: float) -> Markup:
-    """Precision against recall of all systems at a prior of the target.
+    """Draw precision against recall of all systems at a prior of the target.
 
     Examples
     --------
     >>> steps = {"false_alarms": [0, 0, 1], "misses": [1, 0.5, 0]}
     >>> drawn = precision_recall([{"name": "A", "roc": {"given": steps}}], 0.5)
-    >>> 'd="M227 28l181 181"' in drawn  # from half of the targets and nothing else to everything, half of it targets
+    >>> 'd="M227 28l181 181"' in drawn  # from half of the targets alone to all rows, half of them targets
     True
     """
     canvas = SvgCanvas("precision-recall")
     curves.draw_precision_recall(canvas, [_trace_rates(one) for one in series], prior)
     canvas.marks("minimum", "actual")
     title = f"Precision against recall at a prior of {format_significant(prior)}"
-    return canvas.finish(title, f"Deciding for everything has a precision of {format_percent(prior)}.")
+    return canvas.finish(title, f"Accepting every row has a precision of {format_percent(prior)}.")
 
 
 def bayes_error(series: Sequence[Series]) -> Markup:
-    """Normalised costs of all systems at every application: actual costs solid, minimum costs dashed."""
+    """Draw normalised costs of all systems for all priors and costs: actual costs solid, minimum costs dashed."""
     canvas = SvgCanvas("bayes-error", height=262)
     curves.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
     canvas.marks("threshold", "minimum", "actual")
-    title = "Bayes error: cost of every application, as decided (solid) and minimum (dashed)"
-    return canvas.finish(title, _best_at_even_odds(series))
+    title = "Bayes error plot: actual cost (solid) and minimum cost (dashed) for all priors and costs"
+    return canvas.finish(title, _describe_even_odds(series))
 
 
 def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str]) -> Markup:
-    """Scores of nontargets and targets, each as shares of their class."""
+    """Draw histograms of the scores of nontargets and targets, as shares of each class."""
     of = one_series["histogram"].get(variant) or {"low": 0.0, "high": 1.0, "nontargets": [], "targets": []}
-    both = [_numbers(of[kind]) for kind in ("nontargets", "targets")]
+    both = [_to_array(of[kind]) for kind in ("nontargets", "targets")]
     notes = [f"({format_percent(share)} outside)" if share else "" for share in of.get("outside") or (None, None)]
     title = {"given": "Score, as given", "calibrated": "Log-likelihood ratio, calibrated"}[variant]
     canvas = SvgCanvas("histogram", series=index)
@@ -110,39 +112,39 @@ def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str
     has_other = any(name != variant and one_series["histogram"].get(name) for name in VARIANTS)
     return canvas.finish(
         f"Scores of {whole(one_series['name'])} by class, {VARIANTS[variant]}",
-        f"The two histograms have {format_percent(float(np.minimum(*both).sum()))} of their area in common.",
+        f"The two histograms share {format_percent(float(np.minimum(*both).sum()))} of their area.",
         key=f"histogram-{index}-{variant}",
         variant=variant if has_other else f"{variant} only",
     )
 
 
 def reliability(one_series: Series, index: int) -> Markup:
-    """What scores claim against what the rows show, as given and calibrated, on axes of log-likelihood ratios.
+    """Draw claimed against observed log-likelihood ratios of scores as given and calibrated.
 
-    Scores of a block (PAV) are a level stroke, the thicker the more rows it holds. A block of one class alone, which
-    shows an infinite ratio, lies on the edge.
+    Each block of scores (PAV) is a horizontal stroke, thicker for more rows. A block with rows of one class only has an
+    infinite observed ratio and lies on the edge.
     """
     blocks = {name: _read_blocks(of) for name in VARIANTS if (of := one_series["reliability"].get(name))}
-    x, y = _ratio_axes(list(blocks.values()))
+    x, y = _make_ratio_axes(list(blocks.values()))
     canvas = SvgCanvas("reliability", series=index)
     curves.draw_reliability(canvas, [Trace(None, blocks)], x, y)
     for name, (low, high, _, shares) in blocks.items():
-        beyond = float(shares[(low > x.high) | (high < x.low)].sum())
-        note = f"({format_percent(beyond)} of the rows beyond)" if beyond else ""
+        outside = float(shares[(low > x.high) | (high < x.low)].sum())
+        note = f"({format_percent(outside)} of the rows outside)" if outside else ""
         canvas.entry(VARIANTS[name], "block w3", classes=f"{hue(index)} {name}", note=note)
     canvas.marks("threshold")
     return canvas.finish(
-        f"What scores of {whole(one_series['name'])} claim, and what the rows show",
-        " ".join(_mean_distance(VARIANTS[name], of) for name, of in blocks.items()) or "No scores.",
+        f"Claimed and observed llrs of {whole(one_series['name'])}",
+        " ".join(_describe_distance(VARIANTS[name], of) for name, of in blocks.items()) or "No scores.",
         key=f"reliability-{index}",
-        note="the thicker, the more rows; ∞: of one class only",
+        note="thicker: more rows; ∞: rows of one class only",
     )
 
 
-def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: int = 20, index: int = 0) -> Markup:
-    """Minimum and calibrated costs of the best systems at an application, with the interval of the latter."""
-    rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:most]]
-    names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _WIDEST_NAMES)
+def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, max_rows: int = 20, index: int = 0) -> Markup:
+    """Draw minimum and calibrated costs of the best systems at an application, with intervals of calibrated costs."""
+    rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:max_rows]]
+    names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _MAX_NAMES_WIDTH)
     canvas = SvgCanvas("standings", left=names, top=12, height=_ROW * max(len(rows), 1))
     drawn = [
         cost
@@ -158,22 +160,22 @@ def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, most: 
         canvas.add(_draw_standing(canvas, name, row, canvas.top + _ROW * (k + 0.5), high))
     gist = "No system."
     if rows:
-        y, words = canvas.bottom + BELOW + 9, ((26, "minimum"), (152, "calibrated"), (262, "its interval"))
+        y, words = canvas.bottom + BELOW + 9, ((26, "minimum"), (152, "calibrated"), (262, "95 % interval"))
         marks = _draw_dot("minimum", 16, y), _draw_dot("actual", 142, y), _draw_whisker(226, 254, y)
         canvas.add(group(*marks, *(element("text", text, x=x, y=y + 4) for x, text in words), class_="legend"))
         name, first = rows[0]
         amounts = [format_significant(first.get(which)) for which in ("actual", "minimum")]
-        gist = f"First: {whole(name)}, cost as calibrated {amounts[0]}, minimum {amounts[1]}."
+        gist = f"First: {whole(name)}, calibrated cost {amounts[0]}, minimum cost {amounts[1]}."
     title, height = f"Costs of the systems at {whole(application)}", canvas.bottom + BELOW + 26
     return canvas.finish(title, gist, key=f"standings-{index}", height=height)
 
 
 def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
-    """Actual (solid) and minimum (dashed) costs against a hyperparameter, with the least minimum marked."""
-    lines, (places, x) = grid["lines"], _setting_axis(grid)
-    costs = [{kind: _numbers(one.get(kind)) for kind in ("actual", "minimum")} for one in lines]
+    """Draw actual (solid) and minimum (dashed) costs against a hyperparameter, and mark the lowest minimum."""
+    lines, (places, x) = grid["lines"], _make_setting_axis(grid)
+    costs = [{kind: _to_array(one.get(kind)) for kind in ("actual", "minimum")} for one in lines]
     canvas = SvgCanvas("grid", left=_GRID_LEFT, right=_GRID_RIGHT, linked=False)
-    canvas.axes(x, _grid_cost_axis(costs))
+    canvas.axes(x, _make_grid_cost_axis(costs))
     for k, (one, of) in enumerate(zip(lines, costs, strict=True)):
         label = (str(one["name"]), "") if one["name"] else None
         for kind, stroke in (("actual", "solid"), ("minimum", "dashed")):
@@ -186,7 +188,7 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
         text = f"{format_significant(cost)} at {_format_setting(grid, j, 16)}"
         canvas.add(_draw_ring(canvas, text, k, places[j], cost))
         value = f"{whole(grid['parameter'])} = {_format_setting(grid, j, 60)}"
-        gist = f"Least minimum cost: {format_significant(cost)} at {value}, {whole(lines[k]['name'])}."
+        gist = f"Lowest minimum cost: {format_significant(cost)} at {value}, {whole(lines[k]['name'])}."
     canvas.entry("calibrated", "solid")
     canvas.entry("minimum", "dashed")
     title = f"Calibrated and minimum costs of {whole(grid['family'])} by {whole(grid['parameter'])}"
@@ -196,33 +198,33 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
 # Internals: systems of the facts as traces.
 
 
-def _numbers(values: Sequence[float | None] | None, none: float = np.nan) -> Floats:
-    """An array of facts, which hold None for infinite or unknown values."""
+def _to_array(values: Sequence[float | None] | None, none: float = np.nan) -> Floats:
+    """Convert facts to an array; None stands for infinite or unknown values."""
     return np.array([none if value is None else value for value in values or ()], dtype=np.float64)
 
 
 def _trace_rates(one: Series, note: str = "", *, hits: bool = True) -> Trace:
-    """False-alarm rates, and hit rates or miss rates."""
+    """Make a trace of false-alarm rates, and of hit rates or miss rates."""
     parts = {}
     for variant in VARIANTS:
         if of := one["roc"].get(variant):
-            alarms, misses = _numbers(of["false_alarms"]), _numbers(of["misses"])
+            alarms, misses = _to_array(of["false_alarms"]), _to_array(of["misses"])
             parts[variant] = (alarms, 1 - misses if hits else misses)
     return Trace(str(one["name"]), parts, note)
 
 
 def _trace_costs(one: Series) -> Trace:
-    """Costs over log-odds, where None is an infinite cost."""
+    """Make a trace of costs over log-odds; None stands for an infinite cost."""
     costs = one["bayes_error"]
     kinds = [kind for kind in (*VARIANTS, "minimum") if costs.get(kind)]
-    return Trace(str(one["name"]), {k: (_numbers(costs["log_odds"]), _numbers(costs[k], np.inf)) for k in kinds})
+    return Trace(str(one["name"]), {k: (_to_array(costs["log_odds"]), _to_array(costs[k], np.inf)) for k in kinds})
 
 
-def _best_at_even_odds(series: Sequence[Series]) -> str:
-    """Which system costs least where both classes matter the same."""
+def _describe_even_odds(series: Sequence[Series]) -> str:
+    """Name the system with the lowest minimum cost at even odds."""
     found = []
     for one in series:
-        odds, costs = (_numbers(one["bayes_error"].get(kind)) for kind in ("log_odds", "minimum"))
+        odds, costs = (_to_array(one["bayes_error"].get(kind)) for kind in ("log_odds", "minimum"))
         known = np.flatnonzero(np.isfinite(costs))
         if len(known):
             found.append((float(costs[known[np.argmin(np.abs(odds[known]))]]), str(one["name"])))
@@ -230,50 +232,50 @@ def _best_at_even_odds(series: Sequence[Series]) -> str:
         return "No curve."
     least, name = min(found)
     amount = format_significant(least)
-    return f"At even odds the minimum cost is {amount}, of {whole(name)}; 1 is the cost of not looking."
+    return f"Lowest minimum cost at even odds: {amount} ({whole(name)}); 1 is the cost of deciding without looking."
 
 
 # Internals: reliability.
 
 
 def _read_blocks(of: Mapping[str, Any]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Least and greatest claim, ratio shown and share of the rows of each block."""
-    targets, nontargets = _numbers(of["targets"], 0.0), _numbers(of["nontargets"], 0.0)
-    llr = _numbers(of["llr"])
+    """Return the lowest and highest claim, the observed ratio and the share of rows of each block."""
+    targets, nontargets = _to_array(of["targets"], 0.0), _to_array(of["nontargets"], 0.0)
+    llr = _to_array(of["llr"])
     shown = np.where(np.isnan(llr), np.where(targets > nontargets, np.inf, -np.inf), llr)
     rows = targets + nontargets
-    return _numbers(of["low"], -np.inf), _numbers(of["high"], np.inf), shown, rows / (rows.sum() or 1.0)
+    return _to_array(of["low"], -np.inf), _to_array(of["high"], np.inf), shown, rows / (rows.sum() or 1.0)
 
 
-def _ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
-    """Axes of the same range, as far as the ratios shown and claimed; claims alone do not extend it far."""
+def _make_ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
+    """Choose axes of the same range for observed and claimed ratios; claims alone do not extend it far."""
     llrs, claims = [llr for _, _, llr, _ in parts], [ends for low, high, _, _ in parts for ends in (low, high)]
     shown, claimed = (
         max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
         for arrays in (llrs, claims)
     )
-    reach = 1.08 * max(min(max(shown, claimed), 2 * max(shown, _MOST_REACH)), _LEAST_REACH)
-    x = linear_axis(-reach, reach, "Log-likelihood ratio that the scores claim", 8)
+    reach = 1.08 * max(min(max(shown, claimed), 2 * max(shown, _CLAIM_REACH)), _MIN_REACH)
+    x = linear_axis(-reach, reach, "Claimed log-likelihood ratio", 8)
     inner = [tick for tick in x.ticks if abs(tick[0]) < 0.91 * reach]
-    return x, replace(x, title="Log-likelihood ratio that the rows show", ticks=((-reach, "−∞"), *inner, (reach, "∞")))
+    return x, replace(x, title="Observed log-likelihood ratio", ticks=((-reach, "−∞"), *inner, (reach, "∞")))
 
 
-def _mean_distance(variant: str, of: tuple[Floats, ...]) -> str:
-    """How far claims lie from what is shown, on average over the rows of blocks where both are finite."""
+def _describe_distance(variant: str, of: tuple[Floats, ...]) -> str:
+    """Describe the mean distance of claimed from observed ratios, over blocks in which both are finite."""
     low, high, llr, shares = of
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(llr) & (shares > 0)
     if not known.any():
-        return f"Scores {variant} show no finite ratio."
+        return f"Scores {variant} have no finite observed ratio."
     distances = np.abs((low[known] + high[known]) / 2 - llr[known])
     mean = float(np.average(distances, weights=shares[known]))
-    return f"Scores {variant} lie {format_significant(mean, 2)} from what the rows show, on average."
+    return f"Scores {variant} differ from the observed ratios by {format_significant(mean, 2)} on average."
 
 
 # Internals: standings.
 
 
 def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: float, high: float) -> Markup:
-    """A row: the name, the way from the minimum to the actual cost, and the interval of the actual cost."""
+    """Draw a row: the name, a bar from the minimum to the actual cost, and the interval of the actual cost."""
     least, actual = costs.get("minimum"), costs.get("actual")
 
     def reach(cost: float | None) -> float:
@@ -298,13 +300,13 @@ def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: fl
 
 
 def _draw_whisker(low: float, high: float, y: float) -> Markup:
-    """A line with ends; nothing where all of it lies beyond the axis."""
+    """Draw an interval as a line with end marks; nothing if all of it lies beyond the axis."""
     ends = [[(end, y - 4), (end, y + 4)] for end in (low, high)]
     return element("path", class_="whisker", d=path([(low, y), (high, y)], *ends)) if low < high else Markup("")
 
 
 def _draw_dot(kind: str, x: float, y: float, *, is_beyond: bool = False) -> Markup:
-    """A dot, or an arrow where the cost lies beyond the axis."""
+    """Draw a dot, or an arrow if the cost lies beyond the axis."""
     if is_beyond:
         return element("path", class_=f"dot {kind}", d=path([(x - 3, y - 5), (x + 5, y), (x - 3, y + 5)], close=True))
     return element("circle", class_=f"dot {kind}", cx=x, cy=y, r=4)
@@ -313,8 +315,8 @@ def _draw_dot(kind: str, x: float, y: float, *, is_beyond: bool = False) -> Mark
 # Internals: costs against a hyperparameter.
 
 
-def _grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
-    """From below the least minimum to where all minima, and the least actual cost of each line, are seen."""
+def _make_grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
+    """Choose an axis that shows all minimum costs, and the lowest actual cost of each line."""
     minima, actual = ([of[kind][np.isfinite(of[kind])] for of in lines] for kind in ("minimum", "actual"))
     known = np.concatenate([*minima, []])
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
@@ -324,15 +326,15 @@ def _grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
     return linear_axis(low - 0.18 * (top - low), top, "Cost (1: deciding without looking)", 5)
 
 
-def _setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
-    """Where the values of the hyperparameter lie, and their axis; values without a logarithm are categories."""
+def _make_setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
+    """Return the positions of the hyperparameter's values and their axis; values without a logarithm are categories."""
     values, title = grid["values"], str(grid["parameter"])
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     if numbers and len(numbers) == len(values) and grid["scale"] != "category":
         if grid["scale"] != "linear" and min(numbers) > 0:
             return numbers, log_axis(min(numbers), max(numbers), title)
         if grid["scale"] == "linear":
-            # Ticks are at the values that were tried, where there is room for their texts.
+            # Place ticks at the values tried, if there is room for their texts.
             x, tried = linear_axis(min(numbers), max(numbers), title), sorted(set(numbers))
             room = LETTER * (len(format_significant(max(tried, key=abs))) + 1)
             if all((_GRID_RIGHT - _GRID_LEFT) / x.length * (b - a) > room for a, b in pairwise(tried)):
@@ -343,7 +345,7 @@ def _setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
 
 
 def _draw_ring(canvas: SvgCanvas, text: str, line: int, place: float, cost: float) -> Markup:
-    """A ring around the least minimum, and its numbers under it, where nothing else is drawn."""
+    """Draw a ring around the lowest minimum, with its numbers below, where nothing else is drawn."""
     x, y = float(canvas.x(place)), float(canvas.y(cost))
     room = LETTER / 2 * len(text) + 2
     return group(

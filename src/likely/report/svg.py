@@ -1,4 +1,4 @@
-"""SVG as text: elements whose attributes and words are escaped, numbers of one decimal, and short paths."""
+"""SVG as text: elements with escaped attributes and text, numbers with one decimal, and short paths."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from markupsafe import Markup, escape
 
 Point: TypeAlias = tuple[float, float]
 
-LONGEST = 400
-"""Characters of a name that a tooltip shows; names of thousands would outgrow the page."""
+MAX_LENGTH = 400
+"""Maximum number of characters of a name in a tooltip, so that long names do not make the page large."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def element(tag: str, *inside: Any, **attributes: Any) -> Markup:
-    """An element, with everything in it escaped that is not markup already.
+    """Make an element, and escape all content that is not markup.
 
     Parameters
     ----------
     tag : str
     *inside : str or Markup
     **attributes
-        With ``_`` for ``-`` (and ``class_``); numbers are rounded to one decimal, and None leaves the attribute out.
+        With ``_`` in place of ``-``, and ``class_``. Numbers are rounded to one decimal; None omits the attribute.
 
     Examples
     --------
@@ -43,24 +43,24 @@ def element(tag: str, *inside: Any, **attributes: Any) -> Markup:
 
 
 def group(*inside: Any, **attributes: Any) -> Markup:
-    """A group of elements."""
+    """Make a group of elements."""
     return element("g", *inside, **attributes)
 
 
 def join(parts: Iterable[Any]) -> Markup:
-    """Parts one after the other, escaped where they are not markup already."""
+    """Concatenate parts, and escape those that are not markup."""
     return Markup("").join(part if isinstance(part, Markup) else clean(str(part)) for part in parts)
 
 
 def clean(text: str) -> str:
-    """Text without the characters that XML does not know."""
+    """Replace characters that are not allowed in XML."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 def shorten(text: str, room: float) -> str:
-    """Text that is about as wide as ``room`` letters at most, with … for its middle.
+    """Shorten text to a width of about ``room`` average letters, with … in place of its middle.
 
-    The middle, since names of systems often begin alike and differ at their ends.
+    The ends are kept, since names of systems often begin alike and differ at the end.
 
     Examples
     --------
@@ -70,19 +70,19 @@ def shorten(text: str, room: float) -> str:
     text = whole(text)
     if width(text) <= room:
         return text
-    head = _fitting(text, (room - 1) / 2)
-    tail = _fitting(text[::-1], room - 1 - width(head))[::-1]
+    head = _take_fitting(text, (room - 1) / 2)
+    tail = _take_fitting(text[::-1], room - 1 - width(head))[::-1]
     return f"{head}…{tail}"
 
 
 def whole(text: str) -> str:
-    """Text as a tooltip tells it: on one line, and all of it unless it is endless."""
+    """Format text for a tooltip: on one line, in full unless it is very long."""
     text = " ".join(clean(text).split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
 
 
 def width(text: str) -> float:
-    """How wide text is, in average letters of a sans-serif face."""
+    """Estimate the width of text, in average letters of a sans-serif font."""
     return sum(map(_letter, text))
 
 
@@ -96,13 +96,13 @@ def _letter(letter: str) -> float:
     return 0.55 if letter in "iljtfrI.,:;'|!()[] " else 1.25 if letter.isupper() else 1.0
 
 
-def _fitting(text: str, room: float) -> str:
-    """The longest beginning of a text that fits."""
+def _take_fitting(text: str, room: float) -> str:
+    """Return the longest prefix of a text that fits."""
     return text[: bisect_right(list(accumulate(map(_letter, text))), room)]
 
 
 def number(value: float) -> str:
-    """A coordinate, to one decimal.
+    """Format a coordinate with one decimal.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _tenths(tenths: int) -> str:
 
 
 def path(*runs: Sequence[Point], close: bool = False) -> str:
-    """The shortest path data, in relative steps of tenths, through one or several runs of points.
+    """Return short path data, in relative steps of tenths, through one or several runs of points.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def path(*runs: Sequence[Point], close: bool = False) -> str:
 
 
 def _run(points: list[tuple[int, int]], close: bool) -> str:
-    """The path data of one run; steps along an axis in the same direction are made one."""
+    """Return the path data of one run; steps along an axis in the same direction are merged."""
     x, y = points[0]
     start, steps = f"M{_pair(x, y)}", [(0, 0)]
     for x_next, y_next in points[1:]:

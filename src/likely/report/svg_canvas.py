@@ -1,6 +1,6 @@
-"""The SVG canvas: a plot with its axes, legend and words, and hidden marks that the page's script moves.
+"""The SVG canvas: a plot with its axes, legend and texts, and hidden marks that the page's script moves.
 
-Looks are given by classes only, which the style sheet ``plots.css`` knows.
+Elements have classes only. Their styles are in the style sheet ``plots.css``.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ from likely.plots.canvas import Axis
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
-"""Width of a usual plot, and where its axes begin and end."""
+"""Default width of a plot, and positions of its axes."""
 
 LETTER = 7.2
-"""Width of an average letter of 12 units, in the widest of the usual sans-serif faces."""
+"""Width of an average letter of 12 units, in the widest of the common sans-serif fonts."""
 
 BELOW = 44
-"""Room under the axes for ticks and title."""
+"""Height below the axes for ticks and title."""
 
-_HUES = 12
-_BOLD = 8.2
-"""Width of an average bold letter."""
+_HUES, _BOLD = 12, 8.2
+"""Number of colours, and width of an average bold letter."""
 
 _FAR = 1e6
 """Points further away than this number of axis lengths, or infinitely far, are moved to this distance."""
 
-_LINE, _MOST_ENTRIES, _HALF, _SAMPLE = 18, 24, (WIDTH - 10) / 2, 44
-"""Of a legend: height of a line, number of names shown, width of one of two columns, and of a stroke with its gaps."""
+_LINE, _MAX_ENTRIES, _HALF, _SAMPLE = 18, 24, (WIDTH - 10) / 2, 44
+"""Legend: height of a line, maximum number of names, width of one of two columns, width of a stroke with its gaps."""
 
 _BLOCKS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (np.inf, "w4"))
-"""Classes of blocks by the share of the rows that they stay below."""
+"""Upper limits of the share of rows of a block, and the class of blocks below each limit."""
 
 
 class SvgCanvas:
@@ -47,15 +46,15 @@ class SvgCanvas:
     Parameters
     ----------
     kind : str
-        The kind of plot, by which the script finds it.
+        The kind of plot, which the script uses to find it.
     height : float
-        Of the axes; ignored where they have equal scales.
+        Height of the axes; ignored if they have equal scales.
     left, right, top, width : float
-        Where the axes lie, and the width of the image.
+        Positions of the axes, and width of the image.
     series : int, optional
-        The position of the system that the whole plot shows. Traces are counted from it.
+        The position of the system, if the plot shows a single one. Traces are numbered from it.
     linked : bool, default True
-        Whether traces are systems, which the script emphasises when the user chooses one.
+        Whether traces are systems, of which the script emphasises the chosen one.
     """
 
     edge = 0.0
@@ -84,11 +83,11 @@ class SvgCanvas:
         self._is_empty = True
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
-        """Draw faint lines at the ticks, their texts, and the titles, all written horizontally."""
+        """Draw faint lines at the ticks, and horizontal texts of ticks and titles."""
         if equal:
             self.bottom = self.top + (self.right - self.left) * y.length / x.length
         self._axes = x, y
-        # Names that are too long for their room are written aslant.
+        # Names that are too long are slanted.
         longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
         room = (self.right - self.left) / max(len(x.ticks), 1)
         slant = 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
@@ -99,7 +98,7 @@ class SvgCanvas:
         )
         across = [[(at, self.bottom), (at, self.top)] for at, _ in columns]
         up = [[(self.left, at), (self.right, at)] for at, _ in rows]
-        texts = [_tick(text, at, self.bottom, slant > 0) for at, text in columns]
+        texts = [_draw_tick(text, at, self.bottom, slant > 0) for at, text in columns]
         under = [element("text", text, x=at, y=self.bottom + 31, class_="note") for at, text in second]
         beside = [element("text", text, x=self.left - 6, y=at + 4) for at, text in rows]
         middle = min((self.left + self.right) / 2, self.right + 8 - _BOLD * width(x.title) / 2)
@@ -128,7 +127,7 @@ class SvgCanvas:
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve, cut where it leaves the axes."""
+        """Draw a curve, clipped to the axes."""
         across, up = self.x(x), self.y(y)
         if steps:
             across, up = np.repeat(across, 2)[:-1], np.repeat(up, 2)[1:]
@@ -138,7 +137,7 @@ class SvgCanvas:
         if label is None and entry is not None:
             label = entry.name, entry.note
         strokes = () if entry is None else entry.strokes
-        if label is not None and stroke not in strokes:  # the system's entry in the legend shows each of its strokes
+        if label is not None and stroke not in strokes:  # the legend shows every stroke of a system
             name, note = label
             self._entries[key] = _Entry(name, (*strokes, stroke), look["class_"], note, look.get("data_series"))
 
@@ -180,15 +179,15 @@ class SvgCanvas:
         """Add a class of the data to the legend."""
         self._entries[f"category {category}"] = _Entry(label, (stroke,), hue(category, "c"), note)
 
-    # Beyond the primitives of a canvas. Coordinates are those of the image.
+    # Methods beyond the Canvas protocol. Coordinates are those of the image.
 
     def x(self, values: Any) -> Floats:
-        """Place values of the x axis in the image."""
+        """Convert values of the x axis to coordinates."""
         assert self._axes is not None
         return _place(values, self._axes[0], self.left, self.right)
 
     def y(self, values: Any) -> Floats:
-        """Place values of the y axis in the image."""
+        """Convert values of the y axis to coordinates."""
         assert self._axes is not None
         return _place(values, self._axes[1], self.bottom, self.top)
 
@@ -198,24 +197,24 @@ class SvgCanvas:
         self._is_empty = False
 
     def put(self, series: int, part: Markup, variant: str = "") -> None:
-        """Add an element to those of a system."""
+        """Add an element of a system."""
         self._traces.setdefault(series, {}).setdefault(variant, []).append(part)
         self._is_empty &= not part
 
     def dots(self, x: Any, y: Any, series: int, kind: str = "dots") -> None:
         """Draw a dot at each point that lies within the axes."""
         across, up = self.x(x), self.y(y)
-        # A tenth of a unit is not seen, and rounding may move points at the ends of the axes.
+        # A tenth of a unit is invisible, and rounding may move points at the ends of the axes by that much.
         inside = (across >= self.left - 0.1) & (across <= self.right + 0.1)
         inside &= (up >= self.top - 0.1) & (up <= self.bottom + 0.1)
         self.put(series, self.stroke([[at] for at in zip(across[inside], up[inside], strict=True)], kind))
 
     def stroke(self, runs: Sequence[Sequence[Point]], kind: str) -> Markup:
-        """A path of a kind that the style sheet knows; nothing where there are no points."""
+        """Make a path with a class of the style sheet; empty if there are no points."""
         return element("path", class_=kind, d=path(*runs)) if runs else Markup("")
 
     def marks(self, *kinds: str) -> None:
-        """Add hidden marks for the script to move: ``actual`` and ``minimum`` points, and a ``threshold`` line."""
+        """Add hidden marks that the script moves: ``actual`` and ``minimum`` points, and a ``threshold`` line."""
         for kind in kinds:
             if kind == "threshold":
                 ends = {"x1": self.left, "x2": self.left, "y1": self.bottom, "y2": self.top}
@@ -235,11 +234,11 @@ class SvgCanvas:
         height: float | None = None,
         heading: Markup | str = "",
     ) -> Markup:
-        """Return the image with its title, and ``gist``, a sentence with the number that matters, for screen readers.
+        """Return the image with its title and ``gist``, a sentence with the main number for screen readers.
 
-        ``key`` is what the ids begin with, by default the kind: for plots of which there are several. ``variant`` are
-        further classes, ``note`` is written under the legend and ``heading`` above the plot. With a ``height`` of the
-        image there is no legend; by default there is one, and as much room as it needs.
+        ``key`` is the prefix of ids, by default the kind; plots of the same kind need different keys. ``variant`` adds
+        classes, ``note`` is a text below the legend and ``heading`` one above the plot. If ``height`` is given, the
+        image has this height and no legend.
         """
         key = key or self._kind
         legend, top = Markup(""), self.bottom + self._below
@@ -247,7 +246,7 @@ class SvgCanvas:
             legend, height = _draw_legend(list(self._entries.values()), top, "" if self._is_empty else note)
         scales: list[str | None] = [None, None]
         nothing = Markup("")
-        if self._axes:  # the script reads both ends of each axis on its scale, and their coordinates
+        if self._axes:  # the script reads the ends of each axis on its scale, and their coordinates
             places = ((self.left, self.right), (self.bottom, self.top))
             ends = [(*axis.ends, *at) for axis, at in zip(self._axes, places, strict=True)]
             scales = [*(f"{low:.9g} {high:.9g} {start:g} {end:g}" for low, high, start, end in ends)]
@@ -276,7 +275,7 @@ class SvgCanvas:
         )
 
     def _groups(self) -> Iterator[Markup]:
-        """The elements of each system, in groups for its variants; ``only`` marks a variant without another."""
+        """Group the elements of each system by variant; ``only`` marks a system with a single variant."""
         for k, variants in self._traces.items():
             only = " only" if len([name for name in variants if name]) == 1 else ""
             parts = [group(*drawn, class_=f"{name}{only}") if name else join(drawn) for name, drawn in variants.items()]
@@ -287,7 +286,7 @@ class SvgCanvas:
         return {"class_": f"series {hue(k)}", "data_series": k} if self._linked else {"class_": hue(k)}
 
     def _clip(self, across: Floats, up: Floats) -> list[list[Point]]:
-        """Cut a curve where it leaves the axes or is NaN, into runs of points."""
+        """Clip a curve to the axes, and split it into runs of points at NaN and where it leaves the axes."""
         inside = (across >= self.left) & (across <= self.right) & (up >= self.top) & (up <= self.bottom)
         points = list(zip(zip(across.tolist(), up.tolist(), strict=True), inside.tolist(), strict=True))
         runs: list[list[Point]] = []
@@ -300,29 +299,29 @@ class SvgCanvas:
         return runs
 
     def _clip_segment(self, one: Point, two: Point) -> tuple[Point, Point] | None:
-        """The part of a straight line that lies between the axes (Liang and Barsky, 1984)."""
+        """Return the part of a line segment within the axes (Liang and Barsky, 1984)."""
         if isnan(two[0] + two[1]):
             return None
         one = two if isnan(one[0] + one[1]) else one
         enter, leave = 0.0, 1.0
-        for a, b, least, most in ((one[0], two[0], self.left, self.right), (one[1], two[1], self.top, self.bottom)):
-            if a == b and not least <= a <= most:
+        for a, b, lowest, highest in ((one[0], two[0], self.left, self.right), (one[1], two[1], self.top, self.bottom)):
+            if a == b and not lowest <= a <= highest:
                 return None
             if a != b:
-                cuts = sorted(((least - a) / (b - a), (most - a) / (b - a)))
+                cuts = sorted(((lowest - a) / (b - a), (highest - a) / (b - a)))
                 enter, leave = max(enter, cuts[0]), min(leave, cuts[1])
-        return (_along(one, two, enter), _along(one, two, leave)) if enter <= leave else None
+        return (_interpolate(one, two, enter), _interpolate(one, two, leave)) if enter <= leave else None
 
 
 def _place(values: Any, axis: Axis, start: float, end: float) -> Floats:
-    """Where values of an axis lie in the image, where it begins and ends at given coordinates."""
+    """Convert values of an axis to coordinates between ``start`` and ``end``."""
     share = (axis.transform(values) - axis.ends[0]) / axis.length
     return np.asarray(start + np.clip(share, -_FAR, _FAR) * (end - start))
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A name in the legend, shortened where it is long, or an explanation, and a note that follows it."""
+    """An entry of the legend: a name, shortened if it is long, or an explanation, and a note after it."""
 
     name: str
     strokes: tuple[str, ...]
@@ -333,14 +332,14 @@ class _Entry:
 
 
 def hue(index: int, of: str = "s") -> str:
-    """The class that gives the colour and dashes of a series (s) or of a class of the data (c)."""
+    """Return the CSS class of the colour and dashes of a series (s) or of a class of the data (c)."""
     return f"{of}{index % _HUES}"
 
 
 def _draw_legend(entries: Sequence[_Entry], top: float, note: str) -> tuple[Markup, float]:
-    """Draw names in one or two columns, strokes explained in rows, and a note; return them and where they end."""
+    """Draw names in one or two columns, explanations of strokes in rows, and a note; return the legend and its end."""
     names, strokes = ([entry for entry in entries if entry.is_name is kind] for kind in (True, False))
-    shown = names[:_MOST_ENTRIES]
+    shown = names[:_MAX_ENTRIES]
     widest = max((width(shorten(each.name, 60)) + width(each.note) for each in shown), default=0)
     columns = 2 if len(shown) > 1 and _SAMPLE + LETTER * widest <= _HALF else 1
     rows = -(-len(shown) // columns)
@@ -376,7 +375,7 @@ def _draw_entry(entry: _Entry, x: float, y: float, room: float) -> Markup:
 
 
 def _draw_samples(strokes: Sequence[str]) -> list[Markup]:
-    """The strokes of an entry, one under the other; ``area`` and ``fill`` are squares."""
+    """Draw the strokes of an entry, one below the other; ``area`` and ``fill`` are squares."""
     if strokes[0] in ("area", "fill"):
         kind = "area line" if strokes[0] == "area" else "fill"
         return [element("rect", class_=kind, x=6, y=-10, width=14, height=11)]
@@ -384,15 +383,15 @@ def _draw_samples(strokes: Sequence[str]) -> list[Markup]:
     return [element("path", class_=each, d=path([(0, y), (26, y)])) for each, y in zip(strokes, heights, strict=True)]
 
 
-def _tick(text: str, x: float, y: float, aslant: bool) -> Markup:
-    """The text of a tick below an axis."""
-    if not aslant:
+def _draw_tick(text: str, x: float, y: float, is_slanted: bool) -> Markup:
+    """Draw the text of a tick below an axis."""
+    if not is_slanted:
         return element("text", text, x=x, y=y + 16)
     turned = f"rotate(-35 {number(x + 4)} {number(y + 14)})"
     return element("text", text, x=x + 4, y=y + 14, text_anchor="end", transform=turned)
 
 
-def _along(one: Point, two: Point, share: float) -> Point:
+def _interpolate(one: Point, two: Point, share: float) -> Point:
     if share in (0.0, 1.0):
         return two if share else one
     return one[0] + share * (two[0] - one[0]), one[1] + share * (two[1] - one[1])

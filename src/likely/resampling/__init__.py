@@ -1,4 +1,4 @@
-"""Cross-validation from sums: every fold's models are estimated from the cells it needs."""
+"""Cross-validation from sums: the models of each fold are estimated from the cells outside it."""
 
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
 

@@ -1,6 +1,6 @@
-"""Chains of steps: how they learn from moments, when they are equal, and which of their outputs is a score.
+"""Chains of steps: learning from moments, equality of steps, and scores.
 
-A step learns from moments if it has ``needs`` (the least statistic it learns from), ``by_class``,
+A step learns from moments if it has ``needs`` (the smallest statistic it learns from), ``by_class``,
 ``estimate(statistics, classes)`` and, unless it is the last, ``map_statistics(statistics)``.
 """
 
@@ -24,23 +24,23 @@ from likely.statistics import ByClass, DiagonalMoments, Moments
 
 Member = TypeVar("Member")
 
-MOST_BYTES = 2**31
-"""Memory that the moments of all classes, or of all (class, fold) cells, may take."""
+MAX_BYTES = 2**31
+"""Maximum memory of the moments of all classes, or of all (class, fold) cells."""
 
 _ISOLATED = (QuantileTransformer,)
-"""Steps of scikit-learn that fit as ``fits_are_isolated`` says."""
+"""Steps of scikit-learn with the property ``fits_are_isolated``."""
 
 _METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
-"""Outputs that are scores, best first: evidence, then scores, then posteriors, whose priors a calibrator removes."""
+"""Methods that give scores, in order of preference. A calibrator removes the priors from posteriors."""
 
 
 def fits_in_memory(kind: type[Moments] | type[DiagonalMoments], n_cells: int, n_features: int) -> bool:
-    """Return whether the moments of ``n_cells`` groups of rows may be held at once."""
-    return 8 * n_cells * n_features ** (2 if kind is Moments else 1) <= MOST_BYTES
+    """Return whether the moments of ``n_cells`` groups of rows fit in ``MAX_BYTES``."""
+    return 8 * n_cells * n_features ** (2 if kind is Moments else 1) <= MAX_BYTES
 
 
 def steps_of(model: Any) -> list[Any]:
-    """Return the steps of a pipeline that are not passed through, or a model as the only step."""
+    """Return the steps of a pipeline without passthrough steps, or a model as the only step."""
     if not isinstance(model, Pipeline):
         return [model]
     return [step for _, step in model.steps if step is not None and step != "passthrough"]
@@ -63,14 +63,14 @@ def is_pairwise(model: Any) -> bool:
     first = next(iter(steps_of(model)), model)
     try:
         return bool(get_tags(first).input_tags.pairwise)
-    except Exception:  # noqa: BLE001  a model without tags takes rows; ``fit`` reports what is wrong with it
+    except Exception:  # noqa: BLE001  a model without tags takes rows; ``fit`` reports any error in it
         return False
 
 
 def fingerprint(step: Any, but: str | None = None) -> Hashable:
-    """Return a key that is equal for steps with equal parameters, except the one named ``but``.
+    """Return a key that is equal for steps with equal parameters, ignoring the parameter ``but``.
 
-    It is valid while the steps exist.
+    Keys are valid while the steps exist.
     """
     params = step.get_params(deep=False)
     return type(step), *(_key_of(value) for name, value in sorted(params.items()) if name != but)
@@ -80,8 +80,8 @@ def _key_of(value: Any) -> Hashable:
     """Return a parameter's pickle; one that cannot be pickled, such as a lambda, equals only itself."""
     try:
         return pickle.dumps(clone(value, safe=False))
-    except Exception:  # noqa: BLE001  any object may refuse in any way
-        return id(value)  # of the step's parameter, not of a copy, whose id would be used again
+    except Exception:  # noqa: BLE001  pickling a third-party object may raise anything
+        return id(value)  # of the step's parameter, not of a copy, whose id may be reused
 
 
 def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]) -> Iterator[dict[int, Member]]:
@@ -92,7 +92,7 @@ def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]
     yield from groups.values()
 
 
-# Learning from moments.
+# Learning from moments
 
 
 def is_mappable(steps: list[Any]) -> bool:
@@ -105,18 +105,18 @@ def is_mappable(steps: list[Any]) -> bool:
 
 
 def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
-    """Return the least statistic of the input that all steps can learn from."""
+    """Return the smallest statistic of the input that all steps can learn from."""
     if not is_mappable(steps):
-        strange = next((step for step in steps if not hasattr(step, "needs")), steps[0])
+        unsupported = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
-            f"{type(strange).__name__} does not learn from moments of a chain, so this chain cannot be learned in "
-            "instalments. Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
+            f"{type(unsupported).__name__} does not learn from moments, so this chain cannot be learned incrementally. "
+            "Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
         )
     return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
 
 
 def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels | None) -> None:
-    """Estimate every step from the moments by class of the chain's input."""
+    """Estimate all steps from the moments by class of the chain's input."""
     for step in steps[:-1]:
         statistics = estimate_step(step, statistics, classes).map_statistics(statistics)
     estimate_step(steps[-1], statistics, classes)
@@ -129,29 +129,29 @@ def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -
     return step.estimate(statistics if step.by_class else statistics.total(), classes)
 
 
-# Scores.
+# Scores
 
 
 def check_scorer(model: Any, weighted: bool) -> None:
-    """Raise if a model gives no scores, or does not take the weights that there are."""
+    """Raise if a model gives no scores, or if there are weights and it takes none."""
     name = type(steps_of(model)[-1]).__name__
     if not any(hasattr(model, method) for method in _METHODS):
         raise IncompatiblePartsError(
             f"{name} has neither log_likelihood nor decision_function nor predict_log_proba, so it gives no scores. "
-            "Put a classifier that has one of them in its place, or leave it out."
+            "Replace it by a classifier that has one of them, or leave it out."
         )
     if getattr(steps_of(model)[-1], "decision_function_shape", "ovr") == "ovo":
         raise IncompatiblePartsError(
-            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one a class."
+            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one per class."
         )
     if weighted and not has_fit_parameter(model, "sample_weight"):
         raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
 
 
 def scores_of(model: Any, X: Any) -> Floats:
-    """Return log-likelihoods of a fitted model, or else decision values, or else log posteriors.
+    """Return the log-likelihoods of a fitted model, or else its decision values, or else its log posteriors.
 
-    Columns are in sorted order of the labels, whatever the order of a model's ``classes_``.
+    Columns are in sorted order of the labels, even if the model's ``classes_`` are not.
     """
     method = next(method for method in _METHODS if hasattr(model, method))
     with np.errstate(divide="ignore"):
@@ -162,22 +162,22 @@ def scores_of(model: Any, X: Any) -> Floats:
 
 
 def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
-    """Sort the columns of a model whose classes are not sorted, such as one with the unknown class last."""
+    """Put columns in sorted order of the classes, if they are not, such as with an unknown class last."""
     if classes is None or np.ndim(classes) != 1:
         return scores
     order = np.argsort(classes, kind="stable")
     if (order == np.arange(len(order))).all():
         return scores
-    if scores.ndim == 1:  # of the second class against the first
+    if scores.ndim == 1:  # scores of the second class against the first
         return -scores
     return scores[:, order] if scores.shape[1] == len(order) else scores
 
 
 def floor_of(scores: Floats, model: Any) -> float:
-    """Return the logarithm of half the least posterior above 0, which replaces posteriors of 0.
+    """Return the logarithm of half the smallest positive posterior, which replaces posteriors of 0.
 
-    A forest's share of votes, or a tree's share of rows, is 0 where it has seen no row of a class, which does not prove
-    that there is none. Scores of other kinds have no floor.
+    The posterior of a tree or a forest is 0 where no training row of a class was seen, which does not prove that the
+    class cannot occur there. Other kinds of scores have no floor.
     """
     if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
         return -np.inf
@@ -185,12 +185,12 @@ def floor_of(scores: Floats, model: Any) -> float:
 
 
 def in_classes(scores: Floats, n_classes: int, floor: float = -np.inf) -> Floats:
-    """Return one score a row for two classes, one for each class for more; none below the floor."""
+    """Return one score per row for two classes, or one per row and class for more, all at least ``floor``."""
     scores = np.maximum(scores, floor)
     if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
         return difference(scores[:, 1], scores[:, 0])
     if scores.ndim != 1 + (n_classes > 2) or (scores.ndim == 2 and scores.shape[1] != n_classes):
         raise IncompatiblePartsError(
-            f"A model gives scores of shape {scores.shape} for {n_classes} classes. One for each class is needed."
+            f"Scores of {n_classes} classes must have one column for each class, but have shape {scores.shape}."
         )
     return scores

@@ -1,4 +1,4 @@
-"""The data of a cross-validation and its folds, checked once."""
+"""Data and folds of a cross-validation, checked once."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class Split:
     weight: Floats
     tests: list[Integers]
     trains: list[Integers | None]
-    """Training rows of each fold; None stands for all rows but the fold's test rows."""
+    """Training rows of each fold; None stands for all rows except the test rows."""
 
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Split:
+        """Check data and folds, and make a split of them."""
         X = X if hasattr(X, "shape") else np.asarray(X)
         X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
         y = check_labels("kfold_scores", y)
@@ -42,7 +43,7 @@ class Split:
         weight = np.ones(len(y)) if given is None else given
         splits = list(_splits(folds, X, y, groups))
         if not splits:
-            raise InvalidDataError("There are no folds. A generator of folds can be gone through once: give a list.")
+            raise InvalidDataError("There are no folds. A generator can be used only once, so pass a list of folds.")
         tests, trains = zip(*splits, strict=True)
         classes, codes = encode_labels(y)
         split = cls(X, y, classes, codes, weight, list(tests), list(trains))
@@ -52,18 +53,18 @@ class Split:
 
     @cached_property
     def numbers(self) -> Rows | None:
-        """The rows as numbers, None if they are not numeric."""
+        """The rows as numbers, or None if they are not numeric."""
         return numbers_or_none(self.X)
 
     @cached_property
-    def complementary(self) -> bool:
-        """Whether every model learns from all rows but those it is tested on."""
+    def is_complementary(self) -> bool:
+        """Whether every model learns from all rows except those it is tested on."""
         return all(train is None for train in self.trains)
 
     @cached_property
-    def leaves_one_out(self) -> bool:
+    def is_leave_one_out(self) -> bool:
         """Whether every fold tests one row."""
-        return self.complementary and len(self.tests) == len(self.y)
+        return self.is_complementary and len(self.tests) == len(self.y)
 
     @cached_property
     def fold_of_row(self) -> Integers:
@@ -73,31 +74,32 @@ class Split:
         return folds
 
     def weight_of(self, rows: Any) -> Floats | None:
-        """Return the weights of some rows, None if all rows of the split have weight 1."""
+        """Return the weights of some rows, or None if all rows of the split have weight 1."""
         return None if (self.weight == 1).all() else self.weight[rows]
 
     def train(self, fold: int) -> Integers:
         """Return the training rows of a fold."""
         train = self.trains[fold]
-        return np.flatnonzero(_others(self.tests[fold], len(self.y))) if train is None else train
+        return np.flatnonzero(_mask_others(self.tests[fold], len(self.y))) if train is None else train
 
     def of_rows(self, X: Any) -> Split:
-        """Return the same split of the same rows in another form."""
+        """Return the same split with the rows in another form."""
         return replace(self, X=X)
 
-    def pooled(self, parts: list[Floats]) -> Floats:
-        """Return the scores of all rows from those of each fold."""
+    def pool(self, parts: list[Floats]) -> Floats:
+        """Combine the scores of each fold into the scores of all rows."""
         scores = np.empty((len(self.y), *parts[0].shape[1:]))
         for test, part in zip(self.tests, parts, strict=True):
             if part.shape != (len(test), *scores.shape[1:]):
                 raise IncompatiblePartsError(
-                    f"A model gives scores of shape {part.shape} for {len(test)} rows, where those of the first fold "
-                    f"are {parts[0].shape} for {len(self.tests[0])}."
+                    f"Scores of all folds must have the same columns, but have shape {part.shape} for {len(test)} rows "
+                    f"and {parts[0].shape} for the {len(self.tests[0])} rows of the first fold."
                 )
             scores[test] = part
         return scores
 
     def _check_partition(self) -> None:
+        """Raise unless the test sets hold every row exactly once."""
         times = np.bincount(np.concatenate(self.tests), minlength=len(self.y))
         if (times != 1).any():
             row = int((times != 1).argmax())
@@ -115,7 +117,7 @@ class Split:
                 f"All rows of class {self.classes.tolist()[weightless[0]]!r} have weight 0, so it cannot be learned. "
                 "Leave its rows out."
             )
-        if self.complementary:
+        if self.is_complementary:
             cells = self.codes * len(self.tests) + self.fold_of_row
             held_out = np.bincount(cells[learned], minlength=n_classes * len(self.tests)).reshape(n_classes, -1)
             left = held_out.sum(axis=1, keepdims=True) - held_out
@@ -131,7 +133,7 @@ class Split:
 
 
 def numbers_or_none(X: Any) -> Rows | None:
-    """Convert rows to an array or CSR array of numbers; None if scikit-learn refuses them, as it does texts."""
+    """Convert rows to an array or CSR array of numbers; None if scikit-learn rejects them, such as texts."""
     try:
         return check_rows(BaseEstimator(), X, reset=True)
     except (TypeError, ValueError):
@@ -139,20 +141,20 @@ def numbers_or_none(X: Any) -> Rows | None:
 
 
 def take(X: Any, rows: Integers, columns: Integers | None = None) -> Any:
-    """Return some rows of an array, sparse matrix or data frame; of a matrix of pairs of rows, some columns too."""
+    """Return some rows of an array, sparse matrix or data frame, and some columns of a pairwise matrix."""
     if columns is not None:
-        return _pairs(X, rows, columns)
+        return _take_pairs(X, rows, columns)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X.take(rows) if hasattr(X, "take") and hasattr(X, "column_names") else X[rows]
 
 
-def _pairs(X: Any, rows: Integers, columns: Integers) -> Any:
+def _take_pairs(X: Any, rows: Integers, columns: Integers) -> Any:
     if X.shape[0] != X.shape[1]:
         raise InvalidDataError(
-            "A model of precomputed kernels or distances takes those of all rows with each other, a square matrix, but "
-            f"X came with shape {tuple(X.shape)}. Rows that are left out, such as those of weight 0 by compare, must "
-            "be left out of the columns too."
+            "A model with precomputed kernels or distances needs a square matrix of all pairs of rows, but X has shape "
+            f"{tuple(X.shape)}. Columns of rows that are left out, such as rows of weight 0 in compare, must be left "
+            "out too."
         )
     if hasattr(X, "columns") or hasattr(X, "column_names"):
         return nw.from_native(X, eager_only=True)[rows, columns].to_native()
@@ -160,20 +162,21 @@ def _pairs(X: Any, rows: Integers, columns: Integers) -> Any:
 
 
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
-    """Yield test and training rows of each fold; None for all others, so that n folds do not take n² numbers."""
+    """Yield test and training rows of each fold; None stands for all other rows, so n folds do not take n² memory."""
     splitter = check_cv(folds, y, classifier=True)
     if isinstance(splitter, LeaveOneOut):
         yield from ((row, None) for row in np.arange(len(y))[:, None])
         return
     for fold, chosen in enumerate(splitter.split(X, y, groups)):
         train, test = (_positions(rows, len(y), fold) for rows in chosen)
-        if not _others(test, len(y))[train].all():
-            raise InvalidDataError(f"Fold {fold} learns from rows that it is tested on. Keep them apart.")
+        if not _mask_others(test, len(y))[train].all():
+            raise InvalidDataError(f"Training and test rows must be disjoint, but in fold {fold} they are not.")
         complementary = (np.bincount(np.concatenate([train, test]), minlength=len(y)) == 1).all()
         yield test, None if complementary else train
 
 
-def _others(rows: Integers, n: int) -> Booleans:
+def _mask_others(rows: Integers, n: int) -> Booleans:
+    """Return a mask that is True for all rows except the given ones."""
     others = np.ones(n, dtype=bool)
     others[rows] = False
     return others
@@ -183,5 +186,6 @@ def _positions(chosen: Any, n: int, fold: int) -> Integers:
     rows = np.asarray(chosen)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
     if len(rows) and not (rows.min() >= 0 and rows.max() < n):
-        raise InvalidDataError(f"Fold {fold} names row {rows.min() if rows.min() < 0 else rows.max()} of {n} rows.")
+        row = rows.min() if rows.min() < 0 else rows.max()
+        raise InvalidDataError(f"Folds must hold rows from 0 to {n - 1}, but fold {fold} holds row {row}.")
     return rows

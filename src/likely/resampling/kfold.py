@@ -1,7 +1,7 @@
-"""Out-of-fold scores of many models: the public functions, and the execution of a plan of strategies.
+"""Out-of-fold scores of many models: public functions, and execution of a plan.
 
-Chains that learn from moments are estimated from sums; those that begin with equal steps share them. What is left is
-fitted fold by fold.
+Chains that learn from moments are estimated from sums. Chains that begin with equal steps share these steps. All other
+chains are fitted fold by fold.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from likely.resampling.plan import Plan, PlannedChain, Strategy, plan_folds, pla
 from likely.statistics import ByClass
 
 Chains = dict[int, list[Any]]
-"""Steps of chains by the chain's number."""
+"""Steps of chains, by the number of the chain."""
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
-    """Compute pooled out-of-fold scores: every row is scored by a model that has not seen its fold.
+    """Compute pooled out-of-fold scores: every row is scored by a model trained without its fold.
 
     Chains of this library's linear features that end in a Gaussian model, Fisher's discriminant or least squares are
-    estimated from sums gathered in one pass over the data, one for each class and fold; equal beginnings of several
-    chains are estimated and applied once. Leaving out one row at a time is downdated for Gaussian models that stand
-    alone. All else is refitted fold by fold; models of this library then share the features they begin with, and those
-    that differ by the strength of a penalty, or the number of components, alone start from each other.
+    estimated from sums for each class and fold, computed in one pass over the data. Equal leading steps of several
+    chains are estimated and applied once. Leave-one-out scores of single Gaussian models are computed by downdating.
+    All other models are refitted fold by fold. Models of this library then share equal leading features, and models
+    that differ only in the strength of a penalty, or in the number of components, are fitted along a path.
 
     Parameters
     ----------
     pipelines : classifier or pipeline, or a list of them
         They are not changed.
     X : array, data frame or sparse matrix of shape (n, n_features)
-        For models of precomputed kernels, as their scikit-learn tags say, the kernel of all rows, (n, n): folds then
-        cut its rows and columns. To other models its columns are features.
+        For models whose scikit-learn tags declare precomputed kernels, the kernel matrix of all rows, (n, n); folds
+        then select its rows and columns. For other models its columns are features.
     y : array of labels of shape (n,)
     folds : int, scikit-learn splitter, or iterable of (train, test) positions
-        Its test sets hold every row once.
+        The test sets hold every row once.
     groups : array of shape (n,), optional
-        For splitters that keep groups together.
+        Passed to splitters that keep groups together.
     sample_weight : array of shape (n,), optional
-        Frequencies to learn with; rows of weight 0 are scored and not learned from.
+        Frequencies for training. Rows of weight 0 are scored but not learned from.
 
     Returns
     -------
     array of shape (n, n_classes), or a list of them
-        Log-likelihoods in row order, and in sorted order of the labels whatever the order of a model's ``classes_``; of
-        a model that has none, its ``decision_function``, or else its ``predict_log_proba``.
+        Log-likelihoods in row order, with columns in sorted order of the labels, even if a model's ``classes_`` are
+        not sorted. For a model without log-likelihoods, its ``decision_function``, or else its ``predict_log_proba``.
 
     Examples
     --------
@@ -95,14 +95,16 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
 def kfold_calibrate(
     calibrator: Any, scores: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None
 ) -> Floats:
-    """Calibrate or fuse scores by maps that have not seen their fold, to evaluate a calibrator or fuser.
+    """Calibrate or fuse the scores of each fold by a map learned from the other folds.
+
+    Use it to evaluate a calibrator or fuser.
 
     Parameters
     ----------
     calibrator : calibrator or fuser
-        Anything with ``fit(scores, y)`` and ``transform(scores)``; it is not changed.
+        Object with ``fit(scores, y)`` and ``transform(scores)``. It is not changed.
     scores : array of shape (n, …)
-        Such as the pooled out-of-fold scores that :func:`kfold_scores` gives.
+        For example the out-of-fold scores of :func:`kfold_scores`.
     y, folds, groups, sample_weight
         As for :func:`kfold_scores`.
 
@@ -140,14 +142,14 @@ def kfold_calibrate(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of held-out rows by the number of a chain, and the errors of the chains that have none."""
+    """Scores of held-out rows by the number of the chain, and the errors of chains that failed."""
 
     scores: dict[int, Floats] = field(default_factory=dict)
     failures: dict[int, Exception] = field(default_factory=dict)
 
     @classmethod
-    def attempted(cls, chains: Iterable[int], work: Callable[..., HeldOut], *args: Any) -> HeldOut:
-        """Return the result of some work; an error of any kind is recorded for each of the chains."""
+    def attempt(cls, chains: Iterable[int], work: Callable[..., HeldOut], *args: Any) -> HeldOut:
+        """Return the result of ``work``; record any error as the failure of each of the chains."""
         try:
             return work(*args)
         except Exception as error:  # noqa: BLE001  third-party models may raise anything, and the others continue
@@ -159,24 +161,24 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class TrainTest:
-    """Rows to learn from, their labels and weights, and the rows to score."""
+    """Training rows with labels and weights, and rows to score."""
 
     X: Any
     y: Labels
     weight: Floats | None
     X_new: Any
 
-    def mapped(self, step: Any) -> TrainTest:
-        """Fit a feature to the training rows, and map all rows by it."""
+    def transform_by(self, step: Any) -> TrainTest:
+        """Fit a transformer to the training rows, and transform all rows."""
         fitted = clone(step).fit(self.X, self.y, **self.weights_for(step))
         return TrainTest(fitted.transform(self.X), self.y, self.weight, fitted.transform(self.X_new))
 
     def weights_for(self, step: Any) -> dict[str, Floats]:
-        """Return the arguments of ``fit`` that hold the weights, if there are any."""
+        """Return the weights as arguments of ``fit``, if there are any."""
         if self.weight is None:
             return {}
         if not has_fit_parameter(step, "sample_weight"):
-            raise IncompatiblePartsError(f"{type(step).__name__} takes no sample_weight.")
+            raise IncompatiblePartsError(f"{type(step).__name__} takes no sample_weight. Leave the weights out.")
         return {"sample_weight": self.weight}
 
 
@@ -184,13 +186,13 @@ def kfold_held_out(
     models: dict[int, Any],
     split: Split,
     all_in_threads: bool = False,
-    tell: Callable[[float], None] | None = None,
+    on_progress: Callable[[float], None] | None = None,
 ) -> HeldOut:
-    """Compute pooled out-of-fold scores of models by their numbers, and the errors of those that have none.
+    """Compute pooled out-of-fold scores of models by their numbers, and the errors of models that fail.
 
-    Folds of models that are not isolated are fitted one after another, unless ``all_in_threads``: they may change the
-    warning filters of the process or draw from its random generator. ``tell`` receives the share of folds done, in the
-    thread that did the last.
+    Folds of models that are not isolated are fitted one after another, unless ``all_in_threads``, since they may change
+    the warning filters of the process or draw from its random generator. ``on_progress`` receives the fraction of folds
+    done, in the thread that finished the last one.
     """
     plan = plan_folds(models, split)
     found = HeldOut(_downdate(plan.using(Strategy.DOWNDATING), split))
@@ -198,21 +200,21 @@ def kfold_held_out(
     left = plan.without(found.scores).chains
     for isolated in (True, False):
         some = {i: chain for i, chain in left.items() if is_isolated(chain.model) is isolated}
-        found |= _score_folds(some, split, isolated or all_in_threads, tell)
+        found |= _score_folds(some, split, isolated or all_in_threads, on_progress)
     return found
 
 
 def score_held_out(models: dict[int, Any], rows: TrainTest) -> HeldOut:
-    """Score new rows by models that learn from the training rows, as planned for one training set."""
+    """Score new rows by models trained on one training set."""
     return _execute(plan_rows(models).chains, rows)
 
 
-# All folds at once: downdating, and sums of cells. A LikelyError leaves the chains to be fitted fold by fold; any other
-# exception is a defect and propagates.
+# All folds at once: downdating, and sums of cells. After a LikelyError the chains are fitted fold by fold. Any other
+# exception is a bug and propagates.
 
 
 def _downdate(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Compute leave-one-out scores by downdating; rows for which that is inaccurate are refitted."""
+    """Compute leave-one-out scores by downdating; rows where downdating is inaccurate are refitted."""
     results: dict[int, Floats] = {}
     for i, chain in chains.items():
         try:
@@ -239,13 +241,13 @@ def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
 
 
 def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Score chains from the moments of (class, fold) cells, by one pass for each kind of moments."""
+    """Score chains from the moments of (class, fold) cells, with one pass for each kind of moments."""
     results: dict[int, Floats] = {}
     steps = {i: steps_of(chain.model) for i, chain in chains.items()}
     for kind, members in _group_by_needs(steps):
         try:
             results |= _score_cells_of(kind, members, split)
-        except LikelyError:  # such as missing values, which full moments do not take
+        except LikelyError:  # for example missing values, which full moments do not take
             continue
     return results
 
@@ -267,11 +269,11 @@ def _score_cells_of(kind: Any, chains: Chains, split: Split) -> dict[int, Floats
 
     folds = list(zip(split.tests, _sums_outside_folds(cells, len(split.tests)), strict=True))
     parts = for_each(score_fold, folds)
-    return {i: split.pooled([part.pop(i) for part in parts]) for i in chains}
+    return {i: split.pool([part.pop(i) for part in parts]) for i in chains}
 
 
 def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
-    """Gather the moments of every (class, fold) cell; rows of weight 0 are left out."""
+    """Compute the moments of every (class, fold) cell; rows of weight 0 are left out."""
     codes, folds = split.codes, split.fold_of_row
     if split.weight.all():
         return ArraySource(rows, codes, split.weight_of(slice(None)), split.classes, folds).reduce(class_moments, kind)
@@ -281,7 +283,10 @@ def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
 
 
 def _sums_outside_folds(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
-    """Yield the sums by class of the cells outside each fold, as prefix sums plus suffix sums."""
+    """Yield the sums by class of the cells outside each fold, as prefix sums plus suffix sums.
+
+    Adding avoids the cancellation of subtracting a fold from the total.
+    """
     folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
     after: list[ByClass[Any]] = [ByClass.zero()]
     for fold in reversed(folds[1:]):
@@ -297,17 +302,17 @@ def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
 
 
 def _score_together(chains: Chains, statistics: ByClass[Any], classes: Labels, rows: Rows) -> dict[int, Floats]:
-    """Score rows by chains estimated from moments; chains that begin with equal steps share them."""
+    """Score rows by chains estimated from moments; equal leading steps are estimated and applied once."""
     groups = list(group_alike(chains, lambda steps: fingerprint(steps[0])))
     firsts = [estimate_step(clone(next(iter(members.values()))[0]), statistics, classes) for members in groups]
     results: dict[int, Floats] = {}
     mapping = _SharedMapping(statistics, rows)
-    # The widest projection first: it serves narrower ones that begin like it.
+    # Widest projection first: narrower ones with the same leading directions reuse its output.
     for step, members in sorted(zip(firsts, groups, strict=True), key=_width, reverse=True):
         results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
         if longer:
-            mapped, transformed = mapping.by(step)
+            mapped, transformed = mapping.map_by(step)
             results |= _score_together(longer, mapped, classes, transformed)
     return results
 
@@ -317,15 +322,15 @@ def _width(pair: tuple[Any, Any]) -> int:
 
 
 class _SharedMapping:
-    """One input mapped by several steps; the widest projection also serves those whose directions are its first."""
+    """Maps one input by several steps; steps with the leading directions of the widest projection reuse its output."""
 
     def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
         self.statistics, self.rows = statistics, rows
         self.widest: tuple[Any, ByClass[Any], Rows] | None = None
 
-    def by(self, step: Any) -> tuple[ByClass[Any], Rows]:
-        """Return the statistics and the rows that a step passes on."""
-        if self.widest is not None and _begins_like(step, self.widest[0]):
+    def map_by(self, step: Any) -> tuple[ByClass[Any], Rows]:
+        """Return the statistics and the rows after a step."""
+        if self.widest is not None and _is_leading_part(step, self.widest[0]):
             k = len(step.components_)
             return self.widest[1].each(lambda part: part.leading(k)), self.widest[2][:, :k]
         passed = step.map_statistics(self.statistics), step.transform(self.rows)
@@ -334,8 +339,8 @@ class _SharedMapping:
         return passed
 
 
-def _begins_like(step: Any, wider: Any) -> bool:
-    """Return whether a step's directions are the first of a wider step's, about the same mean."""
+def _is_leading_part(step: Any, wider: Any) -> bool:
+    """Return whether a step has the mean and the leading directions of a wider step."""
     return (
         hasattr(step, "components_")
         and np.array_equal(step.mean_, wider.mean_)
@@ -343,26 +348,26 @@ def _begins_like(step: Any, wider: Any) -> bool:
     )
 
 
-# Fold by fold.
+# Fold by fold
 
 
 def _score_folds(
-    chains: dict[int, PlannedChain], split: Split, in_threads: bool, tell: Callable[[float], None] | None
+    chains: dict[int, PlannedChain], split: Split, in_threads: bool, on_progress: Callable[[float], None] | None
 ) -> HeldOut:
-    """Score every fold and pool the scores in row order; a chain that fails in one fold fails."""
+    """Score every fold and pool the scores in row order; a chain that fails in any fold fails."""
     if not chains:
         return HeldOut()
     folds, done = list(range(len(split.tests))), count(1)
 
     def score(fold: int) -> HeldOut:
         found = _score_fold(chains, split, fold)
-        if tell is not None:
-            tell(next(done) / len(folds))
+        if on_progress is not None:
+            on_progress(next(done) / len(folds))
         return found
 
     parts = for_each(score, folds) if in_threads else [score(fold) for fold in folds]
     failures = {i: error for part in reversed(parts) for i, error in part.failures.items()}
-    return HeldOut({i: split.pooled([part.scores[i] for part in parts]) for i in chains if i not in failures}, failures)
+    return HeldOut({i: split.pool([part.scores[i] for part in parts]) for i in chains if i not in failures}, failures)
 
 
 def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> HeldOut:
@@ -370,7 +375,7 @@ def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> Hel
     for members in group_alike(chains, lambda chain: is_pairwise(chain.model)):
         pairwise = is_pairwise(next(iter(members.values())).model)
         try:
-            rows = _cut(split, fold, pairwise)
+            rows = _take_fold(split, fold, pairwise)
         except LikelyError as error:  # a matrix that is not square
             found |= HeldOut(failures=dict.fromkeys(members, error))
         else:
@@ -378,7 +383,7 @@ def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> Hel
     return found
 
 
-def _cut(split: Split, fold: int, pairwise: bool) -> TrainTest:
+def _take_fold(split: Split, fold: int, pairwise: bool) -> TrainTest:
     """Return the training and test rows of a fold; rows of weight 0 are not learned from."""
     train, test = split.train(fold), split.tests[fold]
     if split.weight_of(train) is not None:
@@ -389,39 +394,39 @@ def _cut(split: Split, fold: int, pairwise: bool) -> TrainTest:
 
 
 def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -> HeldOut:
-    """Score new rows by chains whose first ``depth`` steps have mapped the rows.
+    """Score new rows by chains whose first ``depth`` steps have been applied to the rows.
 
-    Chains whose strategy applies here are scored; then each group of chains with an equal next step fits and applies it
-    once, and continues.
+    Chains whose strategy applies at this depth are scored. Each group of other chains with an equal next step fits and
+    applies this step once, and recurses.
     """
     plan = Plan({i: chain for i, chain in chains.items() if chain.n_fitted == depth})
     found = HeldOut(_score_from_moments(plan.using(Strategy.MOMENTS), rows, depth))
     for along in group_alike(plan.using(Strategy.PATH), PlannedChain.path_key):
         found |= HeldOut(_score_along_path(along, rows))
-    # Chains without scores are fitted: the last step of those planned so, or whose fast strategy failed.
+    # Chains without scores: those planned for refitting, deeper ones, and those whose fast strategy failed.
     left = {
         i: chain if i not in plan.chains else chain.demote(depth + 1)
         for i, chain in chains.items()
         if i not in found.scores
     }
     for i in [i for i, chain in left.items() if chain.n_fitted == depth]:
-        found |= HeldOut.attempted([i], _refit, i, left.pop(i).steps[-1], rows)
+        found |= HeldOut.attempt([i], _refit, i, left.pop(i).steps[-1], rows)
     for members in group_alike(left, lambda chain: fingerprint(chain.steps[depth])):
         found |= _map_and_execute(members, rows, depth)
     return found
 
 
 def _map_and_execute(members: dict[int, PlannedChain], rows: TrainTest, depth: int) -> HeldOut:
-    """Fit the next step of chains that have it in common; its failure is that of each chain."""
+    """Fit and apply a step that several chains share; if it fails, each of the chains fails."""
     try:
-        mapped = rows.mapped(next(iter(members.values())).steps[depth])
-    except Exception as error:  # noqa: BLE001  as for models: any step may raise anything, and other chains continue
+        mapped = rows.transform_by(next(iter(members.values())).steps[depth])
+    except Exception as error:  # noqa: BLE001  third-party steps may raise anything, and the other chains continue
         return HeldOut(failures=dict.fromkeys(members, error))
     return _execute(members, mapped, depth + 1)
 
 
 def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth: int) -> dict[int, Floats]:
-    """Score chains from the moments by class of the training rows, if those suffice and fit in memory."""
+    """Score chains from the moments by class of the training rows, if these fit in memory."""
     scores: dict[int, Floats] = {}
     steps = {i: chain.steps[depth:] for i, chain in chains.items()}
     X, X_new = (numbers_or_none(part) if chains else None for part in (rows.X, rows.X_new))
@@ -440,7 +445,7 @@ def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth:
 
 
 def _score_along_path(chains: dict[int, PlannedChain], rows: TrainTest) -> dict[int, Floats]:
-    """Fit models that differ in their path parameter alone along one path; no scores if that fails."""
+    """Fit models that differ only in their path parameter along one path; return no scores if that fails."""
     models = {i: chain.steps[-1] for i, chain in chains.items()}
     model = next(iter(models.values()))
     values = [getattr(each, model.path_parameter) for each in models.values()]

@@ -1,7 +1,7 @@
-"""The plan of a cross-validation: which chain is learned and scored by which strategy.
+"""Plan of a cross-validation: the strategy by which each chain is learned and scored.
 
 A plan is computed from the chains and the folds before anything is fitted; :mod:`likely.resampling.kfold` executes it.
-A strategy that fails for data-dependent reasons, such as missing values, falls back to fitting one step more to rows.
+If a strategy fails on the data, for example because of missing values, one more step is fitted to the rows.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ class Strategy(Enum):
     """How the out-of-fold scores of a chain are computed."""
 
     DOWNDATING = "downdating"
-    """One fit on all rows; for leave-one-out, each row is removed from the estimates in turn."""
+    """Leave-one-out from one fit on all rows: each row is removed from the estimates in turn."""
     CELLS = "cells"
-    """One pass gathers the moments of (class, fold) cells; each fold adds up the cells outside it."""
+    """One pass computes the moments of all (class, fold) cells; each fold adds the cells outside it."""
     MOMENTS = "held-out moments"
-    """Each fold gathers the moments of its training rows, once for all such chains."""
+    """Each fold computes the moments of its training rows, once for all such chains."""
     PATH = "path"
-    """Models that differ in their path parameter alone are fitted along one path for each fold."""
+    """Models that differ only in their path parameter are fitted along one path for each fold."""
     REFIT = "refit"
     """The model is fitted for each fold."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedChain:
-    """A chain with its strategy."""
+    """Chain with its strategy."""
 
     model: Any
     steps: list[Any]
     strategy: Strategy
     n_fitted: int = 0
-    """Leading steps that each fold fits to rows before the strategy applies; chains that begin alike share them."""
+    """Number of leading steps that each fold fits to rows before the strategy applies; equal steps are shared."""
 
     def demote(self, n_fitted: int) -> PlannedChain:
-        """Return the chain with ``n_fitted`` steps fitted to rows: the last is refitted, others learn from moments."""
+        """Return the chain with ``n_fitted`` leading steps fitted to rows, or refitted if these are all its steps."""
         if n_fitted < len(self.steps):
             return replace(self, strategy=Strategy.MOMENTS, n_fitted=n_fitted)
         return replace(self, strategy=Strategy.REFIT, n_fitted=len(self.steps) - 1)
 
     def path_key(self) -> Hashable:
-        """Return a key that is equal for chains that can be fitted along one path, None if there is no path.
+        """Return a key that is equal for chains that can be fitted along one path, or None if there is no path.
 
-        A model names by ``path_parameter`` the parameter of which its ``path`` takes several values, all numbers.
+        The attribute ``path_parameter`` of a model names the numeric parameter that its method ``path`` varies.
         """
         *features, model = self.steps
         along = getattr(model, "path_parameter", None) if is_isolated(self.model) else None
@@ -71,7 +71,7 @@ class PlannedChain:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """The strategy of each chain, by the chain's number.
+    """Strategies of chains, by the number of the chain.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Plan:
         return {i: chain for i, chain in self.chains.items() if chain.strategy is strategy}
 
     def without(self, done: Iterable[int]) -> Plan:
-        """Return the plan of the chains that have no scores yet, with strategies for one training set at a time."""
+        """Plan the chains that are not done, with strategies for one training set at a time."""
         done = set(done)
         return plan_rows({i: chain.model for i, chain in self.chains.items() if i not in done})
 
@@ -105,11 +105,11 @@ class Plan:
 def plan_folds(models: dict[int, Any], split: Split) -> Plan:
     """Choose the strategies of a cross-validation: sums over all rows where possible, else fold by fold."""
     plan = plan_rows(models)
-    chosen = _can_downdate if split.leaves_one_out else _can_use_cells
-    strategy = Strategy.DOWNDATING if split.leaves_one_out else Strategy.CELLS
+    is_possible = _can_downdate if split.is_leave_one_out else _can_use_cells
+    strategy = Strategy.DOWNDATING if split.is_leave_one_out else Strategy.CELLS
     return Plan(
         {
-            i: replace(chain, strategy=strategy, n_fitted=0) if chosen(chain.model, split) else chain
+            i: replace(chain, strategy=strategy, n_fitted=0) if is_possible(chain.model, split) else chain
             for i, chain in plan.chains.items()
         }
     )
@@ -125,7 +125,7 @@ def plan_rows(models: dict[int, Any]) -> Plan:
 
 
 def _plan_chain(model: Any) -> PlannedChain:
-    """Plan a chain by itself; a model that is not isolated is one step."""
+    """Plan one chain; a model that is not isolated counts as one step."""
     steps = (steps_of(model) if is_isolated(model) else []) or [model]
     n_fitted = next((k for k in range(len(steps)) if is_mappable(steps[k:])), None)
     if n_fitted is None:
@@ -141,9 +141,9 @@ def _can_downdate(model: Any, split: Split) -> bool:
 
 def _can_use_cells(model: Any, split: Split) -> bool:
     steps = steps_of(model)
-    if not (split.complementary and is_mappable(steps)) or split.numbers is None:
+    if not (split.is_complementary and is_mappable(steps)) or split.numbers is None:
         return False
-    # The sums outside each fold, held while folds are scored side by side, take as much again as the cells.
+    # Twice the cells: the sums outside each fold are held while folds are scored in parallel.
     n_cells = 2 * len(split.classes) * len(split.tests)
     return fits_in_memory(needs_of(steps), n_cells, split.numbers.shape[1])
 

@@ -1,4 +1,4 @@
-"""All model families compared on one data set, by what their decisions cost."""
+"""Comparison of model families on one data set, by the cost of their decisions."""
 
 from likely.selection.candidates import FAMILIES
 from likely.selection.compare import CompareOptions, compare, compare_scores, run_comparison

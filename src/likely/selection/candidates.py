@@ -1,4 +1,4 @@
-"""What is compared: classifiers of the user, the library's families with their grids, and scores of outside systems."""
+"""Candidates of a comparison: the user's classifiers, the library's families with their grids, and outside scores."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ from likely.models import (
 )
 from likely.resampling.chains import check_scorer, steps_of
 
-LADDER = (2, 3, 5, 10, 20, 50, 100, 200)
-"""Numbers of principal components to choose from; the three largest below the number of features are tried."""
+PCA_DIMENSIONS = (2, 3, 5, 10, 20, 50, 100, 200)
+"""Numbers of principal components to choose from. The three largest below the number of features are tried."""
 
-MOST_QUADRATIC, MOST_FULL = 60, 2000
-"""Most features that are expanded by their products, and that get a full covariance."""
+MAX_QUADRATIC_FEATURES, MAX_FULL_FEATURES = 60, 2000
+"""Maximum numbers of features for quadratic expansion and for full covariances."""
 
-MIXED, LEAST_ROWS, MOST_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
-"""Component counts of a mixture, least rows of the smallest class per component, and most products per pass."""
+COMPONENT_COUNTS, MIN_ROWS, MAX_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
+"""Component counts of mixtures, minimum rows of the smallest class per component, and maximum products per pass."""
 
-MOST_KERNEL_ROWS, LANDMARKS = 20_000, 300
-"""Most rows that kernels are tried on, since work grows with their square; and landmarks used beyond that."""
+MAX_KERNEL_ROWS, N_LANDMARKS = 20_000, 300
+"""Maximum number of rows for kernels, since work grows with its square, and landmarks used beyond it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One system to compare: an estimator with its settings, or the scores of an outside system.
+    """System to compare: an estimator with its settings, or the scores of an outside system.
 
     Parameters
     ----------
     name : str
         Unique among the candidates.
     estimator : classifier or chain, or None
-        Not fitted, and never changed; None for an outside system.
+        Unfitted, and never changed. None for an outside system.
     family : str
         Candidates of one family differ by their settings.
     settings : dict
-        The settings in which it differs from others of its family, for tables and plots.
+        The settings that distinguish it within its family, for tables and plots.
     encoded : bool
-        Whether it learns from encoded columns (numbers), not from the rows as given.
+        Whether it learns from columns encoded as numbers instead of the rows as given.
     scores : array, optional
         The scores of an outside system.
     """
@@ -78,7 +78,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """A fingerprint of the settings, the same in every run."""
+        """Fingerprint of the settings, the same in every run."""
         parts = [describe(self.estimator), self.encoded, describe(self.scores)]
         return digest(json.dumps(parts))
 
@@ -89,11 +89,11 @@ def digest(text: str) -> str:
 
 
 def describe(value: Any) -> Any:
-    """Describe a value as plain data that differ where settings do.
+    """Describe a value as plain data, different for different settings.
 
     Estimators are described by class and parameters, arrays by their bytes, other objects by their pickle. An object
-    that cannot be pickled, such as a lambda, gets a new random description at each call: a store must never take it for
-    another object.
+    that cannot be pickled, such as a lambda, gets a new random description at each call, so that a store never
+    confuses it with another object.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         return ["array", str(value.dtype), value.shape, hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()]
@@ -106,18 +106,18 @@ def describe(value: Any) -> Any:
         return [describe(each) for each in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    return [type(value).__qualname__, repr(value) if isinstance(value, (float, complex)) else _pickled(value)]
+    return [type(value).__qualname__, repr(value) if isinstance(value, (float, complex)) else _digest_pickle(value)]
 
 
-def _pickled(value: Any) -> str:
+def _digest_pickle(value: Any) -> str:
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()
-    except Exception:  # noqa: BLE001  anybody's object may refuse in any way
-        return secrets.token_hex(16)  # not its id, which is reused once it is deleted
+    except Exception:  # noqa: BLE001  pickling a third-party object may raise anything
+        return secrets.token_hex(16)  # not its id, which may be reused after it is deleted
 
 
 def make_candidates(given: Any) -> list[Candidate]:
-    """Make candidates of what the user gave: a classifier, several, or several by name."""
+    """Make candidates from the user's classifier or classifiers, with or without names."""
     if hasattr(given, "fit"):
         given = [given]
     if not isinstance(given, Iterable) or not (entries := list(given.items() if isinstance(given, Mapping) else given)):
@@ -127,7 +127,7 @@ def make_candidates(given: Any) -> list[Candidate]:
         )
     made = [_wrap(entry) for entry in entries]
     times, count = Counter(candidate.name for candidate in made), Counter[str]()
-    for at, candidate in enumerate(made):  # names that occur more than once are numbered
+    for at, candidate in enumerate(made):  # number the names that occur more than once
         count[candidate.name] += 1
         if times[candidate.name] > 1:
             made[at] = replace(candidate, name=f"{candidate.name} ({count[candidate.name]})")
@@ -150,12 +150,12 @@ def _wrap(entry: Any) -> Candidate:
 
 
 def score_shapes(n: int, n_classes: int) -> list[tuple[int, ...]]:
-    """The allowed shapes of the scores of n rows."""
+    """Return the allowed shapes of the scores of n rows."""
     return [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
 
 
 def make_outside_candidates(scores: Mapping[str, Any] | None, n: int, n_classes: int) -> list[Candidate]:
-    """Make candidates of scores that outside systems gave to the rows compared on."""
+    """Make candidates from the scores of outside systems for the rows compared on."""
     systems = []
     for name, values in (scores or {}).items():
         column = check_scores(f"The outside system {name!r}", values)
@@ -169,19 +169,19 @@ def make_outside_candidates(scores: Mapping[str, Any] | None, n: int, n_classes:
     return systems
 
 
-# The families of the library, each with a grid of features and settings.
+# Families of the library: grids of features and settings
 
 
 @dataclass(frozen=True)
 class DataShape:
-    """The properties of the data that the grids depend on.
+    """Properties of the data that the grids depend on.
 
     Attributes
     ----------
     n_rows, n_features : int
-        Of the rows that a model learns from.
+        Shape of the rows that a model learns from.
     has_missing : bool
-    ranks : bool
+    can_gaussianise : bool
         Whether columns can be Gaussianised: scikit-learn's transformer takes neither weights nor negative sparse rows.
     n_smallest : int, optional
         Rows of the smallest class; by default half of the rows.
@@ -190,25 +190,25 @@ class DataShape:
     n_rows: int
     n_features: int
     has_missing: bool = False
-    ranks: bool = True
+    can_gaussianise: bool = True
     n_smallest: int | None = None
 
     @property
     def components(self) -> list[int]:
         """Numbers of principal components to try."""
-        return [k for k in LADDER if k < min(self.n_features, self.n_rows // 2)][-3:]
+        return [k for k in PCA_DIMENSIONS if k < min(self.n_features, self.n_rows // 2)][-3:]
 
 
 Features = tuple[str, list[Any]]
-"""The name of some features and the steps that make them; the raw columns need no step."""
+"""Name of the features, and the steps that compute them. Raw columns need no step."""
 
 
-def _standardised() -> Features:
+def _make_standardised() -> Features:
     return "standardised", [Standardize()]
 
 
-def _gaussianised(shape: DataShape) -> list[Features]:
-    if not shape.ranks:
+def _make_gaussianised(shape: DataShape) -> list[Features]:
+    if not shape.can_gaussianise:
         return []
     # More quantiles than half the rows would only repeat rows; scikit-learn subsamples 10,000 rows.
     n_quantiles = max(2, min(1000, shape.n_rows // 2))
@@ -216,18 +216,18 @@ def _gaussianised(shape: DataShape) -> list[Features]:
     return [("Gaussianised", [step])]
 
 
-def _projected(shape: DataShape, standardised: bool) -> list[Features]:
+def _make_projections(shape: DataShape, standardised: bool) -> list[Features]:
     before, prefix = ([Standardize()], "standardised, ") if standardised else ([], "")
     return [(f"{prefix}PCA {k}", [*before, PCA(k)]) for k in shape.components]
 
 
-def _grid(
+def _make_grid(
     family: str, shape: DataShape, features: list[Features], models: list[tuple[dict[str, Any], list[Any]]]
 ) -> list[Candidate]:
-    """Make a candidate of each kind of features and each model, given by its settings and its steps.
+    """Make a candidate for each combination of features and model, where a model is given by settings and steps.
 
-    Candidates learn from columns as numbers and are named after their settings. Missing values are filled, unless the
-    model ignores them in its sums and marginalises them when it scores.
+    Candidates learn from encoded columns and are named after their settings. Missing values are filled, except for
+    diagonal models, which leave them out of their sums and marginalise them when they score.
     """
     grid = []
     for name, first in features:
@@ -242,7 +242,7 @@ def _grid(
 
 
 def _gaussians(shape: DataShape) -> list[Candidate]:
-    """Gaussian models by covariance shape; all but the Gaussianised features are learned from the same moments."""
+    """Make Gaussian models by covariance; all but those of Gaussianised features learn from the same moments."""
     diagonal: list[Any] = [
         ({"covariance": "diagonal"}, [GaussianClassifier("diagonal")]),
         ({"covariance": "tied diagonal"}, [GaussianClassifier("diagonal", tied=True)]),
@@ -251,125 +251,129 @@ def _gaussians(shape: DataShape) -> list[Candidate]:
         ({"covariance": "full"}, [GaussianClassifier()]),
         ({"covariance": "tied"}, [GaussianClassifier(tied=True)]),
     ]
-    projections = _projected(shape, standardised=False) + _projected(shape, standardised=True)
-    features = [("raw", []), *_gaussianised(shape), ("LDA", [LDA()])]
-    models = full + diagonal if shape.n_features <= MOST_FULL else diagonal
-    return _grid("Gaussian", shape, features, models) + _grid("Gaussian", shape, projections, full + diagonal)
+    projections = _make_projections(shape, standardised=False) + _make_projections(shape, standardised=True)
+    features = [("raw", []), *_make_gaussianised(shape), ("LDA", [LDA()])]
+    models = full + diagonal if shape.n_features <= MAX_FULL_FEATURES else diagonal
+    return _make_grid("Gaussian", shape, features, models) + _make_grid("Gaussian", shape, projections, full + diagonal)
 
 
 def _mixtures(shape: DataShape) -> list[Candidate]:
-    """Mixtures by shape and size; floor=0.01 keeps components from collapsing onto single rows."""
+    """Make mixtures by covariance and size; floor=0.01 keeps components from collapsing onto single rows."""
     options: dict[str, dict[str, Any]] = {
         "full": {},
         "tied": {"tied": True},
         "diagonal": {"covariance": "diagonal"},
         "spherical": {"covariance": "spherical"},
     }
-    raw: list[Features] = [("raw", [])] if shape.n_features <= MOST_FULL else []
+    raw: list[Features] = [("raw", [])] if shape.n_features <= MAX_FULL_FEATURES else []
     grid = []
-    for name, steps in [*raw, *_projected(shape, standardised=True)[1:2]]:
+    for name, steps in [*raw, *_make_projections(shape, standardised=True)[1:2]]:
         models = [
             ({"covariance": covariance, "components": k}, [MixtureClassifier(k, floor=0.01, **option)])
             for covariance, option in options.items()
-            for k in _sizes(shape, steps, covariance)
+            for k in _choose_sizes(shape, steps, covariance)
         ]
-        grid += _grid("mixture", shape, [(name, steps)], models)
+        grid += _make_grid("mixture", shape, [(name, steps)], models)
     return grid
 
 
-def _sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
-    """Component counts that the smallest class can support within MOST_PRODUCTS per pass.
+def _choose_sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
+    """Return the component counts that the smallest class can support within MAX_PRODUCTS per pass.
 
     One tied component equals one untied component, so it is left out.
     """
     d = int(steps[-1].n_components) if steps else shape.n_features
-    each = shape.n_rows * (d**2 if covariance in ("full", "tied") else d)
+    n_products = shape.n_rows * (d**2 if covariance in ("full", "tied") else d)
     rows = shape.n_rows // 2 if shape.n_smallest is None else shape.n_smallest
-    least = max(LEAST_ROWS, d + 1 if covariance == "full" else 0)
-    larger = [k for k in MIXED[1:] if k * least <= rows and k * each <= MOST_PRODUCTS]
-    return larger if covariance == "tied" else [MIXED[0], *larger]
+    min_rows = max(MIN_ROWS, d + 1 if covariance == "full" else 0)
+    larger = [k for k in COMPONENT_COUNTS[1:] if k * min_rows <= rows and k * n_products <= MAX_PRODUCTS]
+    return larger if covariance == "tied" else [COMPONENT_COUNTS[0], *larger]
 
 
 def _nearest_means(shape: DataShape) -> list[Candidate]:
-    features = [("raw", []), _standardised(), ("LDA", [LDA()])]
-    return _grid("nearest mean", shape, features, [({}, [NearestMeanClassifier()])])
+    features = [("raw", []), _make_standardised(), ("LDA", [LDA()])]
+    return _make_grid("nearest mean", shape, features, [({}, [NearestMeanClassifier()])])
 
 
-def _penalised(strengths: tuple[float, ...], *before: Any, penalty: str = "l2") -> list[tuple[dict[str, Any], Any]]:
-    """Logistic regressions with a tolerance that costs cannot tell from its minimum: half the passes on MNIST."""
+def _make_logistics(
+    strengths: tuple[float, ...], *before: Any, penalty: str = "l2"
+) -> list[tuple[dict[str, Any], Any]]:
+    """Make logistic regressions; with tol=1e-6 costs are those of the optimum, and MNIST takes half the passes."""
     return [({"λ": lam}, [*before, LogisticRegression(lam, penalty=penalty, tol=1e-6)]) for lam in strengths]
 
 
 def _logistics(shape: DataShape) -> list[Candidate]:
-    """Linear logistic regression on a path of the L2 penalty for each kind of features, and of the L1 penalty."""
-    features = [_standardised(), *_gaussianised(shape), *_projected(shape, standardised=True)[1:2]]
-    l2, l1 = _penalised((1e-4, 1e-3, 1e-2, 1e-1, 1.0)), _penalised((1e-3, 1e-2, 1e-1), penalty="l1")
-    return _grid("logistic", shape, features, l2) + _grid("logistic L1", shape, [_standardised()], l1)
+    """Make logistic regressions on a path of the L2 penalty for each kind of features, and of the L1 penalty."""
+    features = [_make_standardised(), *_make_gaussianised(shape), *_make_projections(shape, standardised=True)[1:2]]
+    l2, l1 = _make_logistics((1e-4, 1e-3, 1e-2, 1e-1, 1.0)), _make_logistics((1e-3, 1e-2, 1e-1), penalty="l1")
+    return _make_grid("logistic", shape, features, l2) + _make_grid("logistic L1", shape, [_make_standardised()], l1)
 
 
 def _quadratic_logistics(shape: DataShape) -> list[Candidate]:
-    """Products of the features, or of the largest number of principal components that can be expanded."""
-    features = [_standardised()]
-    if shape.n_features > MOST_QUADRATIC:
-        projected = _projected(shape, standardised=True)
-        features = [made for made in projected if int(made[1][-1].n_components) <= MOST_QUADRATIC][-1:]
-    models = _penalised((1e-3, 1e-2, 1e-1, 1.0), QuadraticFeatures(), Standardize())
-    return _grid("quadratic logistic", shape, features, models)
+    """Make models of the products of all features, or of the most principal components that can be expanded."""
+    features = [_make_standardised()]
+    if shape.n_features > MAX_QUADRATIC_FEATURES:
+        projected = _make_projections(shape, standardised=True)
+        features = [made for made in projected if int(made[1][-1].n_components) <= MAX_QUADRATIC_FEATURES][-1:]
+    models = _make_logistics((1e-3, 1e-2, 1e-1, 1.0), QuadraticFeatures(), Standardize())
+    return _make_grid("quadratic logistic", shape, features, models)
 
 
 def _radial_logistics(shape: DataShape) -> list[Candidate]:
     n_centers = min(100, shape.n_rows // 5)
     if n_centers < 2:
         return []
-    models = _penalised((1e-4, 1e-3, 1e-2), RadialFeatures(n_centers, random_state=0))
+    models = _make_logistics((1e-4, 1e-3, 1e-2), RadialFeatures(n_centers, random_state=0))
     models = [({"centers": n_centers, **settings}, steps) for settings, steps in models]
-    return _grid("radial logistic", shape, [_standardised()], models)
+    return _make_grid("radial logistic", shape, [_make_standardised()], models)
 
 
 def _svm(C: float, kernel: Any = "linear") -> SVM:
-    """Support vector machine with a tolerance that costs cannot tell from its optimum."""
+    """Make a support vector machine; with tol=1e-3 costs are those of the optimum."""
     return SVM(C, kernel=kernel, tol=1e-3)
 
 
 def _svms(shape: DataShape) -> list[Candidate]:
-    return _grid("SVM", shape, [_standardised()], [({"C": C}, [_svm(C)]) for C in (0.01, 0.1, 1.0, 10.0)])
+    return _make_grid("SVM", shape, [_make_standardised()], [({"C": C}, [_svm(C)]) for C in (0.01, 0.1, 1.0, 10.0)])
 
 
 def _polynomial_svms(shape: DataShape) -> list[Candidate]:
-    """Polynomial kernels of degree 2 and 3; kernel values grow with the degree, so the grid of C moves down."""
+    """Make polynomial SVMs of degree 2 and 3; kernel values grow with the degree, so the grid of C moves down."""
     grids = {2: (1e-4, 1e-3, 1e-2, 1e-1), 3: (1e-5, 1e-4, 1e-3, 1e-2)}
     models = [
         ({"degree": degree, "C": C}, [_svm(C, PolynomialKernel(degree))])
         for degree, grid in grids.items()
         for C in grid
     ]
-    return _grid("polynomial SVM", shape, [_standardised()], models) if shape.n_rows <= MOST_KERNEL_ROWS else []
+    return (
+        _make_grid("polynomial SVM", shape, [_make_standardised()], models) if shape.n_rows <= MAX_KERNEL_ROWS else []
+    )
 
 
 def _rbf_svms(shape: DataShape) -> list[Candidate]:
-    """RBF kernels around the typical distance of standardised rows; Nystroem landmarks where there are many rows."""
+    """Make RBF SVMs with γ around 1/n_features; for many rows, linear SVMs on Nyström features."""
     models: list[tuple[dict[str, Any], list[Any]]]
-    if shape.n_rows > MOST_KERNEL_ROWS:
-        features = NystromFeatures(LANDMARKS, kernel=RBFKernel(1 / shape.n_features), random_state=0)
-        models = [({"landmarks": LANDMARKS, "C": C}, [features, _svm(C)]) for C in (0.1, 1.0, 10.0)]
+    if shape.n_rows > MAX_KERNEL_ROWS:
+        features = NystromFeatures(N_LANDMARKS, kernel=RBFKernel(1 / shape.n_features), random_state=0)
+        models = [({"landmarks": N_LANDMARKS, "C": C}, [features, _svm(C)]) for C in (0.1, 1.0, 10.0)]
     else:
         gammas = [float(f"{width / shape.n_features:.1g}") for width in (0.25, 1.0, 4.0)]
         grid = [(gamma, C) for gamma in gammas for C in (0.1, 1.0, 10.0, 100.0)]
         models = [({"γ": gamma, "C": C}, [_svm(C, RBFKernel(gamma))]) for gamma, C in grid]
-    return _grid("RBF SVM", shape, [_standardised()], models)
+    return _make_grid("RBF SVM", shape, [_make_standardised()], models)
 
 
 def _least_squares(shape: DataShape) -> list[Candidate]:
     models = [({"λ": strength}, [LeastSquaresClassifier(strength)]) for strength in (0.0, 1e-2, 1.0)]
-    return _grid("least squares", shape, [_standardised()], models)
+    return _make_grid("least squares", shape, [_make_standardised()], models)
 
 
 def _fishers(shape: DataShape) -> list[Candidate]:
-    return _grid("Fisher", shape, [("raw", [])], [({}, [FisherClassifier()])])
+    return _make_grid("Fisher", shape, [("raw", [])], [({}, [FisherClassifier()])])
 
 
 def _perceptrons(shape: DataShape) -> list[Candidate]:
-    return _grid("perceptron", shape, [_standardised()], [({}, [Perceptron(shuffle=True, random_state=0)])])
+    return _make_grid("perceptron", shape, [_make_standardised()], [({}, [Perceptron(shuffle=True, random_state=0)])])
 
 
 FAMILIES: dict[str, Callable[[DataShape], list[Candidate]]] = {
@@ -386,29 +390,29 @@ FAMILIES: dict[str, Callable[[DataShape], list[Candidate]]] = {
     "least-squares": _least_squares,
     "perceptron": _perceptrons,
 }
-"""Grids by the name that ``compare`` and the command line use."""
+"""Grids by the names that ``compare`` and the command line use."""
 
 
 def default_candidates(shape: DataShape) -> list[Candidate]:
-    """All grids of the library."""
+    """Return all grids of the library."""
     return [candidate for grid in FAMILIES.values() for candidate in grid(shape)]
 
 
 def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
-    """Find the grid of one family, or one system of any grid, by its name."""
+    """Return the grid of a family, or one system of any grid, by name."""
     if name in FAMILIES:
         grid = FAMILIES[name](shape)
         if grid:
             return grid
-        learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')} here"
+        learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')}"
         if name != "polynomial-svm":
             raise InvalidParameterError(
-                f"The family {name!r} has nothing to try, since {learned}. Leave it out, or gather more rows."
+                f"The family {name!r} has no candidates here, since {learned}. Leave it out, or collect more rows."
             )
         raise InvalidParameterError(
-            f"The family {name!r} is tried on {MOST_KERNEL_ROWS:,} rows at most, as its work grows with their square, "
-            f"but {learned}. Leave it out, take 'rbf-svm', which goes by way of landmarks then, take some of the rows, "
-            "or give make_pipeline(Standardize(), NystromFeatures(300, PolynomialKernel(2)), SVM()) as a candidate."
+            f"The family {name!r} takes at most {MAX_KERNEL_ROWS:,} rows, since its work grows with their square, but "
+            f"{learned}. Leave it out, use 'rbf-svm', which then uses landmarks, use a part of the rows, or pass the "
+            "candidate make_pipeline(Standardize(), NystromFeatures(300, kernel=PolynomialKernel(2)), SVM())."
         )
     systems = {_fold_case(candidate.name): candidate for candidate in default_candidates(shape)}
     if _fold_case(name) in systems:
@@ -422,5 +426,5 @@ def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
 
 
 def _fold_case(name: str) -> str:
-    """Normalise a name as it may be typed: any case, Greek letters spelled out."""
+    """Normalise a typed name: lower case, single spaces, and Greek letters for their names."""
     return " ".join(name.lower().replace("lambda", "λ").replace("gamma", "γ").replace("=", " ").split())

@@ -1,7 +1,7 @@
-"""Comparison of systems on one data set: candidates that are trained here, or scores that others computed.
+"""Comparison of systems on one data set: candidates that are trained here, or scores computed elsewhere.
 
-:func:`compare` and :func:`compare_scores` check their arguments once, as a :class:`CompareOptions`, which the command
-line builds too. Then rows, folds and candidates are prepared, all candidates are scored, and the systems are ranked.
+:func:`compare` and :func:`compare_scores` check their arguments once, as :class:`CompareOptions`. The command line
+makes such options too. Then rows, folds and candidates are prepared, the candidates are scored, and the systems ranked.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from likely.selection.rows import (
 from likely.selection.scoring import CandidateScores, Progress, record_warnings, score_candidates
 from likely.selection.store import RunStore, library_versions, run_identity
 
-Trial = tuple[RowSet, Mapping[str, Floats]]
-"""Evaluation rows, and the scores that outside systems gave to them."""
+EvaluationSet = tuple[RowSet, Mapping[str, Floats]]
+"""Evaluation rows, and the scores of outside systems for them."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompareOptions:
-    """The arguments of :func:`compare` besides the training rows, checked when they are put together."""
+    """Arguments of :func:`compare` besides the training rows, checked on construction."""
 
     candidates: Any = None
     applications: Any = None
@@ -79,11 +79,11 @@ class CompareOptions:
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
                 raise InvalidParameterError(
-                    f"{name} must be (X, y), or (X, y, scores) where outside systems are judged.", parameter=name
+                    f"{name} must be (X, y), or (X, y, scores) if there are outside systems.", parameter=name
                 )
         if self.held_out is not None and len(self.held_out) == 3 and self.held_out[2] is not None:
             raise InvalidParameterError(
-                "held_out must be (X, y): scores of outside systems are given by scores=.", parameter="held_out"
+                "held_out must be (X, y). Pass the scores of outside systems with scores=.", parameter="held_out"
             )
         if self.calibrator is None:
             object.__setattr__(self, "calibrator", AffineCalibrator(rising=True))
@@ -110,58 +110,60 @@ def compare(
     about: dict[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """Compare all model families, or candidates of your own, on one data set by what their decisions cost.
+    """Compare all model families, or your own candidates, on one data set by the cost of their decisions.
 
-    Every candidate scores rows it has not seen. Its pooled scores are judged at their best threshold (minimum cost) and
-    calibrated by the K-fold protocol (actual cost, Cllr). The best systems of some families are fused. The systems are
-    returned in order, with intervals and a paired test against the best for the first ten, and can be trained on all
-    rows. Candidates that learn by adding up statistics are cross-validated from one pass over the data; others share
-    features and regularization paths. A candidate that fails is reported with its reason.
+    Each candidate scores rows that it was not trained on. Its pooled scores give the minimum cost, at the best
+    threshold, and after calibration by the K-fold protocol the actual cost and Cllr. The best systems of some families
+    are fused. The systems are returned in order. The first ten have intervals and a paired test against the best. Any
+    system can be trained on all rows. Candidates that learn from sums are cross-validated from one pass over the data;
+    others share features and regularization paths. A candidate that fails is reported with its reason.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame (pandas, Polars, pyarrow) of shape (n, n_features)
-        Columns of a frame may hold categories, which become indicators for the families of this library
-        (:class:`likely.Encode`); missing values are filled with column means, except by diagonal Gaussians, which leave
-        them out. Candidates of your own are given the rows as they are; for those of precomputed kernels X is the
-        kernel of all rows, (n, n), whose columns folds cut too, and whose columns are features to all others.
+        Columns of a frame may hold categories, which are encoded as indicators for the families of this library
+        (:class:`likely.Encode`). Missing values are filled with column means, except for diagonal Gaussians, which
+        leave them out. Your own candidates get the rows unchanged. For candidates with precomputed kernels, X is the
+        kernel matrix of all rows, (n, n), and folds select its columns too; for other candidates its columns are
+        features.
     y : array of labels of shape (n,)
     candidates : optional
-        By default every family of the library, each with a small grid of features and settings. Else names of families,
-        such as ``["gaussian", "logistic"]``; or classifiers, this library's or anybody's who follows scikit-learn: one,
-        a list of them or of (name, classifier), or a mapping {name: classifier}; or both in one list.
+        By default every family of the library, each with a small grid of features and settings. Otherwise names of
+        families, such as ``["gaussian", "logistic"]``; or scikit-learn compatible classifiers: one, a list of them or
+        of (name, classifier), or a mapping {name: classifier}; or a list of both.
     applications : Application, effective prior, list of them, or mapping {name: application}, optional
-        By default equal priors and costs. Costs are at these; systems are put in order by the mean of their costs. A
-        reject cost plays no part here.
+        Where costs are computed; by default at equal priors and costs. Systems are ranked by the mean over the
+        applications. Reject costs are ignored.
     folds : int, "leave-one-out", splitter, or list of (train, test), default 5
-        A number makes shuffled folds stratified by class, which keep groups together where ``groups`` is given.
+        An integer makes shuffled folds stratified by class, which keep groups together if ``groups`` is given.
     groups : array of shape (n,), optional
-        Rows that depend on each other: folds keep them together, and intervals draw them together. "leave-one-out" then
-        leaves out one group at a time.
+        Equal values mark rows that depend on each other. Folds keep them together, intervals resample them together,
+        and "leave-one-out" leaves out one group at a time.
     sample_weight : array of shape (n,), optional
         Frequencies; rows of weight 0 are dropped.
     held_out : (X, y), optional
-        Rows to compare on, in place of folds: candidates learn from all of ``X``.
+        Rows to compare on instead of folds; candidates learn from all of ``X``.
     evaluation : (X, y) or (X, y, scores), optional
-        Rows to judge the chosen systems on when all is done, and to ask whether another choice would have been better.
+        Rows on which all systems are evaluated in the end, to check whether another choice would have been better.
     scores : mapping {name: array}, optional
-        Scores that outside systems gave to the rows compared on: of shape (n,) for two classes, else (n, n_classes).
+        Scores of outside systems for the rows compared on: of shape (n,) for two classes, else (n, n_classes).
     calibrator : calibrator, default AffineCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
-        What systems are put in order by: minimum cost, cost of calibrated decisions, or Cllr.
+        Measure that ranks systems: minimum cost, actual cost after calibration, or Cllr.
     fuse : int, default 3
         Fuse the best systems of the two, three, … best families, up to this number; 0 for no fusion.
     seed : int, default 0
-        Of the folds.
+        Random seed of the folds.
     run : path, optional
-        A folder for everything that is computed, with a page of it, ``report.html``. The same call resumes an
-        earlier one that was stopped. A folder of other data, folds or versions is refused.
+        Folder for all results, with a report, ``report.html``. The same call resumes a run that was interrupted. A
+        folder with a run of other data, folds or versions raises an error.
     restart : bool, default False
-        Remove what an earlier run left in the folder.
+        Whether to delete the results of an earlier run in the folder.
     about : dict of plain values, optional
-        What to write into the file of the best system's model, which goes into the folder as ``models/best.likely``.
+        Description to save with the best system's model, which is ``models/best.likely`` in the folder.
     progress : function of a Progress, optional
-        Called before each batch of candidates, after each of its folds, by the thread that did it, and before judging.
+        Called before each batch of candidates, after each of its folds in the thread that computed it, and before the
+        systems are ranked.
 
     Returns
     -------
@@ -169,8 +171,8 @@ def compare(
 
     Notes
     -----
-    The best of many candidates was chosen on the rows it is judged on, so its cost comes out a little too low: judge it
-    on rows of its own (``evaluation``) before you promise it to others.
+    The best of many candidates is chosen on the same rows that its cost is computed on, so this cost is slightly
+    optimistic. Use separate rows (``evaluation``) for an unbiased estimate.
 
     Examples
     --------
@@ -205,32 +207,34 @@ def compare_scores(
     fuse: int = 0,
     seed: int = 0,
 ) -> Comparison:
-    """Compare the scores of several systems by what their decisions cost: as given, calibrated, and at best.
+    """Compare the scores of several systems by the cost of decisions: as given, calibrated, and at the best threshold.
 
-    What :func:`likely.compare` does with scores of its candidates, for scores that others gave: costs, Cllr, intervals,
-    a paired test against the best, and a report. ``model()`` is the best system's calibrator, trained on all rows.
+    This is :func:`likely.compare` for scores computed elsewhere. It returns costs, Cllr, intervals, a paired test
+    against the best system, and a report. ``model()`` is the best system's calibrator, trained on all rows.
 
     Parameters
     ----------
     y_true : array of labels of shape (n,)
     scores : array, or mapping {name: array}
-        Of one system, or of several by name. Two classes: log-likelihood ratios of shape (n,), target against
-        nontarget, or log-likelihoods of shape (n, 2); what only ranks is judged too. More: shape (n, n_classes).
+        Scores of one system, or of several by name. Two classes: log-likelihood ratios of shape (n,), target against
+        nontarget, or log-likelihoods of shape (n, 2); scores that only rank are allowed. More classes: log-likelihoods
+        of shape (n, n_classes).
     applications : Application, effective prior, list of them, or mapping {name: application}, optional
         By default equal priors and costs.
     pos_label : label, optional
-        Of two classes, the one that scores of shape (n,) are high for: by default the one that an application names,
-        or else the second.
+        Of two classes, the one with high scores of shape (n,): by default the one that an application names, else the
+        second.
     sample_weight : array of shape (n,), optional
         Frequencies.
     groups : array of shape (n,), optional
-        Rows that depend on each other: calibration keeps them together, and intervals draw them together.
+        Equal values mark rows that depend on each other. Calibration folds keep them together, and intervals resample
+        them together.
     calibrator : calibrator, default AffineCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
     fuse : int, default 0
         Fuse the best two, three, … systems, up to this number.
     seed : int, default 0
-        Of the folds that calibrators are judged by.
+        Random seed of the calibration folds.
 
     Returns
     -------
@@ -249,10 +253,10 @@ def compare_scores(
     classes = check_two_classes(rows.y, "compare_scores")
     named = name_applications(applications, classes, rejecting=True)
     target = find_target(applications, classes) if pos_label is None else _check_target(pos_label, classes.tolist())
-    oriented = _oriented_scores(scores, target is not None and target == classes[0])
+    oriented = _orient_scores(scores, target is not None and target == classes[0])
     systems = make_outside_candidates(oriented, len(rows.y), len(classes))
     if not systems:
-        raise InvalidParameterError("There is nothing to compare: scores is empty.", parameter="scores")
+        raise InvalidParameterError("scores must hold at least one system, but is empty.", parameter="scores")
     rows, parts = _without_zero_weights(rows, {each.name: each.scores for each in systems if each.scores is not None})
     protocol = ScoringProtocol(rows, "scores as given", seed)
     found = CandidateScores({each.name: each for each in systems}, parts, {}, {}, [], [])
@@ -261,7 +265,7 @@ def compare_scores(
 
 
 def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
-    """Compare candidates on the rows ``X`` with labels ``y``; keep everything in the folder ``options.run``, if any."""
+    """Compare candidates on rows ``X`` with labels ``y``, and keep results in the folder ``options.run``, if any."""
     encoder = make_encoder(X, options.sample_weight)
     rows, outside = _training_rows(X, y, options, encoder)
     classes = check_two_classes(rows.y, "compare")
@@ -271,23 +275,25 @@ def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
         protocol = Folds(rows, *make_splitter(rows, options.folds, options.seed))
     else:
         protocol = HeldOutSet(rows, _other_rows("held_out", options.held_out, encoder, rows)[0], options.seed)
-    trial = None if options.evaluation is None else _other_rows("evaluation", options.evaluation, encoder, rows)
-    shape = protocol.shape(rows) if trial is None else protocol.shape(rows, trial[0])
+    evaluation_set = (
+        None if options.evaluation is None else _other_rows("evaluation", options.evaluation, encoder, rows)
+    )
+    shape = protocol.shape(rows) if evaluation_set is None else protocol.shape(rows, evaluation_set[0])
     candidates = _candidates(options.candidates, shape, outside, len(protocol.judged.y), len(classes))
-    for each in candidates:  # an outside system may be the one that is chosen
-        if trial is not None and each.estimator is None and each.name not in trial[1]:
+    for each in candidates:  # an outside system may be chosen, and then needs scores of the evaluation rows
+        if evaluation_set is not None and each.estimator is None and each.name not in evaluation_set[1]:
             raise InvalidParameterError(
-                f"evaluation must bring scores of the outside system {each.name!r} too, as (X, y, scores).",
+                f"evaluation must include scores of the outside system {each.name!r}, as (X, y, scores).",
                 parameter="evaluation",
             )
     store = None
     if options.run is not None:
         store = RunStore(options.run, run_identity(rows, protocol, classes), options.restart)
     with nullcontext() if store is None else closing(store):
-        found = score_candidates(candidates, rows, protocol, trial, store, options.progress)
+        found = score_candidates(candidates, rows, protocol, evaluation_set, store, options.progress)
         judge = Judge(protocol.judged, classes, list(named.values()))
         workings = Workings(rows, protocol, judge, options.calibrator, encoder)
-        comparison = _rank(found, named, options, workings, trial, find_target(options.applications, classes))
+        comparison = _rank(found, named, options, workings, evaluation_set, find_target(options.applications, classes))
         if store is not None:
             save_comparison(comparison, store, options.about or {})
     return comparison
@@ -298,18 +304,18 @@ def _rank(
     named: dict[str, Application],
     options: CompareOptions,
     workings: Workings,
-    trial: Trial | None,
+    evaluation_set: EvaluationSet | None,
     target: Any,
 ) -> Comparison:
-    """Order the systems by their scores, and judge them on the evaluation rows if there are any."""
+    """Rank the systems, and evaluate them on the evaluation rows if there are any."""
     judge, folds = workings.judge, workings.protocol.calibration_folds()
     ranking = Ranking(found, judge, folds, options.by, options.fuse, options.calibrator)
     verdict, more = None, []
     with record_warnings() as notes:
         systems = ranking.systems()
-    if trial is not None:
+    if evaluation_set is not None:
         with record_warnings() as more:
-            verdict = ranking.verdict(systems, Judge(trial[0], judge.classes, judge.applications))
+            verdict = ranking.verdict(systems, Judge(evaluation_set[0], judge.classes, judge.applications))
     notes = list(dict.fromkeys([*found.notes, *notes, *more]))
     settings = {"fuse": options.fuse, "seed": options.seed, "calibrator": str(options.calibrator)}
     record = {
@@ -320,19 +326,19 @@ def _rank(
     return Comparison(systems, named, options.by, found.failures, notes, verdict, record, workings, target)
 
 
-# Rows.
+# Rows
 
 
 def _training_rows(X: Any, y: Any, options: CompareOptions, encoder: Any) -> tuple[RowSet, dict[str, Any]]:
-    """Check the rows to learn from, and the outside scores of the rows compared on."""
+    """Check the training rows, and the outside scores of the rows compared on."""
     rows = RowSet.of(X, y, options.sample_weight, options.groups, encoder, "compare")
-    if options.held_out is not None:  # the scores are of the held-out rows
+    if options.held_out is not None:  # outside scores are for the held-out rows
         return _without_zero_weights(rows, {})[0], dict(options.scores or {})
     return _without_zero_weights(rows, _check_outside(options.scores, rows.y))
 
 
 def _without_zero_weights(rows: RowSet, scores: dict[str, Floats]) -> tuple[RowSet, dict[str, Floats]]:
-    """Drop rows of weight 0, and their scores, before anything else."""
+    """Drop rows of weight 0 and their scores."""
     if rows.weight is None or rows.weight.all():
         return rows, scores
     kept = np.flatnonzero(rows.weight)
@@ -340,26 +346,27 @@ def _without_zero_weights(rows: RowSet, scores: dict[str, Floats]) -> tuple[RowS
 
 
 def _check_outside(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Floats]:
-    """Check that each column of outside scores is an array with an entry for each row."""
+    """Check that outside scores are arrays with one entry for each row."""
     systems = make_outside_candidates(scores, len(y), len(np.unique(y)))
     return {each.name: each.scores for each in systems if each.scores is not None}
 
 
-def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Trial:
-    """Check rows to judge on, and outside scores of them: they must have the features and classes of the others."""
+def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> EvaluationSet:
+    """Check held-out or evaluation rows and their outside scores; features and classes must be those of training."""
     try:
         judged = RowSet.of(given[0], given[1], None, None, encoder, name)
         expected, found = (int(rows.numbers.shape[1]) for rows in (training, judged))
         if expected != found:
             raise InvalidDataError(f"{name} must have the {expected} features of X, but has {found}.")
-        classes, (there, counts) = np.unique(training.y), np.unique(judged.y, return_counts=True)
-        if not np.array_equal(there, classes):
+        classes, (present, counts) = np.unique(training.y), np.unique(judged.y, return_counts=True)
+        if not np.array_equal(present, classes):
             raise DegenerateDataError(
-                f"{name} must have rows of the classes that are compared, {classes.tolist()}, but has {there.tolist()}."
+                f"{name} must have rows of the classes of y, {classes.tolist()}, but has {present.tolist()}."
             )
         if name == "evaluation" and counts.min() < 2:
+            rarest = classes.tolist()[int(counts.argmin())]
             raise DegenerateDataError(
-                "evaluation must have two rows of each class at least, but has one of some class."
+                f"evaluation must have at least two rows of each class, but has one of class {rarest!r}."
             )
         return judged, _check_outside(given[2] if len(given) == 3 else None, judged.y)
     except LikelyError as error:
@@ -367,14 +374,14 @@ def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Trial:
         raise
 
 
-# Candidates.
+# Candidates
 
 
 def _candidates(given: Any, shape: DataShape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
-    """List the candidates, each under a name that no other has: families, classifiers, and outside systems."""
+    """Return all candidates with different names: families, classifiers, and outside systems."""
     found = _classifiers(given, shape) + make_outside_candidates(outside, n, n_classes)
     if not found:
-        raise InvalidParameterError("There is nothing to compare: candidates is empty.", parameter="candidates")
+        raise InvalidParameterError("candidates must hold at least one system, but is empty.", parameter="candidates")
     names = [candidate.name for candidate in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -393,7 +400,7 @@ def _classifiers(given: Any, shape: DataShape) -> list[Candidate]:
     return families + (make_candidates(own) if own else [])
 
 
-# Scores without a model.
+# Scores without a model
 
 
 def _rows_without_columns(y_true: Any, sample_weight: Any, groups: Any) -> RowSet:
@@ -401,16 +408,16 @@ def _rows_without_columns(y_true: Any, sample_weight: Any, groups: Any) -> RowSe
     labels = check_labels("compare_scores", y_true)
     names = None if groups is None else np.asarray(groups)
     if names is not None and len(names) != len(labels):
-        raise InvalidDataError(f"compare_scores: {len(names)} groups came with {len(labels)} labels.")
+        raise InvalidDataError(f"compare_scores: there are {len(names)} groups but {len(labels)} labels.")
     nothing = np.empty((len(labels), 0))
     return RowSet(nothing, nothing, labels, check_weight(sample_weight, len(labels)), names)
 
 
-def _oriented_scores(scores: Any, turned: bool) -> dict[str, Any]:
-    """Scores by name; llrs of two classes are those of the second class."""
+def _orient_scores(scores: Any, is_reversed: bool) -> dict[str, Any]:
+    """Return scores by name, with llrs of two classes for the second class."""
     systems = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
     arrays = {str(name): check_scores(f"The system {str(name)!r}", values) for name, values in systems.items()}
-    return {name: -values if turned and values.ndim == 1 else values for name, values in arrays.items()}
+    return {name: -values if is_reversed and values.ndim == 1 else values for name, values in arrays.items()}
 
 
 def _check_target(pos_label: Any, classes: list[Any]) -> Any:

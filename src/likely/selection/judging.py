@@ -1,4 +1,4 @@
-"""From scores to systems in order: applications named, scores calibrated, fused, judged, and judged again elsewhere."""
+"""Ranking of systems: calibrate and fuse scores, compute costs, and check the choice on evaluation rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from likely.selection.candidates import Candidate
 from likely.selection.rows import RowSet
 from likely.selection.scoring import CandidateScores, describe_error
 
-RESAMPLED_ROWS, LEAST_RESAMPLES, MOST_RESAMPLES = 2e7, 200, 1000
-"""Rows drawn for an interval in all resamples; there are fewer resamples of many rows, whose costs vary little."""
+RESAMPLED_ROWS, MIN_RESAMPLES, MAX_RESAMPLES = 2e7, 200, 1000
+"""Rows drawn for an interval in all resamples. Many rows get fewer resamples, since their costs vary little."""
 
-DETAILED = 10
-"""Systems at the head of the leaderboard that get intervals and a test against the best."""
+N_DETAILED = 10
+"""Number of systems at the top of the leaderboard with intervals and a test against the best."""
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """Level of the test of the choice on the evaluation rows."""
 
 
@@ -41,18 +41,19 @@ class SystemCosts:
     Attributes
     ----------
     minimum : list of float
-        Normalised cost at each application with the best threshold (two classes), or after the best affine calibration
-        on the same rows (more), if that costs less than the scores as given, as it minimises cross-entropy, not costs.
+        Normalised cost at each application: at the best threshold for two classes. For more classes, the lower of the
+        costs after the best affine calibration on the same rows and of the scores as given; the calibration minimises
+        cross-entropy, so it can increase a cost.
     actual : list of float
-        Normalised cost of the decisions that the calibrated scores lead to; no row is calibrated by a map that saw it.
+        Normalised cost of decisions by the calibrated scores. Each row is calibrated by a map learned from other rows.
     uncalibrated : list of float
         Normalised cost of the scores as given.
     cllr : float
-        Of the calibrated scores: cross-entropy at equal priors, 1 where the scores say nothing.
+        Normalised cross-entropy of the calibrated scores at equal priors; 1 if the scores carry no information.
     min_cllr : float
-        The least that calibration can leave of it.
+        Its minimum over calibrations.
     intervals : dict {measure: Interval}
-        Of the first systems of a leaderboard.
+        Only for the first systems of a leaderboard.
     """
 
     minimum: list[float]
@@ -63,7 +64,7 @@ class SystemCosts:
     intervals: dict[str, Interval] = field(default_factory=dict)
 
     def by(self, measure: str) -> float:
-        """The number that systems are ordered by: a mean over applications, or Cllr."""
+        """Return the number that ranks systems: the mean cost over applications, or Cllr."""
         if measure == "cllr":
             return self.cllr
         costs = self.minimum if measure == "minimum" else self.actual
@@ -78,17 +79,17 @@ class System:
     ----------
     name, family : str
     parts : list of Candidate
-        One, or those that are fused.
+        One candidate, or those that are fused.
     raw : list of array
-        Out-of-fold scores of each part, as it gave them.
+        Out-of-fold scores of each part, unchanged.
     scores : array of shape (n,) for two classes, else (n, n_classes)
-        Those of a single part; of a fusion, its own.
+        The scores of a single part, or the fused scores.
     calibrated : array of the same shape
-        Calibrated by maps that have not seen the row's fold.
+        Each row is calibrated by a map learned from other folds.
     standing : SystemCosts
         Its costs.
     p_value : float or None
-        Of the paired difference to the best system, where it was tested.
+        P-value of the paired difference to the best system, if it was tested.
     """
 
     name: str
@@ -106,23 +107,23 @@ class System:
 
     @property
     def family_key(self) -> str:
-        """The family; an outside system is a family by itself, since outside systems need not be alike."""
+        """The family; each outside system is a separate family."""
         return self.name if self.family == "outside" else self.family
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Systems made of the candidates' scores: calibrated, judged, put in order and fused.
+    """Ranks systems: calibrates the scores of candidates, fuses the best, and computes costs.
 
     Attributes
     ----------
     found : CandidateScores
     judge : Judge
-        Of the rows compared on.
+        The rows compared on, with the applications.
     folds : list of (train, test)
-        By which calibrators and fusers are judged.
+        Folds for calibrators and fusers.
     by, fuse, calibrator
-        As :func:`likely.compare` takes them.
+        As for :func:`likely.compare`.
     """
 
     found: CandidateScores
@@ -133,7 +134,7 @@ class Ranking:
     calibrator: Any
 
     def systems(self) -> list[System]:
-        """Make all systems, the best first, with intervals and a test of those at the head."""
+        """Return all systems, the best first, with intervals and tests for those at the top."""
         scored = [name for name in self.found.candidates if name not in self.found.failures]
         single = self._attempt(self._make_single, {name: name for name in scored})
         if not single:
@@ -141,18 +142,18 @@ class Ranking:
             raise DegenerateDataError(f"No candidate could be compared. The first, {name!r}, failed: {reason}")
         single = self._order(single)
         leaders = first_of_each(single, lambda system: system.family_key)[: self.fuse]
-        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best of two families, of three, and so on
+        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best of two families, of three families, …
         fusions = self._attempt(self._fuse, {_name_fusion(members): members for members in groups})
         ordered = self._order(single + fusions)
-        return self._add_intervals(ordered[:DETAILED]) + ordered[DETAILED:]
+        return self._add_intervals(ordered[:N_DETAILED]) + ordered[N_DETAILED:]
 
     def _attempt(self, make: Callable[[Any], System], items: dict[str, Any]) -> list[System]:
-        """Make a system of each item; an error is recorded as the reason why there is no such system."""
+        """Make a system from each item; record an error as the reason of its failure."""
 
         def attempt(item: Any) -> System | Exception:
             try:
                 return make(item)
-            except Exception as error:  # noqa: BLE001  a calibrator of the user may raise anything, and others continue
+            except Exception as error:  # noqa: BLE001  a third-party calibrator may raise anything, and the others continue
                 return error
 
         made = dict(zip(items, for_each(attempt, list(items.values())), strict=True))
@@ -173,7 +174,7 @@ class Ranking:
         return System(_name_fusion(members), "fusion", parts, raw, fused, fused, self.judge.measure(fused, fused))
 
     def _order(self, systems: list[System]) -> list[System]:
-        """Sort by cost, then by Cllr; the sort is stable, and simpler systems come first."""
+        """Sort by cost, then by Cllr; the sort is stable, so simpler systems come first."""
         return sorted(systems, key=lambda system: (system.standing.by(self.by), system.standing.cllr))
 
     def _add_intervals(self, ordered: list[System]) -> list[System]:
@@ -190,25 +191,26 @@ class Ranking:
             for place, (system, own) in enumerate(zip(ordered, details, strict=True))
         ]
 
-    def verdict(self, systems: list[System], there: Judge) -> Verdict:
-        """Judge all systems on the evaluation rows, calibrated by maps trained before."""
+    def verdict(self, systems: list[System], evaluation: Judge) -> Verdict:
+        """Compute costs on the evaluation rows with the maps learned on the rows compared on, and test the choice."""
         known = [system for system in systems if all(part.name in self.found.evaluation for part in system.parts)]
-        mapped = for_each(self._score_elsewhere, known)
+        mapped = for_each(self._score_evaluation_rows, known)
         judged = [
-            EvaluatedSystem(system.name, system.family, there.measure(*scores))
+            EvaluatedSystem(system.name, system.family, evaluation.measure(*scores))
             for system, scores in zip(known, mapped, strict=True)
         ]
         costs = [each.standing.by(self.by) for each in judged]
         order = sorted(range(len(known)), key=lambda i: (costs[i], judged[i].standing.cllr))
         place = rank_costs(costs)[0]
-        best, own = there.resample([mapped[order[0]], mapped[0]])
-        chance = 1.0 if place == 1 else own.p_value(best, self.by)
-        p_value = 1.0 if chance is None else min(1.0, chance * max(1, len(known) - 1))
+        best, own = evaluation.resample([mapped[order[0]], mapped[0]])
+        # Bonferroni: the best system on the evaluation rows is the best of len(known) - 1 others.
+        single = 1.0 if place == 1 else own.p_value(best, self.by)
+        p_value = 1.0 if single is None else min(1.0, single * max(1, len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
 
-    def _score_elsewhere(self, system: System) -> tuple[Floats, Floats]:
-        """Scores of the evaluation rows, and the same after calibration or fusion trained on the rows compared on."""
+    def _score_evaluation_rows(self, system: System) -> tuple[Floats, Floats]:
+        """Return the scores of the evaluation rows, before and after the map learned on the rows compared on."""
         old, new = [], []
         for part, raw in zip(system.parts, system.raw, strict=True):
             n_classes, floor = len(self.judge.classes), _floor(part, raw)
@@ -230,7 +232,7 @@ def _floor(candidate: Candidate, raw: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedSystem:
-    """A system and its costs on the evaluation rows, calibrated by maps trained before."""
+    """System with its costs on the evaluation rows, calibrated on the rows compared on."""
 
     name: str
     family: str
@@ -239,19 +241,19 @@ class EvaluatedSystem:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """How systems chosen by cross-validation do on rows that nothing was chosen on.
+    """Costs of the systems on evaluation rows, which no system was trained or chosen on.
 
     Attributes
     ----------
     systems : list of EvaluatedSystem
-        All of them, the best on the evaluation rows first, by the same measure as they were chosen by.
+        All systems, the best on the evaluation rows first, ranked by the same measure.
     chosen : EvaluatedSystem
-        The one that was chosen.
+        The system that was chosen.
     place : int
-        Its place among all systems there; systems that cost the same share one.
+        Its place among all systems on the evaluation rows; systems of equal cost share a place.
     p_value : float
-        Of the paired difference of the chosen one to the best there, on the evaluation rows, times the number of
-        others, since the best there is the best of several (Bonferroni); at most 1, and 1 if it is the best.
+        P-value of the paired difference between the chosen system and the best on the evaluation rows, multiplied by
+        the number of other systems (Bonferroni). At most 1, and 1 if the chosen system is the best.
     by : str
     """
 
@@ -263,24 +265,24 @@ class Verdict:
 
     @property
     def stands(self) -> bool:
-        """Whether the evaluation rows do not tell the chosen system from the best there."""
-        return self.place == 1 or self.p_value >= SIGNIFICANT
+        """Whether the chosen system is the best on the evaluation rows, or not significantly worse."""
+        return self.place == 1 or self.p_value >= SIGNIFICANCE_LEVEL
 
     def __str__(self) -> str:
         best, cost = self.systems[0], self.chosen.standing.by(self.by)
         text = f"{self.chosen.name!r}, chosen by cross-validation, costs {cost:.3f} ({self.by}) on the evaluation rows"
         if self.place == 1:
-            return f"{text}: the least of all {len(self.systems)} systems. The choice was right."
+            return f"{text}, the lowest cost of all {len(self.systems)} systems. The choice was right."
         text += (
-            f", place {self.place} of {len(self.systems)}. The best there, {best.name!r}, costs "
-            f"{best.standing.by(self.by):.3f}"
+            f", place {self.place} of {len(self.systems)}. The best system there, {best.name!r}, costs "
+            f"{best.standing.by(self.by):.3f}."
         )
         if self.stands:
-            return f"{text}, as the best of so many may by chance (p = {self.p_value:.2g}). The choice stands."
-        return f"{text}, which is more than chance (p = {self.p_value:.2g}). Another choice would have been better."
+            return f"{text} The difference may be chance (p = {self.p_value:.2g}). The choice stands."
+        return f"{text} The difference is more than chance (p = {self.p_value:.2g}). Another choice was better."
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the verdict as plain data."""
         systems = [
             {
                 "name": each.name,
@@ -303,7 +305,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Rows, with their labels, and applications that scores are measured against; all in class order."""
+    """Computes costs of scores for labelled rows at some applications; classes are in sorted order."""
 
     rows: RowSet
     classes: Labels
@@ -314,7 +316,7 @@ class Judge:
         return len(self.classes) == 2
 
     def calibrate(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
-        """Calibrate or fuse scores by maps that have not seen their fold."""
+        """Calibrate or fuse the scores of each fold by a map learned from the other folds."""
         rows = self.rows
         return kfold_calibrate(calibrator, clip_infinite(scores), rows.y, folds, rows.groups, rows.weight)
 
@@ -324,16 +326,16 @@ class Judge:
         return clone(calibrator).fit(clip_infinite(scores), self.rows.y, **weights)
 
     def measure(self, scores: Floats, calibrated: Floats) -> SystemCosts:
-        """Measure the costs of a system, without intervals."""
+        """Compute the costs of a system, without intervals."""
         if not self.is_binary:
             return self._measure_multiclass(scores, calibrated)
         raw, mapped = (Trials(self.rows.y, part, sample_weight=self.rows.weight) for part in (scores, calibrated))
-        minima, as_is = raw.min_dcf(self.applications), raw.actual_dcf(self.applications)
+        minima, as_given = raw.min_dcf(self.applications), raw.actual_dcf(self.applications)
         actuals = mapped.actual_dcf(self.applications)
-        return SystemCosts(minima.tolist(), actuals.tolist(), as_is.tolist(), mapped.cllr(), raw.min_cllr())
+        return SystemCosts(minima.tolist(), actuals.tolist(), as_given.tolist(), mapped.cllr(), raw.min_cllr())
 
     def _measure_multiclass(self, scores: Floats, calibrated: Floats) -> SystemCosts:
-        """As :func:`bayes_risk_after_affine` has it, with one calibration for all applications of the same priors."""
+        """Compute costs as :func:`bayes_risk_after_affine` does, with one calibration for each set of priors."""
         rows: dict[str, Any] = {"labels": self.classes, "sample_weight": self.rows.weight}
         equal = Application.equal(len(self.classes)).priors
         calibrations = {app.priors.tobytes(): app.priors for app in self.applications} | {equal.tobytes(): equal}
@@ -341,20 +343,20 @@ class Judge:
             key: self.train(AffineCalibrator(training_prior=priors), scores).transform(scores)
             for key, priors in calibrations.items()
         }
-        as_is, actuals, mended = (
+        as_given, actuals, recalibrated = (
             [bayes_risk(self.rows.y, of(app), app, **rows) for app in self.applications]
             for of in (lambda _: scores, lambda _: calibrated, lambda app: best[app.priors.tobytes()])
         )
-        minima = [min(pair) for pair in zip(mended, as_is, strict=True)]
-        # Cross-entropies at equal priors, 1 where the scores say nothing.
+        minima = [min(pair) for pair in zip(recalibrated, as_given, strict=True)]
+        # Cross-entropies at equal priors, normalised so that scores without information have 1.
         entropies = (cross_entropy(self.rows.y, part, **rows) for part in (calibrated, best[equal.tobytes()]))
-        actual, least = (float(nats / np.log(len(self.classes))) for nats in entropies)
-        return SystemCosts(minima, actuals, as_is, actual, least)
+        actual, minimum = (float(nats / np.log(len(self.classes))) for nats in entropies)
+        return SystemCosts(minima, actuals, as_given, actual, minimum)
 
     def resample(self, systems: list[tuple[Floats, Floats]]) -> list[ResampledCosts]:
-        """Costs and Cllr of systems, given as (scores, calibrated scores), in bootstrap resamples of the rows.
+        """Compute costs and Cllr of systems, given as (scores, calibrated scores), in bootstrap resamples of the rows.
 
-        Minimum costs are resampled for two classes only, where the search is fast.
+        Minimum costs are resampled for two classes only, where computing them is fast.
         """
         apps = {str(i): app for i, app in enumerate(self.applications)}
         measures: dict[str, dict[str, Any]]
@@ -366,14 +368,14 @@ class Judge:
             risk, entropy = (partial(metric, labels=self.classes) for metric in (bayes_risk, cross_entropy))
             measures = {"actual": {i: partial(risk, application=app) for i, app in apps.items()} | {"cllr": entropy}}
         parts = [(of, pair[which == "actual"]) for pair in systems for which, of in measures.items()]
-        n_resamples = int(np.clip(RESAMPLED_ROWS / len(self.rows.y), LEAST_RESAMPLES, MOST_RESAMPLES))
+        n_resamples = int(np.clip(RESAMPLED_ROWS / len(self.rows.y), MIN_RESAMPLES, MAX_RESAMPLES))
         setup = {"sample_weight": self.rows.weight, "groups": self.rows.groups, "n_resamples": n_resamples}
         found = iter(Resampled.of_each(parts, self.rows.y, **setup))
         return [ResampledCosts({which: next(found) for which in measures}, list(apps)) for _ in systems]
 
 
 def clip_infinite(scores: Floats) -> Floats:
-    """Clip infinite scores to one beyond the range of the finite ones, so that calibrators can learn from them."""
+    """Clip infinite scores to 1 beyond the range of the finite ones, so that calibrators can learn from them."""
     finite = scores[np.isfinite(scores)]
     if finite.size in (0, scores.size):
         return scores
@@ -382,30 +384,31 @@ def clip_infinite(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ResampledCosts:
-    """Resampled costs of a system: "minimum" (of two classes) and "actual", by application."""
+    """Resampled costs of a system, "minimum" (two classes only) and "actual", by application."""
 
     found: dict[str, Resampled]
     names: list[str]
 
     def intervals(self) -> dict[str, Interval]:
-        """Intervals of costs, as arrays over the applications, and of two classes' Cllr."""
-        parts = {which: self._together(resampled) for which, resampled in self.found.items()}
+        """Return intervals of costs as arrays over the applications, and of Cllr for two classes."""
+        parts = {which: self._stack_intervals(resampled) for which, resampled in self.found.items()}
         return parts | ({"cllr": self.found["actual"].interval("cllr")} if "minimum" in self.found else {})
 
-    def _together(self, resampled: Resampled) -> Interval:
+    def _stack_intervals(self, resampled: Resampled) -> Interval:
         parts = [resampled.interval(name) for name in self.names]
         estimate, low, high = (np.array([getattr(part, end) for part in parts]) for end in ("estimate", "low", "high"))
         return Interval(estimate, low, high, parts[0].level)
 
     @property
     def is_constant(self) -> bool:
-        """Whether all resamples cost the same, as when no decision is wrong."""
+        """Whether all resamples have the same cost, for example because no decision is wrong."""
         return self.found["actual"].mean(self.names, "").is_constant
 
     def p_value(self, best: ResampledCosts, by: str) -> float | None:
-        """P-value of the paired difference to the best system, in the measure that orders systems.
+        """Return the p-value of the paired difference to the best system, in the measure that ranks systems.
 
-        Minima of more than two classes are not resampled, so their actual costs are tested. None if a cost is infinite.
+        For more than two classes minimum costs are not resampled, so actual costs are tested. None if a cost is
+        infinite.
         """
         which = "minimum" if by == "minimum" and "minimum" in self.found else "actual"
         names = ["cllr"] if by == "cllr" else self.names
@@ -416,16 +419,16 @@ class ResampledCosts:
 
 
 def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> dict[str, Application]:
-    """Name applications and put them in class order; drop reject costs unless rows may be rejected."""
+    """Name applications and align them with the classes; drop reject costs unless rows may be rejected."""
     given = Application.equal(len(classes)) if given is None else given
     if isinstance(given, Mapping):
         parts = {str(name): as_application(part) for name, part in given.items()}
     else:
         listed = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given]
         applications = [as_application(part) for part in listed]
-        parts = dict(zip(_names_of(applications), applications, strict=True))
+        parts = dict(zip(_make_names(applications), applications, strict=True))
     if not parts:
-        raise InvalidParameterError("applications must name one application at least.")
+        raise InvalidParameterError("applications must hold at least one application.")
     named = {}
     for name, part in parts.items():
         aligned = part.aligned(classes)
@@ -433,12 +436,12 @@ def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> d
         if aligned.labels:
             priors = dict(zip(aligned.labels, aligned.priors.tolist(), strict=True))
         named[name] = Application(priors, aligned.costs, reject_cost=aligned.reject_cost if rejecting else None)
-        named[name].constant_cost  # noqa: B018  refuses an application in which deciding costs nothing
+        named[name].constant_cost  # noqa: B018  raises if every decision costs nothing
     return named
 
 
 def find_target(given: Any, classes: Labels) -> Any:
-    """The target of two classes: the one an application names (``positive=``), else the second; None of more."""
+    """Return the target of two classes: the one an application names (``positive=``), else the second; else None."""
     if len(classes) != 2:
         return None
     listed = (
@@ -448,8 +451,8 @@ def find_target(given: Any, classes: Labels) -> Any:
     return named[0] if named else classes[1].item() if hasattr(classes[1], "item") else classes[1]
 
 
-def _names_of(applications: list[Application]) -> list[str]:
-    """A name for each application, numbered where it occurs more than once."""
+def _make_names(applications: list[Application]) -> list[str]:
+    """Return a name for each application; equal names are numbered."""
     names = [_describe_application(application) for application in applications]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})" for at, name in enumerate(names)

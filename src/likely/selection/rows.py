@@ -1,4 +1,4 @@
-"""The rows of a comparison, checked once, and how rows are kept apart from the models that score them."""
+"""Rows of a comparison, checked once, and protocols that score rows by models not trained on them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut, StratifiedGroupKFold, StratifiedKFold
 
 from likely._constraints import is_count
+from likely._formatting import format_count
 from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels, check_option, check_rows, check_weight, encode_labels
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
@@ -22,13 +23,13 @@ from likely.resampling.folds import Split, take
 from likely.resampling.kfold import HeldOut, TrainTest, kfold_held_out, score_held_out
 from likely.selection.candidates import DataShape, describe, digest
 
-MOST_FOLDS = 20
-"""With more folds than this, calibrators get five folds of their own: each must hold rows of every class."""
+MAX_CALIBRATION_FOLDS = 20
+"""If there are more folds, calibrators get five separate folds, each with rows of every class."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowSet:
-    """Labelled rows: as given, for candidates of the user, and encoded as numbers, for the library's families."""
+    """Labelled rows: ``X`` as given, for the user's candidates, and ``numbers`` encoded, for the library's families."""
 
     X: Any
     numbers: Any
@@ -38,14 +39,14 @@ class RowSet:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, groups: Any, encoder: Encode | None, whose: str) -> RowSet:
-        """Check rows; those of weight 0 are kept."""
+        """Check rows and make a set of them; rows of weight 0 are kept."""
         labels, X = check_labels(whose, y), _as_rows(X)
         weight = check_weight(sample_weight, len(labels))
         names = None if groups is None else np.asarray(groups)
         for what, part in (("rows", X), ("groups", names)):
             if part is not None and part.shape[0] != len(labels):
                 raise InvalidDataError(
-                    f"{whose}: {part.shape[0]} {what} came with {len(labels)} labels. There must be one for each row."
+                    f"{whose}: there are {part.shape[0]} {what} but {len(labels)} labels. Each row needs one label."
                 )
         try:
             numbers = X if encoder is None else encoder.transform(X)
@@ -56,7 +57,7 @@ class RowSet:
         return rows
 
     def of_rows(self, rows: Integers) -> RowSet:
-        """Some of the rows."""
+        """Return some of the rows, by position."""
         parts = (None if part is None else part[rows] for part in (self.weight, self.groups))
         return RowSet(take(self.X, rows), self.numbers[rows], self.y[rows], *parts)
 
@@ -66,7 +67,7 @@ class RowSet:
         return bool(values.dtype.kind == "f" and np.isnan(values.sum(dtype=np.float64)) and np.isnan(values).any())
 
     def _check_values(self, whose: str, encoder: Encode | None) -> None:
-        """Values are finite or missing, and no column is missing everywhere."""
+        """Raise unless values are finite or missing and every column has a value."""
         values = _stored(self.numbers)
         if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -81,10 +82,10 @@ class RowSet:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same values, types, labels, weights and groups in the same order."""
+        """Digest of values, types, labels, weights and groups in row order."""
         sha = hashlib.sha256()
-        for part in (*_parts(self.X), self.y, self.weight, self.groups):
-            _add(sha, part)
+        for part in (*_arrays_of(self.X), self.y, self.weight, self.groups):
+            _update_digest(sha, part)
         return sha.hexdigest()[:16]
 
 
@@ -104,28 +105,28 @@ def _as_rows(X: Any) -> Any:
 
 
 def check_two_classes(y: Labels, whose: str) -> Labels:
-    """Return the classes of some labels; raise if there are fewer than two."""
+    """Return the classes of labels; raise if there are fewer than two."""
     classes = np.unique(y)
     if len(classes) < 2:
         raise DegenerateDataError(
-            f"{whose} must have rows of two classes at least, but all {len(y)} are of class {classes.tolist()[0]!r}."
+            f"{whose} needs rows of at least two classes, but all {len(y)} are of class {classes.tolist()[0]!r}."
         )
     return classes
 
 
 def _name_column(which: Any, encoder: Encode | None) -> str:
-    """The first marked column, by name or by number."""
+    """Return the name or number of the first marked column."""
     at = int(which.argmax())
     return f"column {at}" if encoder is None else f"column {str(encoder.get_feature_names_out()[at])!r}"
 
 
 def _stored(X: Any) -> Any:
-    """The values of an array, or those that a sparse one stores."""
+    """Return the values of an array, or the stored values of a sparse array."""
     return X.data if hasattr(X, "tocsr") else X
 
 
-def _parts(X: Any) -> list[Any]:
-    """The arrays that rows are made of; of a frame its columns after their names."""
+def _arrays_of(X: Any) -> list[Any]:
+    """Return the arrays that hold the rows; for a frame, the name and values of each column."""
     if hasattr(X, "tocsr"):
         return [X.data, X.indices, X.indptr, np.array(X.shape)]
     if isinstance(X, np.ndarray):
@@ -134,12 +135,12 @@ def _parts(X: Any) -> list[Any]:
     return [part for name in frame.columns for part in (str(name), frame[name].to_numpy())]
 
 
-def _add(sha: Any, part: Any) -> None:
+def _update_digest(sha: Any, part: Any) -> None:
     if part is None or isinstance(part, str):
         sha.update(str(part).encode() + b"|")
         return
     values = np.asarray(part)
-    if values.dtype.kind in "OT":  # 1 and "1" read alike, and are not
+    if values.dtype.kind in "OT":  # include the types, since 1 and "1" have the same text
         sha.update(str(sorted({type(value).__name__ for value in values.ravel().tolist()})).encode())
         values = values.astype(str)
     sha.update(f"{values.dtype}{values.shape}|".encode())
@@ -147,65 +148,67 @@ def _add(sha: Any, part: Any) -> None:
 
 
 class ScoringProtocol:
-    """Which rows are judged, and by which models they are scored.
+    """Rows that systems are compared on, and how models not trained on them score them.
 
     Attributes
     ----------
     judged : RowSet
         The rows that candidates are compared on.
     description : str
-        The protocol in a few words, for people.
+        The protocol in a few words.
     n_training : int
-        Rows that each model learns from, at least.
+        Minimum number of rows that a model learns from.
     tests : list of arrays, or None
-        The positions of the rows that each fold judges.
+        The positions of the test rows of each fold.
     """
 
     n_training: int = 0
     tests: list[Integers] | None = None
 
     def __init__(self, judged: RowSet, description: str, seed: int | None) -> None:
-        """Calibrators get folds of their own, made from a seed, unless that is None."""
+        """Make separate calibration folds with a random seed, unless the seed is None."""
         self.judged, self.description = judged, description
         self._calibration_folds = [] if seed is None else _split_for_calibration(judged, seed)
 
     def calibration_folds(self) -> list[tuple[Integers, Integers]]:
-        """The folds that calibrators are judged by: (train, test) positions of judged rows."""
+        """Return the folds for calibrators: (train, test) positions of judged rows."""
         return self._calibration_folds
 
     def shape(self, rows: RowSet, *others: RowSet) -> DataShape:
-        """What the grids of candidates depend on; other rows will be scored too."""
+        """Return the properties that the grids depend on; ``others`` are further rows to be scored."""
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
-        ranks = rows.weight is None and not hasattr(rows.numbers, "tocsr")
+        can_gaussianise = rows.weight is None and not hasattr(rows.numbers, "tocsr")
         smallest = int(np.bincount(encode_labels(rows.y)[1]).min()) * self.n_training // len(rows.y)
-        return DataShape(self.n_training, int(rows.numbers.shape[1]), has_missing, ranks, smallest)
+        return DataShape(self.n_training, int(rows.numbers.shape[1]), has_missing, can_gaussianise, smallest)
 
-    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
-        """Score the judged rows by models that have not seen them; ``tell`` receives the share that is done."""
+    def scores(self, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]) -> HeldOut:
+        """Score the judged rows by models not trained on them; ``on_progress`` receives the fraction done."""
         raise NotImplementedError
 
     @property
     def identity(self) -> str:
-        """A text that differs between protocols on the same rows."""
+        """Text that identifies the protocol among all protocols on the same rows."""
         raise NotImplementedError
 
 
 class Folds(ScoringProtocol):
-    """Every row is judged, scored by models trained without its fold."""
+    """Cross-validation: every row is scored by models trained without its fold."""
 
     def __init__(self, rows: RowSet, splitter: Any, description: str) -> None:
         self.split = split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
         self.tests = list(split.tests)
         self.n_training = min(len(rows.y) - len(test) for test in self.tests)
         _check_groups(rows.groups, split)
-        super().__init__(rows, description, 0 if len(self.tests) > MOST_FOLDS else None)
+        super().__init__(rows, description, 0 if len(self.tests) > MAX_CALIBRATION_FOLDS else None)
 
     def calibration_folds(self) -> list[tuple[Integers, Integers]]:
         return self._calibration_folds or [(self.split.train(k), test) for k, test in enumerate(self.split.tests)]
 
-    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
+    def scores(self, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]) -> HeldOut:
         split = self.split if encoded else self.split.of_rows(self.judged.X)
-        return kfold_held_out(models, split, all_in_threads=True, tell=tell)  # a batch restores warnings' filters
+        return kfold_held_out(
+            models, split, all_in_threads=True, on_progress=on_progress
+        )  # batches restore the warning filters
 
     @property
     def identity(self) -> str:
@@ -214,28 +217,28 @@ class Folds(ScoringProtocol):
 
 
 def _check_groups(groups: Any, split: Split) -> None:
-    """Raise if folds of the user put rows of one group on both sides."""
+    """Raise if a fold has training rows and test rows of one group."""
     if groups is None:
         return
     names, codes = np.unique(groups, return_inverse=True)
     for fold, test in enumerate(split.tests):
-        torn = np.intersect1d(codes[test], codes[split.train(fold)])
-        if len(torn):
+        shared = np.intersect1d(codes[test], codes[split.train(fold)])
+        if len(shared):
             raise InvalidDataError(
-                f"folds must keep groups together, but group {names.tolist()[int(torn[0])]!r} is both learned from and "
-                f"tested on in fold {fold}. Use a splitter such as GroupKFold, or leave groups out."
+                f"folds must keep groups together, but group {names.tolist()[int(shared[0])]!r} has training rows "
+                f"and test rows in fold {fold}. Use a splitter such as GroupKFold, or leave groups out."
             )
 
 
 class HeldOutSet(ScoringProtocol):
-    """A held-out set is judged, scored by models trained on all other rows."""
+    """Held-out set: its rows are scored by models trained on all training rows."""
 
     def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
         super().__init__(judged, "held-out rows", seed)
         self.training, self.n_training = training, len(training.y)
 
-    def scores(self, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]) -> HeldOut:
-        return score_new_rows(self.training, self.judged, models, encoded, tell)
+    def scores(self, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]) -> HeldOut:
+        return score_new_rows(self.training, self.judged, models, encoded, on_progress)
 
     @property
     def identity(self) -> str:
@@ -243,9 +246,9 @@ class HeldOutSet(ScoringProtocol):
 
 
 def score_new_rows(
-    training: RowSet, new: RowSet, models: dict[int, Any], encoded: bool, tell: Callable[[float], None]
+    training: RowSet, new: RowSet, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]
 ) -> HeldOut:
-    """Train models on some rows and score others; there are no folds, so ``tell`` is not called."""
+    """Train models on some rows and score others; ``on_progress`` is not called, since there are no folds."""
     if encoded:
         return score_held_out(models, TrainTest(training.numbers, training.y, training.weight, new.numbers))
     return score_held_out(models, TrainTest(training.X, training.y, training.weight, new.X))
@@ -259,16 +262,16 @@ def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
     if not is_count(folds, 2, 10**9):
         if isinstance(folds, (int, float)):
             raise InvalidParameterError(
-                f"folds must be a whole number from 2 on, a splitter or 'leave-one-out', but is {folds!r}.",
+                f"folds must be an integer >= 2, a splitter or 'leave-one-out', but is {folds!r}.",
                 parameter="folds",
             )
         return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
     label, count, what = _find_rarest(rows)
     if count < folds:
-        fewer = f"set folds={count}, " if count > 1 else ""
+        fewer = f"Set folds={count}, collect" if count > 1 else "Collect"
         raise DegenerateDataError(
-            f"Class {label!r} has {count} {what}, fewer than the {folds} folds, so some would be without it. To go "
-            f"on, {fewer}gather more of it, or leave it out.",
+            f"Class {label!r} has {format_count(count, what)}, fewer than the {folds} folds, so some folds would lack "
+            f"it. {fewer} more {what}s of it, or leave it out.",
             parameter="folds",
         )
     make: Callable[..., Any] = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
@@ -281,19 +284,19 @@ def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Inte
     label, count, what = _find_rarest(rows)
     if count < 2:
         raise DegenerateDataError(
-            f"Class {label!r} has one of the {what} that systems are compared on, so no calibrator can be judged that "
-            "has not seen it. Gather more of it, or leave it out."
+            f"Class {label!r} has only one {what} to compare systems on, so a calibrator cannot both learn it and be "
+            f"tested on it. Collect more {what}s of it, or leave it out."
         )
     splitter, _ = make_splitter(rows, min(5, count), seed)
     return list(splitter.split(rows.numbers, rows.y, rows.groups))
 
 
 def _find_rarest(rows: RowSet) -> tuple[Any, int, str]:
-    """The class with the fewest rows (or groups, if given), their number, and the word for them."""
+    """Return the class with the fewest rows, or groups if given, their number, and the noun for them."""
     classes, codes = encode_labels(rows.y)
-    units, what = np.bincount(codes, minlength=len(classes)), "rows"
+    units, what = np.bincount(codes, minlength=len(classes)), "row"
     if rows.groups is not None:
         pairs = np.unique(np.column_stack([codes, np.unique(rows.groups, return_inverse=True)[1]]), axis=0)
-        units, what = np.bincount(pairs[:, 0], minlength=len(classes)), "groups"
+        units, what = np.bincount(pairs[:, 0], minlength=len(classes)), "group"
     rarest = int(units.argmin())
     return classes.tolist()[rarest], int(units[rarest]), what

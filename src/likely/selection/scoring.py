@@ -1,4 +1,4 @@
-"""Scores of all candidates: computed in batches that share work, each kept in the run store."""
+"""Scores of all candidates, computed in batches that share work; each batch is kept in the run store."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from likely.selection.rows import RowSet, ScoringProtocol, score_new_rows
 from likely.selection.store import Piece, RunStore
 
 Batch = list[Candidate]
-"""Candidates that are scored together: the unit that is stored, so a resumed run repeats the same work."""
+"""Candidates that are scored and stored together, so that a resumed run repeats the same computations."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a comparison: candidates done (with fractions), their total, and which are being computed."""
+    """Progress of a comparison: candidates done (with fractions), their total, and the names of the current ones."""
 
     done: float
     total: int
@@ -38,8 +38,8 @@ class Progress:
 class CandidateScores:
     """Candidates with their scores of the rows compared on and of the evaluation rows.
 
-    A candidate that lacks either is among the failures. ``batches`` holds the families of each batch and the seconds
-    it took, in this run or an earlier one.
+    A candidate that lacks either is in ``failures``. ``batches`` holds the families of each batch and its time in
+    seconds, measured in the run that computed it.
     """
 
     candidates: dict[str, Candidate]
@@ -50,7 +50,7 @@ class CandidateScores:
     batches: list[dict[str, Any]]
 
     def add(self, which: str, batch: Batch, piece: Piece) -> None:
-        """Add the scores of a batch, the reasons why some have none, and the warnings."""
+        """Add the scores, failures and warnings of a batch."""
         found, failed = self.scores if which == "scores" else self.evaluation, piece.about["failures"]
         for candidate in batch:
             if candidate.key in piece.arrays:
@@ -65,28 +65,28 @@ def score_candidates(
     candidates: list[Candidate],
     rows: RowSet,
     protocol: ScoringProtocol,
-    trial: tuple[RowSet, Mapping[str, Floats]] | None,
+    evaluation_set: tuple[RowSet, Mapping[str, Floats]] | None,
     store: RunStore | None,
     progress: Callable[[Progress], None] | None,
 ) -> CandidateScores:
-    """Score all candidates batch by batch; outside systems keep the scores they came with."""
+    """Score all candidates batch by batch; outside systems have scores already."""
     n_classes, batches = len(np.unique(rows.y)), make_batches(candidates)
     outside = {each.name: each.scores for each in candidates if each.scores is not None}
     named = {candidate.name: candidate for candidate in candidates}
-    found = CandidateScores(named, outside, {} if trial is None else dict(trial[1]), {}, [], [])
+    found = CandidateScores(named, outside, {} if evaluation_set is None else dict(evaluation_set[1]), {}, [], [])
     jobs: list[Any] = [("scores", protocol.judged, protocol.scores)]
-    if trial is not None:
-        jobs.append(("evaluation", trial[0], partial(score_new_rows, rows, trial[0])))
+    if evaluation_set is not None:
+        jobs.append(("evaluation", evaluation_set[0], partial(score_new_rows, rows, evaluation_set[0])))
     done, total = 0, len(jobs) * sum(map(len, batches))
     for which, judged, score in jobs:
         suffix = judged.fingerprint if which == "evaluation" and store is not None else ""
         for batch in batches:
-            tell = partial(_report_progress, progress, done, total, batch)
-            tell(0.0)
+            on_progress = partial(_report_progress, progress, done, total, batch)
+            on_progress(0.0)
             key = digest(json.dumps(sorted(candidate.key for candidate in batch))) + suffix
             piece = None if store is None else store.get(which, key)
-            if piece is None or not _is_of(piece, batch, len(judged.y)):
-                piece = _compute(batch, partial(score, tell=tell), len(judged.y), n_classes)
+            if piece is None or not _is_complete(piece, batch, len(judged.y)):
+                piece = _compute(batch, partial(score, on_progress=on_progress), len(judged.y), n_classes)
                 if store is not None and not piece.about["passing"]:
                     store.put(which, key, piece)
             found.add(which, batch, piece)
@@ -101,15 +101,15 @@ def _families(batch: Batch) -> str:
 
 
 def _report_progress(
-    progress: Callable[[Progress], None] | None, done: int, total: int, batch: Batch, share: float
+    progress: Callable[[Progress], None] | None, done: int, total: int, batch: Batch, fraction: float
 ) -> None:
-    """Report that a share of a batch is done."""
+    """Report that a fraction of a batch is done."""
     if progress is not None:
-        progress(Progress(done + share * len(batch), total, _families(batch)))
+        progress(Progress(done + fraction * len(batch), total, _families(batch)))
 
 
 def make_batches(candidates: list[Candidate]) -> list[Batch]:
-    """Group chains that learn from moments; others by family and first steps; third-party ones stay alone."""
+    """Group chains that learn from moments, others by family and first steps; third-party ones stay alone."""
     groups: dict[Hashable, Batch] = {}
     for candidate in candidates:
         if candidate.estimator is None:
@@ -124,8 +124,8 @@ def make_batches(candidates: list[Candidate]) -> list[Batch]:
     return list(groups.values())
 
 
-def _is_of(piece: Piece, batch: Batch, n: int) -> bool:
-    """Whether a piece holds every candidate and the right number of rows."""
+def _is_complete(piece: Piece, batch: Batch, n: int) -> bool:
+    """Return whether a piece holds every candidate of a batch and n rows."""
     known = {*piece.arrays, *piece.about.get("failures", {})}
     return known >= {each.key for each in batch} and all(len(part) == n for part in piece.arrays.values())
 
@@ -133,8 +133,8 @@ def _is_of(piece: Piece, batch: Batch, n: int) -> bool:
 def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: int, n_classes: int) -> Piece:
     """Score n rows by the models of a batch.
 
-    Errors of single models, third-party ones too, are in the result. What remains is an error of the library that
-    concerns all of them, or lack of memory or disk; any other exception is a defect.
+    Errors of single models are part of the result. An error of the library that concerns the whole batch, and lack of
+    memory or disk space, are recorded for all models. Any other exception is a bug and is raised.
     """
     start = time.perf_counter()
     models = {i: candidate.estimator for i, candidate in enumerate(batch)}
@@ -151,7 +151,7 @@ def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: 
             arrays[candidate.key] = found.scores[i]
         else:
             failures[candidate.key] = reason
-    # Lack of memory or disk may be temporary: such a batch is not stored, so it is tried again.
+    # Lack of memory or disk space may be temporary: such a batch is not stored, so the next run computes it again.
     passing = any(isinstance(error, (MemoryError, OSError)) for error in found.failures.values())
     seconds = time.perf_counter() - start
     return Piece(arrays, {"failures": failures, "notes": notes, "seconds": seconds, "passing": passing})
@@ -159,7 +159,7 @@ def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: 
 
 @contextmanager
 def record_warnings() -> Iterator[list[str]]:
-    """Record warnings in a list that is filled at the end, sorted since threads warn in any order."""
+    """Record warnings in a list, filled at the end and sorted, since threads warn in any order."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -168,7 +168,7 @@ def record_warnings() -> Iterator[list[str]]:
 
 
 def describe_error(error: Exception) -> str:
-    """The message of an error on one line."""
+    """Return the message of an error on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -176,7 +176,7 @@ def _find_fault(scores: Floats, n: int, n_classes: int) -> str | None:
     """Describe what is wrong with a model's scores; None if nothing is."""
     shapes = score_shapes(n, n_classes)
     if scores.shape not in shapes:
-        return f"Its scores have shape {scores.shape} where {' or '.join(map(str, shapes))} is needed."
+        return f"Its scores must have shape {' or '.join(map(str, shapes))}, but have {scores.shape}."
     if np.isnan(scores).any():
         return f"Its score of row {int(np.isnan(scores).reshape(n, -1).any(axis=1).argmax())} is NaN."
     return None

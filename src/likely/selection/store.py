@@ -1,4 +1,4 @@
-"""The run store: a folder of results, each written completely or not at all, that survives a killed process.
+"""Run store: a folder of results that remains valid if the process is killed.
 
 ::
 
@@ -10,8 +10,8 @@
     models/                 final models
 
 A piece is written to a temporary file, flushed to the disk and renamed. A killed process leaves complete pieces and at
-most one temporary file, which the next run removes. A folder without run.json holds no run: pieces in it belong to a
-run that was being removed.
+most one temporary file, which the next run deletes. A folder without run.json holds no run: pieces in it belong to a
+run that was being deleted.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from likely.tables.writing import read_arrays, write_arrays
 if TYPE_CHECKING:
     from likely.selection.rows import RowSet, ScoringProtocol
 
-ROOMS = ("scores", "evaluation", "models")
+SUBFOLDERS = ("scores", "evaluation", "models")
 
 _TEMPORARY = r"\.[0-9a-f]{16}\.tmp"
 _FACTS = r"(run|leaderboard|report)\.json|report\.html"
-_OWN = rf"{_FACTS}|{_TEMPORARY}|({'|'.join(ROOMS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
-"""Files that a run writes and may remove; all others belong to the user."""
+_OWN = rf"{_FACTS}|{_TEMPORARY}|({'|'.join(SUBFOLDERS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
+"""Files that a run writes and may delete; all others belong to the user."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Arrays by name, all of the same number of rows, with a description."""
+    """Stored result: arrays by name, all with the same number of rows, and a description."""
 
     arrays: dict[str, Floats]
     about: dict[str, Any] = field(default_factory=dict)
@@ -64,20 +64,22 @@ class RunStore:
     folder : path
         Created if missing. Only one run at a time may use it.
     identity : dict
-        What the pieces depend on; a folder with another identity is refused.
+        Everything that the pieces depend on. A folder with another identity raises an error.
     restart : bool
-        Whether to remove the results of an earlier run, of any identity.
+        Whether to delete the results of an earlier run, whatever its identity.
     """
 
     def __init__(self, folder: str | os.PathLike[str], identity: dict[str, Any], restart: bool = False) -> None:
         self.folder = Path(folder)
         self._identity = json.loads(json.dumps(identity))
         if self.folder.exists() and not self.folder.is_dir():
-            raise RunError(f"The run folder {str(self.folder)!r} cannot be made: it is a file. Name another.")
-        with self._explained("made"):
+            raise RunError(
+                f"The run folder {str(self.folder)!r} cannot be created: it is a file. Choose another folder."
+            )
+        with self._as_run_error("created"):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._refuse_strangers()
-        self._lock = self._locked()
+        self._check_content()
+        self._lock = self._acquire_lock()
         try:
             self._open(restart)
         except BaseException:
@@ -85,32 +87,32 @@ class RunStore:
             raise
 
     def _open(self, restart: bool) -> None:
-        """Resume the run or begin one; run.json is written first and removed last."""
+        """Resume the run or start one; run.json is written first and deleted last."""
         if restart or not (self.folder / "run.json").exists():
             self._remove(_OWN)
         self._check_identity()
         self._remove(rf"(.+/)?{_TEMPORARY}")
         self.write_json("run.json", self._identity)
-        with self._explained("written"):
-            for room in ROOMS:
-                (self.folder / room).mkdir(exist_ok=True)
+        with self._as_run_error("written"):
+            for subfolder in SUBFOLDERS:
+                (self.folder / subfolder).mkdir(exist_ok=True)
 
     def close(self) -> None:
         """Release the folder."""
         os.close(self._lock)
 
-    def get(self, room: str, key: str) -> Piece | None:
-        """Return a complete piece, or None: an unreadable piece is computed again."""
+    def get(self, subfolder: str, key: str) -> Piece | None:
+        """Return a piece, or None if it is missing or damaged, so that it is computed again."""
         try:
-            piece = Piece(*read_arrays(self._path(room, key)))
+            piece = Piece(*read_arrays(self._path(subfolder, key)))
             return piece if piece.about.pop("digest") == _digest(piece) else None
-        except (TableError, KeyError, TypeError, AttributeError):  # the last three of a damaged footer
+        except (TableError, KeyError, TypeError, AttributeError):  # the last three come from a damaged footer
             return None
 
-    def put(self, room: str, key: str, piece: Piece) -> None:
+    def put(self, subfolder: str, key: str, piece: Piece) -> None:
         """Write a piece, completely or not at all."""
-        with self._explained("written"):
-            write_arrays(self._path(room, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
+        with self._as_run_error("written"):
+            write_arrays(self._path(subfolder, key), piece.arrays, {**piece.about, "digest": _digest(piece)})
 
     def write_json(self, name: str, facts: Any) -> None:
         """Write facts as JSON."""
@@ -118,38 +120,38 @@ class RunStore:
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file, completely or not at all."""
-        with self._explained("written"):
+        with self._as_run_error("written"):
             write_whole(self.folder / name, text)
 
-    def _path(self, room: str, key: str) -> Path:
-        return self.folder / room / f"{key}.parquet"
+    def _path(self, subfolder: str, key: str) -> Path:
+        return self.folder / subfolder / f"{key}.parquet"
 
-    def _refuse_strangers(self) -> None:
+    def _check_content(self) -> None:
         """Raise if the folder holds other files and no run."""
-        with self._explained("read"):
+        with self._as_run_error("read"):
             held = {path.name for path in self.folder.iterdir()}
-        strange = sorted(name for name in held - {"lock", *ROOMS} if not re.fullmatch(_OWN, name))
-        if strange and "run.json" not in held:
+        others = sorted(name for name in held - {"lock", *SUBFOLDERS} if not re.fullmatch(_OWN, name))
+        if others and "run.json" not in held:
             raise RunError(
-                f"The folder {str(self.folder)!r} holds other files and no run ({strange[0]!r}). Name a folder that is "
-                "empty or not there yet."
+                f"The folder {str(self.folder)!r} holds other files and no run ({others[0]!r}). Choose an empty "
+                "or a new folder."
             )
 
-    def _locked(self) -> int:
-        """Take a lock that ends with the process, however it ends."""
-        with self._explained("locked"):
+    def _acquire_lock(self) -> int:
+        """Lock the folder; the operating system releases the lock when the process ends for any reason."""
+        with self._as_run_error("locked"):
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(handle)
         except OSError as error:
             os.close(handle)
             raise RunError(
-                f"Another run is using the folder {str(self.folder)!r}. Wait for it, or name another folder."
+                f"Another run is using the folder {str(self.folder)!r}. Wait until it ends, or choose another folder."
             ) from error
         return handle
 
     def _check_identity(self) -> None:
-        """Raise unless an earlier run had the same data, folds and versions."""
+        """Raise if an earlier run in the folder had other data, folds or versions."""
         path = self.folder / "run.json"
         if not path.exists():
             return
@@ -157,47 +159,50 @@ class RunStore:
             earlier = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise RunError(
-                f"{str(path)!r} cannot be read ({error}). Start afresh with restart=True, or in another folder.",
+                f"{str(path)!r} cannot be read ({error}). Start again with restart=True, or choose another folder.",
                 parameter="restart",
             ) from error
         if earlier == self._identity:
             return
         before = earlier if isinstance(earlier, dict) else {}
         values = {name: (before.get(name), self._identity.get(name)) for name in {**before, **self._identity}}
-        changed = "; ".join(
-            f"{name} was {shorten(json.dumps(was), 60)} and is now {shorten(json.dumps(now), 60)}"
-            for name, (was, now) in values.items()
-            if was != now
-        )
+        changed = "; ".join(_describe_change(name, was, now) for name, (was, now) in values.items() if was != now)
         raise RunError(
-            f"The folder {str(self.folder)!r} holds a run of something else: {changed}. Name another folder "
-            "to keep both, or start afresh with restart=True, which removes the earlier run.",
+            f"The folder {str(self.folder)!r} holds a different run: {changed}. Choose another folder to keep both, or "
+            "start again with restart=True, which deletes the earlier run.",
             parameter="restart",
         )
 
     def _remove(self, pattern: str) -> None:
-        """Remove files whose path in the folder matches a pattern, run.json last."""
-        with self._explained("emptied"):
+        """Delete files whose path in the folder matches a pattern, run.json last."""
+        with self._as_run_error("emptied"):
             found = [path for path in [*self.folder.glob("*/*"), *self.folder.glob("*")] if path.is_file()]
             for path in sorted(found, key=lambda path: path.name == "run.json"):
                 if re.fullmatch(pattern, path.relative_to(self.folder).as_posix()):
                     path.unlink()
 
     @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        """Turn errors of the file system into an error about the folder."""
+    def _as_run_error(self, what: str) -> Iterator[None]:
+        """Raise errors of the file system as an error about the folder."""
         try:
             yield
         except (OSError, TableError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise RunError(
-                f"The run folder {str(self.folder)!r} cannot be {what}: {reason}. What it holds of the run so far is "
-                "intact: make room or mend the permissions, and give the same command again."
+                f"The run folder {str(self.folder)!r} cannot be {what}: {reason}. The results in it are intact. "
+                "Free some space or change the permissions, and run the same command again."
             ) from error
 
 
+def _describe_change(name: str, before: Any, now: Any) -> str:
+    """Describe a difference between the identities of two runs; digests are not shown."""
+    if name == "data":
+        return "the data have changed since that run"
+    return f"{name} changed from {shorten(json.dumps(before), 60)} to {shorten(json.dumps(now), 60)}"
+
+
 def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> dict[str, Any]:
-    """What the pieces of a run depend on, besides the candidates, whose keys each piece holds."""
+    """Return everything that pieces depend on, except the candidates, whose keys are in each piece."""
     return {
         "format": 1,
         "rows": len(rows.y),
@@ -210,7 +215,7 @@ def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> di
 
 
 def library_versions() -> dict[str, str]:
-    """The versions that scores depend on."""
+    """Return the versions of the libraries that scores depend on."""
     return {
         "likely": library_version(),
         "numpy": np.__version__,
@@ -220,7 +225,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _digest(piece: Piece) -> str:
-    """A checksum of a piece; those of a Parquet file leave its footer out."""
+    """Return a checksum of a piece; the checksums of Parquet do not cover its footer."""
     sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
     for name, values in sorted(piece.arrays.items()):
         sha.update(f"|{name}{values.shape}".encode())
@@ -229,12 +234,12 @@ def _digest(piece: Piece) -> str:
 
 
 def _lock(handle: int) -> None:
-    """Take the lock, or raise OSError at once."""
+    """Take the lock, or raise OSError without waiting."""
     with suppress(ImportError):
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return
-    import msvcrt  # the other system's way
+    import msvcrt  # Windows
 
     msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Tables in and out of files. This package alone imports pyarrow, when it is first needed."""
+"""Tables read from and written to files. Only this package imports pyarrow, when it is first needed."""
 
 from likely.tables.data import ColumnSummary, DataTable, ScoreTable, read_data, read_scores
 from likely.tables.writing import write_columns, write_scores

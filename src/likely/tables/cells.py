@@ -1,7 +1,7 @@
-"""Arrow columns as numbers, categories and labels: how a column is classified and converted.
+"""Classification and conversion of Arrow columns to numbers, categories and labels.
 
-Files and data frames share the conversions of typed columns. Columns of text tables are classified by their cells: the
-rules for numbers and missing values are at the end of this file.
+Files and data frames share the conversions of typed columns. Columns of text tables are classified by their cells; the
+rules for numbers and missing values are in the second part of this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ColumnKind: TypeAlias = Literal["number", "category"]
 
 
 def kind_of(column: Any) -> ColumnKind | None:
-    """Return what an Arrow column holds by its type, None if neither numbers nor categories.
+    """Return the kind of an Arrow column by its type, or None if it holds neither numbers nor categories.
 
     Integers, floats, decimals, booleans and columns of nulls are numbers; texts and dictionaries are categories.
     """
@@ -95,8 +95,8 @@ def _text_of_cell(cell: Any) -> str | None:
     return text
 
 
-# Columns of text tables, whose cells are numbers, missing, or neither. Spaces and tabs around a cell do not count, nor
-# does the case of its letters.
+# Columns of text tables. A cell is a number, missing, or neither. Spaces and tabs around a cell are ignored, and so is
+# the case of its letters.
 
 _BLANKS = " \t"
 _NUMBER = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)"

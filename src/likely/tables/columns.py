@@ -1,7 +1,7 @@
-"""The one reader of data and score files: columns as features, labels, weights and scores.
+"""Columns of data and score files as features, labels, weights and scores.
 
-:func:`read_columns` reads some columns of a file. The result converts each column to what it is used for, and reports
-the first cell that cannot be used with its file, line or row, and column.
+:func:`read_columns` reads some columns of a file. The result converts each column for its role. An error about a cell
+names the file, the line or row, and the column.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _BLOCK = 2**20
 _LARGER_BLOCKS = (2**25, 2**30)
 """Bytes per block of Arrow's reader. A row that is longer than two blocks needs larger ones."""
 _MAX_COMPRESSION = 1032
-"""The most bytes that one byte of a gzip file can stand for (deflate)."""
+"""Maximum compression ratio of a gzip file (deflate)."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a data file is used for.
+    """Roles of the columns of a data file.
 
     Columns without a role are features, unless they are excluded. With ``only``, those columns are the features and
     further columns are ignored.
@@ -66,7 +66,7 @@ class Roles:
     exclude: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
 
-    def named(self) -> Iterator[tuple[str, str, str]]:
+    def named_columns(self) -> Iterator[tuple[str, str, str]]:
         """Yield the role ("of labels"), the parameter and the name of each column that is not a feature."""
         single = [("of labels", "target", self.target), ("of groups", "groups", self.groups)]
         single += [("of weights", "weight", self.weight)]
@@ -75,7 +75,7 @@ class Roles:
 
     def others(self) -> list[str]:
         """Return the names of the columns that are read and are not features."""
-        return [name for _, _, name in self.named()]
+        return [name for _, _, name in self.named_columns()]
 
     def texts(self) -> set[str]:
         """Return the columns that are read as text, whatever their cells look like."""
@@ -86,12 +86,12 @@ class Roles:
         check_distinct(path, header)
         taken: dict[str, str] = {}
         excluded = [("to leave out", "exclude", name) for name in self.exclude]
-        for role, parameter, name in (*self.named(), *excluded):
+        for role, parameter, name in (*self.named_columns(), *excluded):
             check_present(path, header, name, role, parameter)
             first = taken.setdefault(name, parameter)
             if first != parameter or (parameter == "scores" and self.scores.count(name) > 1):
                 raise InvalidParameterError(
-                    f"A column is for one thing, but {name!r} is named by {first}= and by {parameter}=. Name another.",
+                    f"A column must have one role, but {name!r} is named by {first}= and {parameter}=. Name another.",
                     parameter=parameter,
                 )
         for name in self.categories:
@@ -108,7 +108,7 @@ class Roles:
         aside = {*self.others(), *self.exclude}
         names = [name for name in header if name not in aside]
         if not names:
-            raise TableError(f"{path} must have a column of features, but all of its columns are for something else.")
+            raise TableError(f"{path} must have a column of features, but all of its columns have other roles.")
         check_named(path, names, "of features", "exclude", "leave the column out")
         return names
 
@@ -130,13 +130,13 @@ def read_columns(path: Path, names: Sequence[str], texts: Set[str] = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class FileColumns:
-    """Columns that have a type: of a Parquet, Arrow or Feather file, or of arrays."""
+    """Typed columns, from a Parquet, Arrow or Feather file or from arrays."""
 
     path: Path
     table: Any
 
     def labels(self, name: str, role: str = "label", parameter: str = "target", *, literal: bool = False) -> Labels:
-        """Convert a column to labels, none of them missing.
+        """Convert a column to labels; raise if one is missing.
 
         With ``literal``, only empty cells and nulls are missing: texts such as NA are labels.
         """
@@ -149,7 +149,7 @@ class FileColumns:
         return labels
 
     def weights(self, name: str) -> Floats:
-        """Convert a column to weights, finite and not negative."""
+        """Convert a column to weights; raise unless they are finite and not negative."""
         values, row = self._numbers(name)
         row = _first(~(np.isfinite(values) & (values >= 0))) if row is None else row
         if row is not None:
@@ -161,7 +161,7 @@ class FileColumns:
         return values
 
     def scores(self, name: str, parameter: str = "scores", *, booleans: bool = True) -> Floats:
-        """Convert a column to scores, none of them missing; ``parameter`` is the argument that names such columns."""
+        """Convert a column to scores; raise if one is missing. ``parameter`` is the argument that names the columns."""
         values, row = self._numbers(name)
         row = _first(np.isnan(values)) if row is None else row
         if not booleans and arrow().types.is_boolean(self.table[name].type):
@@ -192,17 +192,17 @@ class FileColumns:
         texts = texts_of(column).cast(pa.string())
         return pa.compute.if_else(pa.compute.equal(texts, ""), None, texts)
 
-    def where(self, row: int, name: str) -> str:
-        """Describe the place of a cell; ``row`` counts from 0, the text from 1."""
+    def describe_place(self, row: int, name: str) -> str:
+        """Describe the place of a cell; ``row`` counts from 0, the description from 1."""
         return f"row {row + 1} of {self.path}"
 
-    def shown(self, row: int, name: str) -> str:
-        """Return a cell as messages show it."""
+    def format_cell(self, row: int, name: str) -> str:
+        """Format a cell for a message."""
         value = self.table[name][row].as_py()
         return "no value" if value is None else repr(value)
 
     def _cell(self, row: int, name: str) -> str:
-        return f"{self.where(row, name)} has {self.shown(row, name)} in column {name!r}"
+        return f"{self.describe_place(row, name)} has {self.format_cell(row, name)} in column {name!r}"
 
     def _labels(self, name: str, parameter: str, literal: bool) -> tuple[Labels, int | None]:
         """Return a column as labels, and the first row without one, if any."""
@@ -250,7 +250,7 @@ class FileColumns:
 
 @dataclass(frozen=True, eq=False)
 class TextFileColumns(FileColumns):
-    """Columns of a text table, each read as numbers or as text. Cells are described as the file has them."""
+    """Columns of a text table, each read as numbers or as text. Messages quote cells with the text of the file."""
 
     delimiter: str
     header: list[str]
@@ -268,13 +268,13 @@ class TextFileColumns(FileColumns):
             self._check_categories(name, column)
         return column.categories()
 
-    def where(self, row: int, name: str) -> str:
+    def describe_place(self, row: int, name: str) -> str:
         """Describe the place of a cell by its line."""
         begins, cells = self._record(row)
         return f"line {line_of(begins, cells, self.header.index(name))} of {self.path}"
 
-    def shown(self, row: int, name: str) -> str:
-        """Return a cell as the file has it."""
+    def format_cell(self, row: int, name: str) -> str:
+        """Format a cell with the text of the file."""
         cell = self._record(row)[1][self.header.index(name)]
         return repr(cell) if cell.strip(" \t") else "an empty cell"
 
@@ -295,26 +295,27 @@ class TextFileColumns(FileColumns):
         return cast_numbers(column) if is_text(column.type) else numbers_of(column)
 
     def _check_categories(self, name: str, column: TextColumn) -> None:
-        """Raise if at least half of the cells are numbers: the column may be one of numbers with faults."""
+        """Raise if at least half of the cells are numbers: the column may be a column of numbers with faults."""
         row, share = column.first_comma(), column.share_of_numbers()
-        remedy = f"or say that the column holds categories with categories={name!r}."
+        remedy = f"or declare the column as categories with categories={name!r}."
         if row is not None:
             raise TableError(
-                f"Numbers must be written with a decimal point and nothing between thousands, but "
-                f"{self.where(row, name)} has {column.cell(row)!r} in column {name!r}. Write them so, {remedy}",
+                f"Numbers must be written with a decimal point and without separators of thousands, but "
+                f"{self.describe_place(row, name)} has {column.cell(row)!r} in column {name!r}. Rewrite them, {remedy}",
                 parameter="categories",
             )
         if share >= 0.5:
             row = column.first_text() or 0
             raise TableError(
-                f"A column must hold numbers or categories, but {self.where(row, name)} has {column.cell(row)!r} in "
-                f"column {name!r}, where {math.floor(100 * share)} % of the cells are numbers. Correct it, {remedy}",
+                f"A column must hold numbers or categories, but {self.describe_place(row, name)} has "
+                f"{column.cell(row)!r} in column {name!r}, where {math.floor(100 * share)} % of the cells are numbers. "
+                f"Correct it, {remedy}",
                 parameter="categories",
             )
 
 
 def _read_text(path: Path, delimiter: str, names: Sequence[str], texts: Set[str]) -> TextFileColumns:
-    """Read with guessed types, then all columns as text, in larger blocks if the file is large enough to need them."""
+    """Read with guessed types; if that fails, read all columns as text, in larger blocks if the file is large."""
     pa, header = arrow(), read_header(path)
     as_text = texts | _guess_texts(path, delimiter, header)
     guessed = {name: pa.large_string() if name in as_text else pa.float64() for name in names}
@@ -332,7 +333,7 @@ def _read_text(path: Path, delimiter: str, names: Sequence[str], texts: Set[str]
 
 
 def _guess_texts(path: Path, delimiter: str, header: list[str]) -> set[str]:
-    """Return the columns with text in one of the first rows. Faults of rows are reported by reading them all."""
+    """Return the columns with text in one of the first rows. Faults in rows are reported when all rows are read."""
     found: set[str] = set()
     with suppress(TableError):
         for _, cells in islice(records(path, delimiter), 1, _SAMPLE):

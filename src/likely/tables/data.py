@@ -1,4 +1,4 @@
-"""Data files and score files as tables in memory: :func:`read_data` and :func:`read_scores`."""
+"""Readers of data files and score files: :func:`read_data` and :func:`read_scores`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from likely.tables.files import (
 from likely.tables.npz import read_npz
 
 _MAX_COUNTED = 2_000_000
-"""Cells of a table up to which the distinct numbers of its columns are counted."""
+"""Maximum number of cells of a table whose columns of numbers are summarised by their distinct values."""
 _MIN_ROWS_OF_AN_IDENTIFIER = 20
+"""Minimum number of rows for a column of mostly different texts to count as an identifier."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ColumnSummary:
     n_missing : int
         Rows without a value.
     n_distinct : int or None
-        Distinct values, the missing one not counted; None for numbers of a large table, unless all are equal.
+        Distinct values without the missing one; None for numbers of a large table, unless all are equal.
     example : str
         The range of numbers, or the first few categories.
 
@@ -62,21 +63,22 @@ class ColumnSummary:
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Rows of a file: features, and the labels, groups, weights and scores that belong to them.
+    """Rows of a file: features with their labels, groups, weights and scores.
 
     Parameters
     ----------
     X : pyarrow.Table or array of shape (n, n_features)
-        The features in the order of the file: numbers in double precision, NaN where one is missing, and categories as
-        texts, null where one is missing. Of a .npz whose features are one array of numbers, that array as stored.
+        The features in the order of the file. Numbers are in double precision, with NaN for missing values. Categories
+        are texts, with null for missing values. If the features of a .npz file are one array of numbers, X is that
+        array as stored.
     labels : array of shape (n,), or None
         Integers, text or booleans.
     groups : array of shape (n,), or None
         The same value for rows that belong together.
     weight : array of shape (n,), or None
-        How often each row counts.
+        The frequency of each row.
     scores : dict {name: array of shape (n,)}
-        Another system's scores, which are not features.
+        Scores of other systems, which are not features.
     columns : tuple of ColumnSummary
         Description of each feature: ``name``, ``kind`` ("number" or "category"), ``n_missing``, ``n_distinct`` and
         ``example``.
@@ -114,7 +116,7 @@ class ScoreTable:
     labels : array of shape (n,)
         Each row's label: integers, text or booleans.
     scores : array of shape (n, n_columns)
-        Each row's scores in double precision: none is NaN, some may be infinite.
+        Each row's scores in double precision; they may be infinite but not NaN.
     names : tuple of str
         The name of each column of scores.
 
@@ -132,7 +134,7 @@ class ScoreTable:
 
     def __post_init__(self) -> None:
         for name in ("labels", "scores"):
-            view = getattr(self, name).view()  # the caller's own array stays writeable
+            view = getattr(self, name).view()  # the caller's array stays writeable
             view.flags.writeable = False
             object.__setattr__(self, name, view)
 
@@ -155,51 +157,52 @@ def read_data(
 ) -> DataTable:
     r"""Read features and labels from a CSV, TSV, Parquet, Arrow, Feather or NumPy file, identified by its suffix.
 
-    The kind of each column is found. In text, a column holds numbers if all its cells do that are not missing, and
-    categories if fewer than half do; what is in between is refused. Empty cells, NA, N/A, NaN and null are missing in
-    any case of letters, and so are None and ? in a column of numbers. Other files store types: booleans are numbers
-    too, and texts and dictionaries are categories.
+    The kind of each column is detected. In a text file, a column holds numbers if all cells that are not missing are
+    numbers, and categories if fewer than half are; other columns raise an error. Empty cells, NA, N/A, NaN and null are
+    missing, in upper or lower case; so are None and ? in a column of numbers. Other files store types: booleans are
+    numbers, and texts and dictionaries are categories.
 
     Parameters
     ----------
     path : str or path
         A file that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow, .feather or .npz. Text is UTF-8 and begins
-        with a line of column names; a .csv may have semicolons for commas throughout.
+        with a line of column names; a .csv may use semicolons instead of commas throughout.
     target : str, optional
-        The column of labels. Without one, every column that has no other use is a feature, as in rows to be scored, and
-        may then be missing in every row, or have a different text in each.
+        The column of labels. Without a target, every column that has no other role is a feature, as in rows to be
+        scored. Such a feature may be missing in every row or have a different text in each row.
     exclude : sequence of str
-        Columns to leave out; of a .npz, arrays too.
+        Columns to leave out; for a .npz file, also arrays.
     categories : sequence of str
-        Columns that hold categories whatever they look like, such as codes that are numbers.
+        Columns to read as categories, whatever their cells are, such as codes that are numbers.
     groups : str, optional
-        The column that says which rows belong together.
+        The column of groups; rows with the same value belong together.
     weight : str, optional
         The column of weights, finite and not negative.
     scores : sequence of str
-        Columns of another system's scores.
+        Columns of scores of other systems.
     features : sequence of str, optional
-        The columns of features, as other rows had them: the file must have them, further ones do not matter, and they
-        may be missing in every row or have a different text in each.
+        The columns of features, such as those of the training rows. The file must have them, and its other columns are
+        ignored. They may be missing in every row or have a different text in each row.
 
     Returns
     -------
     DataTable
-        Labels and groups are read as :func:`likely.read_scores` reads labels.
+        Labels and groups are read by the rules of :func:`likely.read_scores` for labels.
 
     Raises
     ------
     TableError
-        If the file is not what its name says, a column is not there, a row is too short or too long, a label, group,
-        weight or score is missing, a feature is infinite or of a type that is neither number nor category; and, where a
-        target is named, if a feature has no value in any row or is an identifier, that is, has more texts than half the
-        rows, of which there are 20 or more.
+        If the content of the file does not match its suffix, a column does not exist, a row is too short or too long,
+        a label, group, weight or score is missing, or a feature is infinite or of a type that is neither number nor
+        category. With a target, also if a feature has no value in any row, or is an identifier: a category with more
+        distinct texts than half the number of rows, in a file of 20 or more rows.
 
     Notes
     -----
-    The features of a .npz are the arrays with as many rows as the target: those of one dimension are columns of their
-    name; the columns of one that has more are called x0, x1 and so on, or, if there are several such arrays, by the
-    array's name and a number. Without a target there must be just one such array, which is then alone ``X``.
+    The features of a .npz file are the arrays with as many rows as the target. An array of one dimension is a column
+    with the name of the array. The columns of an array with more dimensions are named x0, x1 and so on, or, if there
+    are several such arrays, by the name of the array and a number. Without a target there must be exactly one array
+    with more dimensions, and ``X`` consists of that array alone.
 
     Examples
     --------
@@ -243,23 +246,24 @@ def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | N
     ----------
     path : str or path
         A file that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow or .feather. Text is UTF-8 and begins with
-        a line of column names; a .csv may have semicolons for commas throughout.
+        a line of column names; a .csv may use semicolons instead of commas throughout.
     label : str
         The column of labels.
     columns : sequence of str, optional
-        The columns of scores, in the order wanted; all but the labels if not given.
+        The columns of scores, in the required order; by default all columns except the labels.
 
     Returns
     -------
     ScoreTable
-        Labels in text are integers if all of them are whole numbers (``1`` or ``1.0``, but not ``01``), else text:
-        ``true`` is text. Other files keep integers, text and booleans, and whole floats become integers.
+        Labels of a text file are integers if all of them are whole numbers (``1`` or ``1.0``, but not ``01``),
+        otherwise text; ``true`` is text. In other files integers, text and booleans keep their type, and whole floats
+        become integers.
 
     Raises
     ------
     TableError
-        If the file or a column is not there, or a row is too short or too long, or a label is missing, or a score is
-        missing, NaN or not a number. ``inf``, ``-inf`` and ``Infinity`` are numbers, in any case of letters.
+        If the file or a column does not exist, a row is too short or too long, a label is missing, or a score is
+        missing, NaN or not a number. ``inf``, ``-inf`` and ``Infinity`` are numbers, in upper or lower case.
 
     Examples
     --------
@@ -300,22 +304,22 @@ def _score_columns(path: Path, header: list[str], label: str, columns: Sequence[
             check_present(path, header, name, "of scores", "columns")
     if not names:
         raise TableError(
-            f"{path} must have a column of scores beside {label!r}, but none is there or asked for.",
+            f"{path} must have a column of scores besides the labels {label!r}, but it has none or columns= is empty.",
             parameter="columns",
         )
     return names
 
 
 def check_score_names(names: list[str], label: str, parameter: str) -> None:
-    """Raise if two columns of scores have the same name, or one has that of the labels."""
+    """Raise if two columns of scores have the same name, or one has the name of the labels."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InvalidParameterError(
-            f"Columns of scores must be named once each, but {twice[0]!r} is named twice.", parameter=parameter
+            f"Each column of scores must be named once, but {twice[0]!r} is named twice.", parameter=parameter
         )
     if label in names:
         raise InvalidParameterError(
-            f"{label!r} is the column of labels and cannot be one of scores too. Set label=.", parameter="label"
+            f"A column of labels cannot also be one of scores, but {label!r} is both. Set label=.", parameter="label"
         )
 
 
@@ -351,7 +355,7 @@ def _summarise(columns: FileColumns, roles: Roles, name: str, column: Any, n_col
 
 
 def _summarise_matrix(columns: FileColumns, roles: Roles, matrix: Labels, step: int = 64) -> Iterable[ColumnSummary]:
-    """Summarise the columns of an array; some at a time are copied to be contiguous in memory."""
+    """Summarise the columns of an array, after copying ``step`` columns at a time to contiguous memory."""
     n_columns = matrix.shape[1]
     for start in range(0, n_columns, step):
         for at, values in enumerate(np.ascontiguousarray(matrix[:, start : start + step].T), start):
@@ -381,7 +385,7 @@ def _check_finite(columns: FileColumns, name: str, values: Floats) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise TableError(
-            f"Features must be finite or missing, but {columns.where(row, name)} has {values[row]} in column "
+            f"Features must be finite or missing, but {columns.describe_place(row, name)} has {values[row]} in column "
             f"{name!r}. Correct it, or leave the cell empty."
         )
 
@@ -396,7 +400,7 @@ def _check_learnable(path: Path, summary: ColumnSummary, n: int) -> None:
         )
     if summary.kind == "category" and n >= _MIN_ROWS_OF_AN_IDENTIFIER and 2 * (summary.n_distinct or 0) > n:
         raise TableError(
-            f"Categories must repeat to be learned from, but column {name!r} of {path} has {summary.n_distinct} "
-            f"texts in {n} rows, as an identifier has. {remedy}",
+            f"Categories must repeat for a model to learn from them, but column {name!r} of {path} has "
+            f"{summary.n_distinct} different texts in {n} rows, like an identifier. {remedy}",
             parameter="exclude",
         )

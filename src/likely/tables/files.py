@@ -93,11 +93,14 @@ def find_file(path: FilePath, *others: str) -> Path:
 
 
 def suggest_name(name: str, names: Sequence[str]) -> str:
-    """Return a question that suggests the most similar of the names, or an empty text."""
+    """Return a question that suggests the most similar of the names, or an empty text.
+
+    A header of one name that contains tabs or bars gets a hint about the delimiter instead.
+    """
     if len(names) == 1 and name.lower() != names[0].lower():
         for mark, plural in (("\t", "tabs"), ("|", "bars")):
             if mark in names[0]:
-                return f" Its columns seem to be divided by {plural}: save it with commas, or as .tsv with tabs."
+                return f" Its columns seem to be separated by {plural}: save it with commas, or as .tsv with tabs."
     lowered = {other.lower(): other for other in names}
     close = get_close_matches(name.lower(), lowered, n=1)
     return f" Did you mean {lowered[close[0]]!r}?" if close else ""
@@ -123,7 +126,7 @@ def _identify(start: bytes) -> str | None:
 
 
 def _decompressed_start(path: Path) -> bytes:
-    """Return the first bytes of a gzip file's content; nothing if it is damaged, which reading it will report."""
+    """Return the first bytes of a gzip file's content; nothing if it is damaged, which is reported on reading it."""
     try:
         with gzip.open(path, "rb") as stream:
             return stream.read(_START_LENGTH)
@@ -132,7 +135,7 @@ def _decompressed_start(path: Path) -> bytes:
 
 
 def _wrong_content(path: Path, expected: str, found: str) -> TableError:
-    return TableError(f"{path} must be {expected}, as its name says, but begins like {found}. Rename or convert it.")
+    return TableError(f"{path} must be {expected} by its suffix, but begins like {found}. Rename or convert it.")
 
 
 # Names of columns.
@@ -180,7 +183,7 @@ def check_named(path: Path, names: Sequence[str], role: str, parameter: str, rem
     for name in names:
         if not name or re.fullmatch(r"__index_level_\d+__", name):
             raise TableError(
-                f"Every column {role} must have a name, but {path} has one called {name!r}, as pandas calls its "
+                f"Every column {role} must have a name, but {path} has one called {name!r}, which pandas writes for "
                 f"row numbers. Write the file with index=False, or {remedy} with {parameter}=.",
                 parameter=parameter,
             )
@@ -218,7 +221,7 @@ def read_typed_table(path: Path, names: Sequence[str]) -> Any:
 
 @contextmanager
 def _open_typed(path: Path) -> Iterator[Any]:
-    """Open a Parquet file, or an Arrow file with the layout for random access, as Feather has, or of a stream."""
+    """Open a Parquet file, or an Arrow file in the file format (as Feather) or the stream format."""
     pa = arrow()
     kind = "a Parquet" if suffix_of(path) == ".parquet" else "an Arrow"
     try:

@@ -1,6 +1,6 @@
-"""Text tables read record by record with line numbers, to locate faults.
+"""Record-by-record reader of text tables with line numbers, to locate faults.
 
-Arrow's reader works on blocks in parallel and does not report line numbers. A file that it refuses is read again here,
+Arrow's reader works on blocks in parallel and does not report line numbers. If it fails, the file is read again here,
 up to the fault.
 """
 
@@ -39,7 +39,8 @@ def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 begins = reader.line_num + 1
     except _UNREADABLE as error:
         raise TableError(
-            f"{path} cannot be read from line {begins} on ({error}). Look for an open quotation mark or a damaged file."
+            f"{path} cannot be read from line {begins} onwards ({error}). Look for an unclosed quotation mark or a "
+            "damaged file."
         ) from error
 
 
@@ -86,8 +87,8 @@ def check_width(path: Path, begins: int, cells: list[str], width: int) -> None:
     """Raise if a record does not have one cell for each column."""
     if len(cells) != width:
         raise TableError(
-            f"Every row of {path} must have {width} cells, one a column, but the row on line {begins} has "
-            f"{len(cells)}. Look there for a delimiter too few or too many, or an open quotation mark."
+            f"Every row of {path} must have {width} cells, one per column, but the row on line {begins} has "
+            f"{len(cells)}. Look there for a missing or extra delimiter, or an unclosed quotation mark."
         )
 
 

@@ -1,4 +1,4 @@
-"""NumPy's .npz files: the arrays with as many rows as the target are features."""
+"""Reader of NumPy's .npz files; the arrays with as many rows as the target are features."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from likely.tables.files import check_distinct, check_present
 
 
 def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
-    """Read the columns with as many rows as the target, or else as the one array of rows, and their roles.
+    """Read the columns with as many rows as the target, or as the only array with columns, and their roles.
 
-    If one array of numbers holds all features, it is returned apart from the columns, as stored.
+    If one array of numbers holds all features, it is returned separately from the columns, as stored.
     """
     arrays = _load(path, roles)
     roles = replace(roles, exclude=tuple(name for name in roles.exclude if name not in arrays))
     arrays = {name: array for name, array in arrays.items() if array is not None}
-    for role, parameter, name in roles.named():
+    for role, parameter, name in roles.named_columns():
         check_present(path, list(arrays), name, role, parameter)
         if arrays[name].ndim != 1:
             raise TableError(
@@ -57,7 +57,7 @@ def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> 
     """Raise unless labels, groups, weights and scores have as many rows as the features."""
     if not n:
         raise TableError(f"{path} must have rows, but its arrays of features have none.")
-    for role, parameter, name in roles.named():
+    for role, parameter, name in roles.named_columns():
         if len(others[name]) != n:
             raise TableError(
                 f"The array {role} must have the {n} rows of the features, but {name!r} of {path} has "
@@ -71,13 +71,13 @@ def _load(path: Path, roles: Roles) -> dict[str, Any]:
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
-            raise TableError(f"{path} must be an .npz file, but is a single array. Save it with numpy.savez.")
+            raise TableError(f"{path} must be a .npz file, but is a single array. Save it with numpy.savez.")
         with file:
             return {name: None if name in roles.exclude else _load_array(path, file, name) for name in file.files}
     except TableError:
         raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError) as error:
-        raise TableError(f"{path} must be an .npz file, but cannot be read as one: {error}") from error
+        raise TableError(f"{path} must be a .npz file, but cannot be read as one: {error}") from error
 
 
 def _load_array(path: Path, file: Any, name: str) -> Labels:
@@ -87,12 +87,12 @@ def _load_array(path: Path, file: Any, name: str) -> Labels:
         if "allow_pickle" not in str(error):
             raise
         raise TableError(
-            f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects, which are not loaded, as "
-            f"that could run code. Save it as numbers or text, or leave it out with exclude={name!r}.",
+            f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects, which are not loaded "
+            f"because loading could run code. Save it as numbers or text, or leave it out with exclude={name!r}.",
             parameter="exclude",
         ) from None
     if not isinstance(array, np.ndarray):
-        raise TableError(f"{path} must be an .npz file, but {name!r} inside it is not an array. Rename or convert it.")
+        raise TableError(f"{path} must be a .npz file, but {name!r} inside it is not an array. Rename or convert it.")
     return array
 
 
@@ -112,8 +112,8 @@ def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dic
             f"{path} must have an array with as many rows as {roles.target!r}, but its arrays are {shown}."
         )
     raise TableError(
-        f"{path} must have just one array of rows and columns where no target is named, but its arrays are {shown}. "
-        "Leave arrays out with exclude=, or name the target that goes with the rows.",
+        f"Without a target {path} must have exactly one array of rows and columns, but its arrays are {shown}. "
+        "Leave arrays out with exclude=, or name the target of the rows.",
         parameter="exclude",
     )
 

@@ -1,4 +1,4 @@
-"""Files written atomically: scores, columns, and the arrays of the run store."""
+"""Atomic writers of files: scores, columns, and the arrays of the run store."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from likely.tables.data import check_score_names
 from likely.tables.files import DELIMITERS, arrow, suffix_of
 
 _STRUCTURAL = '[",\t\r\n]'
-"""Characters that make a text need quotation marks."""
+"""Characters of a text that requires quotation marks."""
 _METADATA_KEY = b"likely"
 
 
 def write_scores(
     path: FilePath, labels: Any, scores: Any, names: Sequence[str] | None = None, label: str = "label"
 ) -> None:
-    """Write labels and scores to a file of the kind its suffix says, which ``read_scores`` reads back.
+    """Write labels and scores to a file, which ``read_scores`` reads back.
 
-    The file is replaced atomically: after a failure the old one is unchanged.
+    The suffix selects the format. The file is replaced atomically: after a failure the old one is unchanged.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def write_scores(
         Whole numbers, text or booleans; a text file returns booleans as the texts ``true`` and ``false``, and texts
         that are all whole numbers as integers.
     scores : array-like of shape (n,) or (n, n_columns)
-        Numbers, which may be infinite but not NaN. They are read back to the last bit.
+        Numbers, which may be infinite but not NaN. Reading returns exactly the same numbers.
     names : sequence of str, optional
-        The name of each column of scores: ``score``, or ``score_0``, ``score_1`` and so on, if not given.
+        The name of each column of scores; by default ``score``, or ``score_0``, ``score_1`` and so on.
     label : str
         The name of the column of labels.
 
@@ -65,14 +65,15 @@ def write_scores(
 
 
 def write_columns(path: FilePath, columns: Mapping[str, Any]) -> None:
-    """Write columns by name to a file of the kind its suffix says; it is replaced atomically.
+    """Write named columns to a file; its suffix selects the format, and it is replaced atomically.
 
     Parameters
     ----------
     path : str or path
         A name that ends with .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow or .feather, in a folder that exists.
     columns : mapping {name: array of shape (n,)}
-        Texts, numbers or booleans; None among objects, as for a decision that was rejected, is an empty cell or a null.
+        Texts, numbers or booleans. None in an object array, as for a rejected decision, becomes an empty cell or a
+        null.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def write_columns(path: FilePath, columns: Mapping[str, Any]) -> None:
     """
     arrays = {name: _check_column(name, values) for name, values in columns.items()}
     if not arrays:
-        raise InvalidDataError("A table must have a column, but none was given.")
+        raise InvalidDataError("A table must have at least one column, but columns is empty.")
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{length} in {name!r}" for name, length in lengths.items())
@@ -113,7 +114,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Floats], about: Mapping[str, A
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Read what :func:`write_arrays` wrote; raise ``TableError`` for a missing, damaged or other file."""
+    """Read a file of :func:`write_arrays`; raise ``TableError`` if it is missing, damaged or of another kind."""
     pa = arrow()
     try:
         with open(path, "rb") as stream:
@@ -142,8 +143,8 @@ def _write_table(path: FilePath, table: Any) -> None:
 
 def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
     if suffix.endswith(".gz"):
-        # No name and no time inside, so that equal tables are equal files. The digits of scores hardly compress:
-        # level 6 takes five times as long as level 1 for a file 7 % smaller.
+        # Without a name and a time inside, equal tables give equal files. The digits of scores hardly compress:
+        # level 6 takes five times as long as level 1 for a file that is 7 % smaller.
         with gzip.GzipFile("", "wb", compresslevel=1, fileobj=stream, mtime=0) as packed:
             _write_text(packed, table, DELIMITERS[suffix])
     elif suffix in DELIMITERS:
@@ -158,7 +159,7 @@ def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
 def _write_text(stream: Any, table: Any, delimiter: str) -> None:
     """Write delimited text, in which floats have the fewest digits that read back as the same number.
 
-    pyarrow quotes every text as soon as it may quote one, so it may only where some text needs it.
+    With quoting enabled, pyarrow quotes every text. Quoting is therefore enabled only if some text needs it.
     """
     pa = arrow()
     stream.write((delimiter.join(map(_quote, table.column_names)) + "\n").encode())
@@ -170,7 +171,7 @@ def _write_text(stream: Any, table: Any, delimiter: str) -> None:
 
 
 def _quote(name: str) -> str:
-    """Put a name in quotation marks if it needs them, as one that begins like a byte order mark does."""
+    """Put a name in quotation marks if it needs them; a name that begins with a byte order mark also does."""
     needs = re.search(_STRUCTURAL, name) or name.startswith("\ufeff")
     return '"' + name.replace('"', '""') + '"' if needs else name
 
@@ -181,7 +182,7 @@ def _quote(name: str) -> str:
 def _check_column(name: Any, values: Any) -> Any:
     """Convert a column to an Arrow array."""
     if not (isinstance(name, str) and name):
-        raise InvalidParameterError(f"Names of columns must be texts that are not empty, but one is {name!r}.")
+        raise InvalidParameterError(f"Column names must be texts that are not empty, but one is {name!r}.")
     pa, given = arrow(), np.asarray(values)
     if given.ndim != 1 or given.dtype.kind not in "iufbUO":
         raise InvalidDataError(
@@ -202,12 +203,14 @@ def _check_scores(scores: Any) -> Floats:
     except (TypeError, ValueError) as error:
         raise InvalidDataError(f"Scores must be numbers in an array of one or two dimensions: {error}.") from error
     if values.ndim not in (1, 2) or not values.size:
-        raise InvalidDataError(f"Scores must be of shape (n,) or (n, columns), none of them 0, but are {values.shape}.")
+        raise InvalidDataError(
+            f"Scores must have shape (n,) or (n, n_columns) and not be empty, but have shape {values.shape}."
+        )
     values = values.reshape(len(values), -1)
     missing = np.argwhere(np.isnan(values))
     if len(missing):
         row, column = missing[0].tolist()
-        raise MissingValuesError(f"No score may be NaN, but row {row} has it in column {column}. Drop such rows.")
+        raise MissingValuesError(f"Scores must not be NaN, but row {row} has NaN in column {column}. Drop such rows.")
     return values
 
 
@@ -215,14 +218,14 @@ def _check_written_labels(labels: Any, n: int) -> Labels:
     given = check_labels("write_scores", labels)
     if len(given) != n:
         raise InvalidDataError(
-            f"Every row must have a label and scores, but there are {len(given)} labels, {n} scores."
+            f"Every row must have a label and scores, but labels has length {len(given)} and scores has length {n}."
         )
     if given.dtype.kind == "f":
         return given.astype(np.int64)
     if given.dtype.kind not in "iubU":
         raise InvalidDataError(f"Labels must be whole numbers, text or booleans, but are of type {given.dtype}.")
     if given.dtype.kind == "U" and (given == "").any():
-        raise InvalidDataError(f"No label may be an empty text, but that of row {int((given == '').argmax())} is.")
+        raise InvalidDataError(f"Labels must not be empty texts, but that of row {int((given == '').argmax())} is.")
     return given
 
 
@@ -233,10 +236,11 @@ def _check_names(names: Sequence[str] | None, n_columns: int, label: str) -> lis
         titles = [names] if isinstance(names, str) else list(names)
     if len(titles) != n_columns:
         raise InvalidParameterError(
-            f"names must name each of {n_columns} columns of scores, but has {len(titles)}.", parameter="names"
+            f"names must have one name for each of the {n_columns} columns of scores, but has {len(titles)}.",
+            parameter="names",
         )
     for title in (label, *titles):
         if not (isinstance(title, str) and title):
-            raise InvalidParameterError(f"Names of columns must be texts that are not empty, but one is {title!r}.")
+            raise InvalidParameterError(f"Column names must be texts that are not empty, but one is {title!r}.")
     check_score_names(titles, label, "names")
     return titles

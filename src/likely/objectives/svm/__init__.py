@@ -1,1 +1,1 @@
-"""Support vector machines: the dual by working sets or coordinates, the primal by path following."""
+"""Support vector machines: the dual by working sets or coordinate descent, the primal by path following."""

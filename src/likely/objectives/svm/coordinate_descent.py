@@ -1,8 +1,12 @@
-"""The dual of a linear machine of many sparse rows and columns, by coordinate descent: no Gram matrix is formed.
+"""Dual coordinate descent for linear machines with many sparse rows and columns; no Gram matrix is formed.
+
+The coordinate steps, the random order of rows and the shrinking follow Hsieh et al. (2008), whose bias is penalised. A
+free bias adds the constraint Σ z α = 0, which the augmented Lagrangian method enforces.
 
 References
 ----------
 Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM, ICML 2008.
+Nocedal and Wright, Numerical optimization, 2nd ed. (2006), section 17.3, for the augmented Lagrangian method.
 """
 
 from __future__ import annotations
@@ -20,20 +24,20 @@ from likely.kernels import Kernel, LinearKernel
 from likely.objectives.svm.working_set import DualSolution, dual_solution
 
 MANY_ROWS, MANY_COLUMNS = 2048, 2000
-"""From so many sparse rows and columns on: of fewer rows the whole matrix is soon made, and of fewer columns Newton's
-method in the primal has small Hessians."""
+"""Minimum numbers of sparse rows and columns for coordinate descent. For fewer rows the whole Gram matrix is cheap, and
+for fewer columns Newton's method in the primal has small Hessians."""
 
-FIRST_CHECK, LATER = 5, 2
-"""Passes before the gap is computed for the first time, and the factor between later checks."""
+FIRST_CHECK, CHECK_FACTOR = 5, 2
+"""Number of passes before the gap is computed for the first time, and the factor between later checks."""
 
 
 def is_wide(kernel: Kernel, X: Rows) -> bool:
-    """Whether coordinate descent suits: a linear kernel, and many sparse rows of many columns."""
+    """Return whether coordinate descent is suitable: a linear kernel, and many sparse rows of many columns."""
     large = X.shape[0] > MANY_ROWS and X.shape[1] >= MANY_COLUMNS
     return isinstance(kernel, LinearKernel) and issparse(X) and large
 
 
-def solve_dual_by_rows(
+def solve_dual_by_coordinates(
     X: Any,
     z: Floats,
     C: Floats,
@@ -43,37 +47,40 @@ def solve_dual_by_rows(
     start: tuple[Floats, Floats] | None = None,
     on_pass: Callable[[int, float], None] | None = None,
 ) -> DualSolution:
-    """Maximise Σ α − ½ ‖Σ α z x‖² over 0 ≤ α ≤ C, and Σ z α = 0 where there is a free bias.
+    """Maximise Σ α − ½ ‖Σ α z x‖² over 0 ≤ α ≤ C, with Σ z α = 0 if the bias is free.
 
     Parameters
     ----------
     X : CSR array of shape (n, d)
     z, C : arrays of shape (n,)
-        Sides, and bounds, which are finite.
+        Sides, +1 or −1, and upper bounds, which are finite.
     bias_scale : float, optional
-        None for a free bias.
+        Scale K of a penalised bias; None for a free bias.
     max_passes : int
-        Over the rows.
-    start : coefficients and the scores they give, optional
-    on_pass : function of the passes and the relative gap, optional
+        Maximum number of passes over the rows.
+    start : (dual coefficients, their scores), optional
+        Warm start.
+    on_pass : function of the number of passes and the relative gap, optional
         Called whenever the gap is computed.
 
     Notes
     -----
-    With w = Σ α z x at hand, the best coefficient of a row, the others fixed, takes a product with that row alone. Rows
-    at a bound that are further beyond it than any row was in the last pass are left out until the gap is computed
-    (shrinking). A free bias is found by the method of multipliers (augmented Lagrangian): −ρ/2 (Σ z α)² is added to the
-    dual, and after every pass b grows by ρ Σ z α, so in the end Σ z α = 0. For a bound on the way the heavier side is
-    scaled down.
+    With w = Σ α z x stored, maximising over the coefficient of one row, the others fixed, takes a product with that row
+    only. A row at a bound whose derivative points out of the box by more than that of any row in the last pass is left
+    out until the gap is computed (shrinking).
+
+    A free bias is found by the augmented Lagrangian method (method of multipliers): −ρ/2 (Σ z α)² is added to the dual,
+    and after every pass the multiplier b is increased by ρ Σ z α, so that Σ z α converges to 0. For a feasible point
+    before convergence, the coefficients of the side with the larger sum are scaled down.
     """
-    ascent = _Ascent(X, z, C, bias_scale, np.zeros(len(z)) if start is None else start[0].copy())
+    ascent = _CoordinateDescent(X, z, C, bias_scale, np.zeros(len(z)) if start is None else start[0].copy())
     best, next_check, passes = ascent.solution(0, tol), FIRST_CHECK, 0
     while not best.converged and passes < max_passes:
         ascent.run_pass()
         passes += 1
         if passes < next_check and passes < max_passes:
             continue
-        best, next_check = min(best, ascent.solution(passes, tol), key=_gap), LATER * passes
+        best, next_check = min(best, ascent.solution(passes, tol), key=_gap), CHECK_FACTOR * passes
         ascent.activate_all()
         if on_pass is not None:
             on_pass(passes, _gap(best))
@@ -85,21 +92,21 @@ def _gap(solution: DualSolution) -> float:
 
 
 @dataclass(eq=False)
-class _Ascent:
-    """The state of coordinate descent.
+class _CoordinateDescent:
+    """State of dual coordinate descent.
 
     Attributes
     ----------
     w : array of shape (d,)
         Σ α z x.
     rho : float
-        Added to the kernel: K² of a penalised bias.
+        Constant added to the kernel: K² for a penalised bias, the penalty ρ of the augmented Lagrangian for a free one.
     offset, balance : float
-        The bias is offset + ρ balance, where balance = Σ z α.
+        The bias is offset + ρ balance, where balance = Σ z α, and offset is the multiplier of a free bias, else 0.
     active : array of int of shape (n,)
-        The rows, the first ``n_active`` of which are active.
+        Permutation of the rows. The first ``n_active`` are active.
     limits : tuple of float
-        Derivatives beyond which rows at α = 0 and at α = C are left out.
+        Derivatives beyond which rows at α = 0 and at α = C become inactive (shrinking).
     """
 
     X: Any
@@ -124,10 +131,11 @@ class _Ascent:
         self.activate_all()
 
     def activate_all(self) -> None:
+        """Undo the shrinking."""
         self.n_active, self.limits = len(self.z), (np.inf, -np.inf)
 
     def run_pass(self) -> None:
-        """One pass over the rows, in random order."""
+        """Make one pass over the active rows, in random order."""
         from likely.objectives import _kernels as compiled  # Numba takes a while to import
 
         self.random.shuffle(self.active[: self.n_active])
@@ -136,16 +144,16 @@ class _Ascent:
         moved = compiled.descend_rows(*rows, self.alpha, self.w, bias, self.active, self.n_active, self.limits)
         self.n_active, self.balance, highest, lowest = moved
         self.limits = highest if highest > 0 else np.inf, lowest if lowest < 0 else -np.inf
-        if self.bias_scale is None:
+        if self.bias_scale is None:  # multiplier step of the augmented Lagrangian
             self.offset += self.rho * self.balance
 
     def solution(self, passes: int, tol: float) -> DualSolution:
-        """Feasible coefficients, with both objectives."""
-        alpha = self.alpha.copy() if self.bias_scale is not None else balanced(self.alpha, self.z)
+        """Return feasible coefficients, with both objectives."""
+        alpha = self.alpha.copy() if self.bias_scale is not None else balance_coefficients(self.alpha, self.z)
         w = self._weights(alpha)
         f = self.X @ w
         if self.bias_scale is not None:
-            self.w = w  # without accumulated rounding
+            self.w = w  # recomputed, so that rounding does not accumulate
             f += self.rho * float(self.z @ alpha)
         return dual_solution(alpha, f, self.z, self.C, self.bias_scale is None, passes, tol)
 
@@ -153,8 +161,11 @@ class _Ascent:
         return np.asarray(self.X.T @ (self.z * alpha))
 
 
-def balanced(alpha: Floats, z: Floats) -> Floats:
-    """Coefficients with Σ z α = 0: those of the heavier side are scaled down, unless the difference is rounding."""
+def balance_coefficients(alpha: Floats, z: Floats) -> Floats:
+    """Return coefficients with Σ z α = 0.
+
+    Those of the side with the larger sum are scaled down, unless the difference is rounding.
+    """
     less, more = float(alpha[z < 0].sum()), float(alpha[z > 0].sum())
     heavy = max(less, more)
     share = min(less, more) / heavy if heavy > 0 else 1.0
@@ -177,10 +188,11 @@ def descend_rows(
     n_active: int,
     limits: tuple[float, float],
 ) -> tuple[int, float, float, float]:
-    """Give the first ``n_active`` sparse rows their best coefficients, one after the other; α and w change in place.
+    """Maximise the dual over the coefficient of each of the first ``n_active`` rows in turn; α and w change in place.
 
-    ``bias`` is (offset, ρ, Σ z α), and ``limits`` the derivatives beyond which rows at α = 0 and at α = C become
-    inactive. Returns the number of active rows, Σ z α, and the highest and the lowest projected derivative.
+    ``bias`` is (offset, ρ, Σ z α), and ``limits`` are the derivatives beyond which rows at α = 0 and at α = C become
+    inactive. Returns the number of active rows, Σ z α, and the highest and the lowest projected derivative (Hsieh et
+    al. 2008).
     """
     offset, rho, balance = bias
     k, highest, lowest = 0, -np.inf, np.inf
@@ -189,13 +201,14 @@ def descend_rows(
         score = offset + rho * balance
         for t in range(indptr[i], indptr[i + 1]):
             score += w[indices[t]] * data[t]
+        # Derivative of the minimised objective −D by α: z (w'x + b) − 1.
         before, slope = alpha[i], z[i] * score - 1
-        # Shrinking: rows far beyond their bound become inactive.
+        # Shrinking: a row at a bound whose derivative points far out of the box becomes inactive.
         if (before <= 0 and slope > limits[0]) or (before >= C[i] and slope < limits[1]):
             n_active -= 1
             active[k], active[n_active] = active[n_active], i
             continue
-        # Exact maximum along the coordinate, clipped to the box.
+        # Projected derivative, and the exact maximum along the coordinate, clipped to the box.
         k += 1
         if (before <= 0 and slope > 0) or (before >= C[i] and slope < 0):
             slope = 0.0

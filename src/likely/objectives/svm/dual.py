@@ -1,4 +1,7 @@
-"""All problems of a support vector machine in the dual, for several costs, with shared kernels and warm starts."""
+"""Solution of all problems of a support vector machine in the dual, for several costs.
+
+Problems share the rows of the Gram matrix, and each cost starts from the solution of the one before (warm start).
+"""
 
 from __future__ import annotations
 
@@ -15,42 +18,42 @@ from likely._typing import Floats, Integers
 from likely.blocks import ArraySource, Block, for_each
 from likely.exceptions import DegenerateDataError
 from likely.kernels import ConstantKernel, GramRows, LinearKernel
-from likely.objectives.svm.coordinate_descent import solve_dual_by_rows
+from likely.objectives.svm.coordinate_descent import solve_dual_by_coordinates
 from likely.objectives.svm.hard_margin import SeparabilityCheck
 from likely.objectives.svm.task import DualSolver, Machine, Task, describe_sides, report_progress
 from likely.objectives.svm.working_set import DualSolution, solve_dual
 
 Start = tuple[Floats, Floats] | None
 Ascend = Callable[[Floats, Start], DualSolution]
-"""Solves a problem for the costs of its rows, from dual coefficients and scores to start from."""
+"""Solver of one problem: a function of the upper bounds C of the rows and a start (dual coefficients and scores)."""
 
 
-def solve_in_dual(task: Task, solver: DualSolver, by_rows: bool) -> list[Machine]:
-    """A machine for each of the costs of the task, whose rows are in memory.
+def solve_in_dual(task: Task, solver: DualSolver, by_coordinates: bool) -> list[Machine]:
+    """Return a machine for each of the costs of the task, whose rows are in memory.
 
-    A problem's costs are solved in their order, each from the solution before, with one kernel; problems in which all
-    rows take part share it too.
+    The costs of a problem are solved in order, each from the solution of the one before, with one cache of the Gram
+    matrix. Problems in which all rows take part share the cache too.
 
     Parameters
     ----------
-    by_rows : bool
-        Whether by coordinate descent over sparse rows, or else by working sets.
+    by_coordinates : bool
+        Whether to use coordinate descent over sparse rows, or else working sets.
     """
     source = task.source.in_memory("The dual of SVM")
     is_linear = isinstance(task.kernel, LinearKernel)
-    # A free bias makes linear machines indifferent to where the rows are, but not their digits.
+    # With a free bias, centring the rows does not change a linear machine. It avoids cancellation.
     centre = dense(source.X).mean(axis=0) if is_linear and task.bias_scale is None and not issparse(source.X) else None
     X: Any = source.X if centre is None else source.X - centre
     if task.kernel.is_precomputed and source.positions is not None:
         X = X[:, source.positions]
     problems = _Problems(task, solver, source, X)
-    by_problem = problems.solve_by_rows() if by_rows else problems.solve_by_sets()
-    return [_join(problems, list(solutions), centre) for solutions in zip(*by_problem, strict=True)]
+    by_problem = problems.solve_by_coordinates() if by_coordinates else problems.solve_by_sets()
+    return [_assemble_machine(problems, list(solutions), centre) for solutions in zip(*by_problem, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Problems:
-    """The problems of a task, on rows X in memory."""
+    """Problems of a task, on rows X in memory."""
 
     task: Task
     solver: DualSolver
@@ -58,17 +61,20 @@ class _Problems:
     X: Any
 
     def solve_by_sets(self) -> list[list[DualSolution]]:
-        """Solutions of every problem for each of the costs, by working sets."""
+        """Return the solutions of every problem for each of the costs, by working sets."""
         shared = self._gram_rows(slice(None)) if (self.task.sides != 0).all() else None
-        return [self._along_costs(side, self._by_sets(side, shared)) for side in self.task.sides]
+        return [self._solve_along_costs(side, self._working_set_solver(side, shared)) for side in self.task.sides]
 
-    def solve_by_rows(self) -> list[list[DualSolution]]:
-        """The same by coordinate descent; by working sets where it does not converge, as for very different scales."""
-        found = for_each(lambda side: self._along_costs(side, self._by_rows(side)), [*self.task.sides])
-        return [self._finish(side, solutions) for side, solutions in zip(self.task.sides, found, strict=True)]
+    def solve_by_coordinates(self) -> list[list[DualSolution]]:
+        """Return the same by coordinate descent.
+
+        Problems for which it does not converge, as with columns of very different scales, are solved by working sets.
+        """
+        found = for_each(lambda side: self._solve_along_costs(side, self._coordinate_solver(side)), [*self.task.sides])
+        return [self._solve_unconverged(side, solutions) for side, solutions in zip(self.task.sides, found, strict=True)]
 
     def members(self, side: Floats) -> Integers:
-        """Rows that take part in a problem."""
+        """Return the rows that take part in a problem."""
         return np.flatnonzero(side[self.codes])
 
     @property
@@ -76,28 +82,31 @@ class _Problems:
         assert self.source.codes is not None
         return self.source.codes
 
-    def _along_costs(self, side: Floats, ascend: Ascend) -> list[DualSolution]:
+    def _solve_along_costs(self, side: Floats, ascend: Ascend) -> list[DualSolution]:
+        """Solve a problem for each of the costs, each from the solution of the one before."""
         found: list[DualSolution] = []
         costs = self.task.costs
         for cost, before in zip(costs, [None, *costs], strict=False):
-            start = None if before is None else found[-1].scaled_to(_ratio(before, cost))
+            start = None if before is None else found[-1].scaled_to(_min_cost_ratio(before, cost))
             found.append(ascend(self._bounds(side, cost), start))
         return found
 
-    def _finish(self, side: Floats, found: list[DualSolution]) -> list[DualSolution]:
+    def _solve_unconverged(self, side: Floats, found: list[DualSolution]) -> list[DualSolution]:
+        """Solve by working sets, from where coordinate descent stopped, what did not converge; keep the rest."""
         if self.solver.max_iter is not None or all(solution.converged for solution in found):
             return found
-        ascend = self._by_sets(side, None)
+        ascend = self._working_set_solver(side, None)
         pairs = zip(found, self.task.costs, strict=True)
         return [s if s.converged else ascend(self._bounds(side, cost), (s.alpha, s.f)) for s, cost in pairs]
 
     def _bounds(self, side: Floats, cost: Floats) -> Floats:
-        """C of the rows of a problem."""
+        """Return the upper bounds C of the dual coefficients of the rows of a problem."""
         members, weight = self.members(side), self.source.weight
         C = cost[self.codes[members]]
         return C if weight is None else C * weight[members]
 
     def _gram_rows(self, members: Integers | slice) -> GramRows:
+        """Return the cached Gram matrix of some rows; a penalised bias adds the constant K² to the kernel."""
         kernel, bias_scale = self.task.kernel, self.task.bias_scale
         kernel = kernel if bias_scale is None else kernel + ConstantKernel(bias_scale**2)
         X: Any = self.X[members]
@@ -105,13 +114,13 @@ class _Problems:
             X = X[:, members]
         return GramRows(kernel, X, self.solver.cache_bytes())
 
-    def _by_rows(self, side: Floats) -> Ascend:
+    def _coordinate_solver(self, side: Floats) -> Ascend:
         members, on_pass = self.members(side), self._progress(side)
         X, z = self.X if len(members) == self.X.shape[0] else self.X[members], side[self.codes[members]]
         task, most = self.task, self.solver.max_rounds()
-        return lambda C, start: solve_dual_by_rows(X, z, C, task.bias_scale, task.tol, most, start, on_pass)
+        return lambda C, start: solve_dual_by_coordinates(X, z, C, task.bias_scale, task.tol, most, start, on_pass)
 
-    def _by_sets(self, side: Floats, shared: GramRows | None) -> Ascend:
+    def _working_set_solver(self, side: Floats, shared: GramRows | None) -> Ascend:
         members, on_round, task = self.members(side), self._progress(side), self.task
         rows, z = self._gram_rows(members) if shared is None else shared, side[self.codes[members]]
         positions = members if self.source.positions is None else np.asarray(self.source.positions)[members]
@@ -123,8 +132,8 @@ class _Problems:
             has_bias, most = task.bias_scale is None, self.solver.max_rounds(is_hard)
             solution = solve_dual(rows, z, C, has_bias, task.tol, most, start, on_round, check)
             if not np.isfinite(solution.primal):
-                raise _undecided(most, problem) if is_hard else Block(rows.X).non_finite()
-            return replace(solution, precise=not _lost_digits(rows, solution, C, task.tol))
+                raise _undecided_error(most, problem) if is_hard else Block(rows.X).non_finite()
+            return replace(solution, precise=not _has_lost_digits(rows, solution, C, task.tol))
 
         return ascend
 
@@ -132,8 +141,8 @@ class _Problems:
         return report_progress(self.solver.verbose, f"SVM, {describe_sides(side, self.task.source.require_classes())}")
 
 
-def _join(problems: _Problems, solutions: list[DualSolution], centre: Floats | None) -> Machine:
-    """The solutions of all problems, with the rows that support any of them."""
+def _assemble_machine(problems: _Problems, solutions: list[DualSolution], centre: Floats | None) -> Machine:
+    """Join the solutions of all problems, with the rows that are support vectors of any of them."""
     task = problems.task
     signed = np.zeros((len(solutions), problems.X.shape[0]))
     for row, side, solution in zip(signed, task.sides, solutions, strict=True):
@@ -144,7 +153,8 @@ def _join(problems: _Problems, solutions: list[DualSolution], centre: Floats | N
     intercept = np.array([solution.intercept for solution in solutions])
     squares = np.array([solution.square for solution in solutions])
     if task.bias_scale is not None:
-        weights = task.bias_scale * dual_coef.sum(axis=1)  # of the feature that is K in all rows
+        # The bias is K times the weight v = K Σ z α of the constant feature K. ‖w‖² excludes v².
+        weights = task.bias_scale * dual_coef.sum(axis=1)
         intercept, squares = task.bias_scale * weights, squares - np.square(weights)
     coef = np.asarray(dual_coef @ problems.X[support]) if isinstance(task.kernel, LinearKernel) else None
     return Machine(
@@ -162,28 +172,30 @@ def _join(problems: _Problems, solutions: list[DualSolution], centre: Floats | N
     )
 
 
-def _undecided(n_sets: int, problem: str) -> DegenerateDataError:
+def _undecided_error(n_sets: int, problem: str) -> DegenerateDataError:
     return DegenerateDataError(
-        f"SVM with a hard margin found within {format_count(n_sets, 'working set')} neither a surface that keeps "
-        f"{problem} apart nor a proof that there is none: if there is one it is narrow beside rounding, or rows are "
-        "too many for the proof. Set a finite C, put Standardize before it, or raise max_iter of DualSolver."
+        f"SVM with a hard margin found neither a separating surface for {problem} nor a proof that there is none "
+        f"within {format_count(n_sets, 'working set')}. The margin may be too narrow for floating-point precision, or "
+        "there may be too many rows for the proof. Set a finite C, put Standardize before SVM, or raise max_iter of "
+        "DualSolver."
     )
 
 
-def _lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tol: float) -> bool:
-    """Whether rounding of the scores may change the objective by more than the tolerance.
+def _has_lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tol: float) -> bool:
+    """Return whether rounding errors of the scores may change the objective by more than the tolerance.
 
-    It changes the losses of the support vectors, or the length of the weights where there are no losses.
+    They change the losses of the support vectors, or ‖w‖² if there are no losses. The error of a score is about
+    ε max k(x, x) ‖α‖.
     """
     support = np.flatnonzero(solution.alpha)
     few = support[: min(256, rows.capacity)]
     largest = float(rows.kept[rows.slots(few), few].max(initial=0.0))
     rounding = np.finfo(np.float64).eps * largest * float(np.linalg.norm(solution.alpha))
     has_losses = solution.primal > solution.square / 2 * (1 + 1e-9)
-    stake = float(C[support].sum()) if has_losses else solution.square
-    return bool(rounding * stake > max(tol, 1e-7) * solution.primal)
+    sensitivity = float(C[support].sum()) if has_losses else solution.square
+    return bool(rounding * sensitivity > max(tol, 1e-7) * solution.primal)
 
 
-def _ratio(before: Floats, now: Floats) -> float:
-    """How many times as large every cost has become."""
+def _min_cost_ratio(before: Floats, now: Floats) -> float:
+    """Return the smallest ratio of the new costs to the previous ones; 1 if these are infinite."""
     return float((now / before).min()) if np.isfinite(before).all() else 1.0

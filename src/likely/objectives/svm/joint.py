@@ -27,20 +27,20 @@ from likely.objectives.svm.path_following import (
     MarginProblem,
     MarginSetting,
     MarginSums,
-    Point,
+    PathPoint,
     SmoothedLosses,
     follow_path,
-    weighty,
+    select_heavy_rows,
 )
-from likely.objectives.svm.primal import WARM, PrimalSolution, margin_setting, start_on_sample
+from likely.objectives.svm.primal import WARM_MU, PrimalSolution, make_margin_setting, start_on_sample
 
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
-"""Most parameters of all classes together for Hessians to be formed; the second, where rows are no more than those."""
+"""Most parameters of all classes run_rows for Hessians to be formed; the second, where rows are no more than those."""
 
-SPREAD_VALUES = 2**22
+MAX_PRODUCT_VALUES = 2**22
 """Values, of rows times parameters of all classes, that are held at once while a Hessian is formed."""
 
-MAX_ROUNDS = 20
+MAX_LAMBDA_STEPS = 20
 """Newton steps for λ, whose error they square."""
 
 
@@ -110,7 +110,7 @@ def solve_joint(
         if start is None:
             theta, mu = start_on_sample(problem, sample, counts)
         else:
-            theta, mu = problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])), WARM
+            theta, mu = problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])), WARM_MU
         point, passes = follow_path(problem, theta, mu, tol, max_passes, on_pass)
     point = replace(point, theta=problem.centre_biases(point.theta.reshape(problem.shape)))
     return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tol))
@@ -121,8 +121,8 @@ def _problem(
 ) -> JointProblem:
     """The problem, with Hessians formed if parameters are few."""
     size = len(costs) * (source.n_features + 1)
-    forms = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
-    setting = margin_setting(source, sample, np.ones(len(costs)), costs, forms)
+    forms_hessian = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
+    setting = make_margin_setting(source, sample, np.ones(len(costs)), costs, forms_hessian)
     return JointProblem(source, setting, bias_scale, setting.centre)
 
 
@@ -150,13 +150,13 @@ class JointSums(MarginSums):
 
     Parameters
     ----------
-    flows : array of shape (n_classes, n_classes)
+    eta_sums : array of shape (n_classes, n_classes)
         Σ C (p − 1 at y) of the rows of each class y, a row each.
     bias_hessian : array of shape (n_classes, n_classes)
         Hessian of ``value`` by the biases, times μ.
     """
 
-    flows: Floats
+    eta_sums: Floats
     bias_hessian: Floats
 
 
@@ -169,7 +169,7 @@ class JointLosses(SmoothedLosses):
     C: Floats
     t: Floats
     mu: float
-    forms: bool
+    forms_hessian: bool
 
     @classmethod
     def of(cls, block: Block, theta: Floats, mu: float, setting: MarginSetting) -> JointLosses:
@@ -178,7 +178,7 @@ class JointLosses(SmoothedLosses):
         own = np.arange(len(t)), codes
         t += 1 - t[own][:, None]
         t[own] = 0.0
-        return cls(rows, codes, C, t, mu, setting.forms)
+        return cls(rows, codes, C, t, mu, setting.forms_hessian)
 
     @cached_property
     def smoothing(self) -> SmoothedMax:
@@ -190,25 +190,25 @@ class JointLosses(SmoothedLosses):
         return float(self.C @ self.t.max(axis=1))
 
     def row_weights(self) -> Floats:
-        return np.asarray(self.C * self.smoothing.bend)
+        return np.asarray(self.C * self.smoothing.curvature)
 
     def sums(self) -> JointSums:
         C, mu, at, K = self.C, self.mu, self.smoothing, self.t.shape[1]
         top = self.t.max(axis=1)
-        eta = C[:, None] * self._less_one(at.p)
+        eta = C[:, None] * self._subtract_own_class(at.p)
         by_mu = C[:, None] * at.derivative((top[:, None] - self.t) / mu**2)
         first = self.rows.sums(np.hstack([eta, by_mu]).T)
-        flows = np.zeros((K, K))
-        np.add.at(flows, self.codes, eta)
+        eta_sums = np.zeros((K, K))
+        np.add.at(eta_sums, self.codes, eta)
         return JointSums(
-            value=float(C @ (top + mu * at.height)),
+            value=float(C @ (top + mu * at.excess)),
             hinge=float(C @ top),
-            alphas=-flows.diagonal(),
+            alphas=-eta_sums.diagonal(),
             gradient=first[:K].reshape(-1),
             gradient_by_mu=first[K:].reshape(-1),
-            reach=float(C @ (np.sqrt(at.p) * at.rest).sum(axis=1)) / 2,
-            hessian=self._hessian(C / mu) if self.forms else self._hessian_diagonal(C / mu),
-            flows=flows,
+            squared_radius=float(C @ (np.sqrt(at.p) * at.complement).sum(axis=1)) / 2,
+            hessian=self._hessian(C / mu) if self.forms_hessian else self._hessian_diagonal(C / mu),
+            eta_sums=eta_sums,
             bias_hessian=at.hessian_sum(C),
         )
 
@@ -216,9 +216,9 @@ class JointLosses(SmoothedLosses):
         """η = C (p − 1 at y) of feasible p, of shape (n, n_classes)."""
         at = self.smoothing
         p = at.p + at.derivative(np.broadcast_to(repair.shift, at.p.shape))
-        return np.asarray((self.C * repair.shares.take(self.codes))[:, None] * self._less_one(np.maximum(p, 0.0)))
+        return np.asarray((self.C * repair.shares.take(self.codes))[:, None] * self._subtract_own_class(np.maximum(p, 0.0)))
 
-    def _less_one(self, p: Floats) -> Floats:
+    def _subtract_own_class(self, p: Floats) -> Floats:
         """P less 1 at the class of each row, as minus the sum of the others, which does not cancel."""
         own = np.arange(len(p)), self.codes
         p = p.copy()
@@ -226,24 +226,24 @@ class JointLosses(SmoothedLosses):
         p[own] = -p.sum(axis=1)
         return p
 
-    def hessian_product(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
+    def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
         rows, weight, at = self.rows, self.C / self.mu, self.smoothing
         if kept is not None:
             rows, weight, at = rows.take(kept), weight[kept], at.take(kept)
         return partial(_multiply, rows, weight, at), rows.n_values + at.p.size
 
     def _hessian_diagonal(self, weight: Floats) -> Floats:
-        D = 2 * weight[:, None] * self.smoothing.g * self.smoothing.rest
+        D = 2 * weight[:, None] * self.smoothing.g * self.smoothing.complement
         return self.rows.gram_diagonal(np.ascontiguousarray(D.T)).reshape(-1)
 
     def _hessian(self, weight: Floats) -> Floats:
         """Σ 2 weight (diag g − g g' / Σ g) ⊗ x x': one product for all pairs of classes, and one for the diagonal."""
-        kept = weighty(weight * self.smoothing.bend)
+        kept = select_heavy_rows(weight * self.smoothing.curvature)
         K, q = self.t.shape[1], self.rows.X.shape[1] + 1
         hessian, blocks = np.zeros((K * q, K * q)), np.zeros((K, q, q))
-        together = max(1, SPREAD_VALUES // (K * q))
-        for low in range(0, len(kept), together):
-            run = kept[low : low + together]
+        run_rows = max(1, MAX_PRODUCT_VALUES // (K * q))
+        for low in range(0, len(kept), run_rows):
+            run = kept[low : low + run_rows]
             _add_squares(hessian, blocks, self.rows.take(run).extended(), weight[run], self.smoothing.take(run))
         for k, block in enumerate(blocks):
             hessian[k * q : (k + 1) * q, k * q : (k + 1) * q] = block
@@ -260,7 +260,7 @@ def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at:
     scale = np.sqrt(2 * weight / g.sum(axis=1))
     pairs = ((g * scale[:, None])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
     hessian -= pairs.T @ pairs
-    own = np.sqrt(2 * weight[:, None] * g * at.rest)
+    own = np.sqrt(2 * weight[:, None] * g * at.complement)
     for block, root in zip(blocks, own.T, strict=True):
         scaled = x * root[:, None]
         block += scaled.T @ scaled
@@ -311,7 +311,7 @@ class JointProblem(MarginProblem):
         """The objective."""
         return float(theta @ self.penalty_gradient(theta)) / 2 + self.source.reduce(_hinge, theta, self.setting)
 
-    def dual_coefficients(self, block: Block, point: Point) -> Floats:
+    def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
         """−η of the rows of a block, (n, n_classes): the feasible point at which the dual has the value of the point.
 
         They sum to 0 over the classes of a row, and only that of the row's own class is positive.
@@ -339,30 +339,30 @@ class JointProblem(MarginProblem):
 
         Coefficients are shifted as moved biases would do it. If that is too much, those of regularised biases go as far
         as they may; for free ones the coefficients of each class are multiplied by its stationary probability where
-        ``flows`` are the rates of moving from class to class: all that moves in moves out again.
+        ``eta_sums`` are the rates of moving from class to class: all that moves in moves out again.
         """
-        K, still = self.shape[0], np.zeros(self.shape[0])
-        wanted = still if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
+        K, no_shift = self.shape[0], np.zeros(self.shape[0])
+        wanted = no_shift if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
         rates = sums.bias_hessian + np.trace(sums.bias_hessian) / K**2
         try:  # classes that hardly any row moves to make it ill-conditioned, but residuals are small for small shifts
-            shift = np.linalg.solve(rates, wanted - sums.flows.sum(axis=0))
+            shift = np.linalg.solve(rates, wanted - sums.eta_sums.sum(axis=0))
         except np.linalg.LinAlgError:
             shift = np.full(K, np.inf)
         width = np.ptp(shift) if np.isfinite(shift).all() else np.inf
         if width <= 0.5:
             return JointRepair(shift, np.ones(K))
         if self.bias_scale is None:
-            return JointRepair(still, _stationary(sums.flows))
-        return JointRepair(shift / (2 * width) if np.isfinite(width) else still, np.ones(K))
+            return JointRepair(no_shift, _stationary_shares(sums.eta_sums))
+        return JointRepair(shift / (2 * width) if np.isfinite(width) else no_shift, np.ones(K))
 
 
-def _stationary(flows: Floats) -> Floats:
-    """Shares a ≥ 0, at most 1, with Σ_y a_y flows[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
+def _stationary_shares(eta_sums: Floats) -> Floats:
+    """Shares a ≥ 0, at most 1, with Σ_y a_y eta_sums[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
 
     Classes are eliminated one after another, and put back in turn. All sums are of numbers that are not negative, so
     nothing cancels (Grassmann, Taksar and Heyman, Operations Research 33, 1985).
     """
-    K, rates = len(flows), flows.copy()
+    K, rates = len(eta_sums), eta_sums.copy()
     np.fill_diagonal(rates, 0.0)
     for k in range(K - 1, 0, -1):
         out = rates[k, :k].sum()
@@ -377,7 +377,7 @@ def _stationary(flows: Floats) -> Floats:
 
 
 class SmoothedMax(NamedTuple):
-    """Smoothed maxima of the rows of u: the best p, ``rest`` = 1 − g / Σ g, and the height above the plain maximum.
+    """Smoothed maxima of the rows of u: the best p, ``complement`` = 1 − g / Σ g, and the excess above the plain maximum.
 
     max u is the maximum over probabilities p of Σ p_k u_k; smoothed, of Σ p_k u_k + 2 (Σ √p_k − 1). The best p are
     (λ − u_k)⁻², λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with g = p^1.5. Tails fall as those of
@@ -386,17 +386,17 @@ class SmoothedMax(NamedTuple):
     """
 
     p: Floats
-    rest: Floats
-    height: Floats
+    complement: Floats
+    excess: Floats
 
     @property
     def g(self) -> Floats:
         return np.asarray(self.p * np.sqrt(self.p))
 
     @property
-    def bend(self) -> Floats:
+    def curvature(self) -> Floats:
         """Σ g (1 − g / Σ g) of each row: how much it matters to the Hessian."""
-        return np.asarray((self.g * self.rest).sum(axis=1))
+        return np.asarray((self.g * self.complement).sum(axis=1))
 
     def derivative(self, change: Floats) -> Floats:
         """The change of p with u."""
@@ -408,11 +408,11 @@ class SmoothedMax(NamedTuple):
         """Σ C 2 (diag g − g g' / Σ g)."""
         g = self.g
         pairs = -(g * (2 * C / g.sum(axis=1))[:, None]).T @ g
-        pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.rest))
+        pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.complement))
         return np.asarray(pairs)
 
     def take(self, kept: Integers) -> SmoothedMax:
-        return SmoothedMax(self.p[kept], self.rest[kept], self.height[kept])
+        return SmoothedMax(self.p[kept], self.complement[kept], self.excess[kept])
 
 
 def smoothed_max(u: Floats) -> SmoothedMax:
@@ -423,7 +423,7 @@ def smoothed_max(u: Floats) -> SmoothedMax:
     """
     below = u.max(axis=1, keepdims=True) - u
     delta = np.ones((len(u), 1))
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_LAMBDA_STEPS):
         inverse = 1 / (delta + below)
         squares = np.square(inverse)
         total, third = squares.sum(axis=1, keepdims=True), (squares * inverse).sum(axis=1, keepdims=True)
@@ -436,7 +436,7 @@ def smoothed_max(u: Floats) -> SmoothedMax:
     others = root.copy()
     others[first] = 0.0
     p, g = np.square(root), root * root * root
-    rest = 1 - g / g.sum(axis=1, keepdims=True)
-    rest[first] = (others * others * others).sum(axis=1) / g.sum(axis=1)
+    complement = 1 - g / g.sum(axis=1, keepdims=True)
+    complement[first] = (others * others * others).sum(axis=1) / g.sum(axis=1)
     over = delta[:, 0] - 1
-    return SmoothedMax(p, rest, over * over / delta[:, 0] + others.sum(axis=1))
+    return SmoothedMax(p, complement, over * over / delta[:, 0] + others.sum(axis=1))

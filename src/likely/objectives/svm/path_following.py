@@ -1,17 +1,19 @@
-"""Minimisation of sums of hinge losses by path following.
+"""Minimisation of sums of hinge losses by path following (numerical continuation).
 
-The losses are smoothed by a parameter μ. For every μ > 0 the smoothed objective has one minimum θ(μ), and as μ falls to
-0 these minima form a smooth path to the minimum of the objective. The path is followed by a predictor and a corrector:
-the predictor goes along the tangent dθ/dμ to a smaller μ, the corrector takes Newton steps at fixed μ. Every point
-gives a feasible dual point, so the duality gap is known on the way, and is the stopping rule.
+The losses are smoothed by a parameter μ. For every μ > 0 the smoothed objective has one minimum θ(μ). As μ decreases
+to 0, these minima form a smooth path to the minimum of the objective. A predictor-corrector method follows the path:
+the predictor moves along the tangent dθ/dμ to a smaller μ, and the corrector takes Newton steps at fixed μ. Every point
+gives a feasible dual point, so the duality gap is known at every point. It is the stopping rule.
 
-Binary and joint margins share this chapter: :class:`MarginProblem` asks a :class:`SmoothedLosses` for sums over rows.
+Binary and joint margins share this module: :class:`MarginProblem` gets sums over rows from a :class:`SmoothedLosses`.
 
 References
 ----------
 Allgower and Georg, Numerical continuation methods (1990). Chen and Mangasarian, A class of smoothing functions for
-nonlinear and mixed complementarity problems, Computational Optimization and Applications 5 (1996). Nocedal and Wright,
-Numerical optimization, 2nd ed. (2006), chapters 3, 7 and 11.3.
+nonlinear and mixed complementarity problems, Computational Optimization and Applications 5 (1996), for the smoothing.
+Chapelle, Training a support vector machine in the primal, Neural Computation 19 (2007), for Newton's method in the
+primal. Nocedal and Wright, Numerical optimization, 2nd ed. (2006), chapter 3 (line search), section 7.1 (Newton-CG) and
+section 11.3 (continuation).
 """
 
 from __future__ import annotations
@@ -30,67 +32,71 @@ from likely._typing import Floats, Integers
 from likely.blocks import Block, Source, for_each
 from likely.objectives.linear_rows import LinearRows, check_finite_sum
 
-NEAR, AIM, LOST, ASTRAY = 0.3, 0.3, 1.0, 25.0
-"""Lengths of Newton steps, relative to what moves rows across the margin: below the first the next μ may be tried; the
-second is wished for the first step there; beyond the third the predictor has failed; beyond the fourth a start is
-rejected. Starts from samples with lengths of 15 to 22 took some 25 passes, those with 30 to 50,000, of few rows of one
-class, 60 to 500."""
+NEAR_LENGTH, TARGET_LENGTH, MAX_LENGTH, MAX_START_LENGTH = 0.3, 0.3, 1.0, 25.0
+"""Lengths of Newton steps, relative to the distance over which curvatures of rows are constant; see
+:attr:`_NewtonSystem.length`. Below the first, μ may be decreased. The second is the target for the first step at the
+new μ. Beyond the third, the predictor has failed. Beyond the fourth, a start is rejected. Starts from samples with
+lengths of 15 to 22 took some 25 passes. Those with lengths of 30 to 50,000, from few rows of one class, took 60 to
+500."""
 
-SMOOTH = 1.0
-"""μ to begin with at θ = 0: the margin is 1."""
+FIRST_MU = 1.0
+"""First μ when the start is θ = 0; the margin is 1."""
 
-FIRST_BEND = 0.5
-"""First guess of the curvature of the path, times μ."""
+FIRST_CURVATURE = 0.5
+"""Initial estimate of the curvature of the path, times μ."""
 
-LEAST_RATIO, MOST_RATIO = 1e-4, 0.9
-"""Bounds of one μ divided by the one before."""
+MIN_RATIO, MAX_RATIO = 1e-4, 0.9
+"""Bounds of the ratio of the next μ to the current one."""
 
-SMOOTH_SHARE, AIMED_SHARE = 0.8, 0.5
-"""Of the gap that is allowed, how much smoothing may cause, and how much it is aimed to cause."""
+SMOOTHING_SHARE, TARGET_SHARE = 0.8, 0.5
+"""Shares of the allowed gap: the maximum that smoothing may cause, and the target when μ is decreased."""
 
-CERTAIN, FLATTER, ROUNDING, MAX_TRIALS = 0.02, 0.7, 1e-14, 30
-"""Line search: a step of the first length is taken at once; a longer one must reduce the directional derivative by the
-second factor, up to some rounding of the value, within so many trials."""
+SAFE_LENGTH, SLOPE_FACTOR, ROUNDING, MAX_TRIALS = 0.02, 0.7, 1e-14, 30
+"""Line search. A Newton step shorter than the first is accepted at once. A longer one must reduce the absolute
+directional derivative by the second factor. The third is the relative rounding of the value, the fourth the maximum
+number of trials."""
 
-SURE = 1e-8
-"""Relative gap that double precision allows for all but the worst rows; smaller ones are approached in stages."""
+SAFE_GAP = 1e-8
+"""Relative gap that double precision allows for all but very ill-conditioned rows; smaller gaps are approached in
+stages."""
 
 PATIENCE = 20
-"""Passes without progress after which rounding is taken to allow none."""
+"""Stop after this number of passes without progress: rounding allows none."""
 
 MAX_PRODUCTS, PRECISION = 300, 1e-3
-"""Hessian-vector products of one step, and the relative residual of steps found by them."""
+"""Maximum number of Hessian-vector products of one Newton-CG step, and its relative residual."""
 
 MAX_VALUES = 2**25
-"""Numbers of the rows near the margin that are copied for Hessian-vector products."""
+"""Maximum number of values of the rows near the margin that are copied for Hessian-vector products."""
 
-SLIGHT, MANY = 1e-4, 2000
-"""Of more than ``MANY`` rows, those below ``SLIGHT`` times the mean weight in the Hessian are left out of it."""
+MIN_RELATIVE_WEIGHT, MANY_HESSIAN_ROWS = 1e-4, 2000
+"""If a block has more rows than the second value, rows with a Hessian weight below the first value times the mean are
+left out of the Hessian."""
 
 
 @dataclass(frozen=True, eq=False)
 class MarginSetting:
-    """What the sums depend on besides rows, parameters and μ.
+    """Arguments of the sums over rows besides the parameters and μ.
 
     Parameters
     ----------
     signs, costs : arrays of shape (n_classes,)
-        Rows of sign 0 take no part. A joint margin uses the costs only.
+        Sign z and cost C of the rows of each class. Rows of sign 0 take no part. A joint margin uses the costs only.
     centre : array of shape (d,)
     is_far : bool
         Whether the centre is subtracted from the rows; see :class:`likely.objectives.linear_rows.LinearRows`.
-    forms : bool
-        Whether Hessians are formed, or else only their diagonals.
+    forms_hessian : bool
+        Whether Hessians are formed; if not, only their diagonals.
     """
 
     signs: Floats
     costs: Floats
     centre: Floats
     is_far: bool = False
-    forms: bool = True
+    forms_hessian: bool = True
 
     def rows_of(self, block: Block) -> tuple[LinearRows, Integers, Floats]:
-        """The rows of a block that take part, their classes, and their costs C."""
+        """Return the rows of a block that take part, their class codes, and their costs C."""
         X, codes = block.X, block.require_codes()
         C = self.costs.take(codes)
         if block.weight is not None:
@@ -103,20 +109,21 @@ class MarginSetting:
 
 @dataclass(frozen=True, eq=False)
 class MarginSums:
-    """Sums over rows at θ and μ that every margin problem has; θ is flat here.
+    """Sums over rows at θ and μ that are common to all margin problems; θ is flat here.
 
     Parameters
     ----------
     value, hinge : float
-        The losses, smoothed and plain.
+        Sum of the smoothed losses, and of the plain losses.
     alphas : array
-        They sum to the linear part of the dual objective.
+        Parts of the linear term of the dual objective, which is their sum.
     gradient, gradient_by_mu : arrays of shape (n_parameters,)
-        Of ``value``, and its derivative by μ.
-    reach : float
-        Σ of squared distances that rows may move before their curvature changes, weighted by the curvature.
+        Gradient of ``value`` by θ, and its derivative by μ.
+    squared_radius : float
+        Σ D r² / μ, where D is the second derivative of a row's loss, and r the distance that its score may move before
+        D changes much.
     hessian : array of shape (n_parameters, n_parameters) or (n_parameters,)
-        Of ``value``, or its diagonal.
+        Hessian of ``value``, or its diagonal.
     """
 
     value: float
@@ -124,7 +131,7 @@ class MarginSums:
     alphas: Floats
     gradient: Floats
     gradient_by_mu: Floats
-    reach: float
+    squared_radius: float
     hessian: Floats
 
     def __add__(self, other: Self) -> Self:
@@ -132,42 +139,42 @@ class MarginSums:
 
 
 class SmoothedLosses(ABC):
-    """The smoothed losses of the rows of a block at θ and μ."""
+    """Smoothed losses of the rows of a block at θ and μ."""
 
     @classmethod
     @abstractmethod
     def of(cls, block: Block, theta: Floats, mu: float, setting: MarginSetting) -> Self:
-        """The losses of a block."""
+        """Return the losses of a block."""
 
     @abstractmethod
     def sums(self) -> MarginSums:
-        """Their sums."""
+        """Return the sums of the losses and of their derivatives."""
 
     @abstractmethod
     def row_weights(self) -> Floats:
-        """How much each row matters to the Hessian, of shape (n,)."""
+        """Return the weight of each row in the Hessian, of shape (n,)."""
 
     @abstractmethod
-    def hessian_product(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
-        """A function that multiplies the Hessian, of some rows, by a direction; and the numbers it holds."""
+    def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
+        """Return a function that multiplies the Hessian, of some rows, by a direction, and the number of values it holds."""
 
 
-def weighty(D: Floats) -> Integers:
-    """Rows that matter to a Hessian, by their weights in it; all if there are few."""
-    least = SLIGHT * D.mean() if len(D) > MANY else -1.0
-    return np.flatnonzero(least < D)
+def select_heavy_rows(D: Floats) -> Integers:
+    """Select the rows with significant weights D in a Hessian; all rows if there are few."""
+    threshold = MIN_RELATIVE_WEIGHT * D.mean() if len(D) > MANY_HESSIAN_ROWS else -1.0
+    return np.flatnonzero(threshold < D)
 
 
 @dataclass(frozen=True, eq=False)
 class _HessianRows:
-    """Products of the Hessian at a point with directions, by copies of the rows near the margin.
+    """Hessian-vector products at a point, from copies of the rows near the margin.
 
     Parameters
     ----------
     parts : list of functions of a direction, or None
-        One for each block; None if the copies take too much memory.
+        Hessian-vector product of each block; None if the copies take too much memory.
     values : int
-        Numbers that they hold.
+        Number of values that they hold.
     """
 
     parts: list[Callable[[Floats], Floats]] | None
@@ -187,11 +194,11 @@ def _sums(block: Block, losses: type[SmoothedLosses], theta: Floats, mu: float, 
     return sums
 
 
-def _hvp(
+def _hessian_product(
     block: Block, losses: type[SmoothedLosses], theta: Floats, mu: float, direction: Floats, setting: MarginSetting
 ) -> Floats:
     with np.errstate(all="ignore"):
-        product, _ = losses.of(block, theta, mu, setting).hessian_product()
+        product, _ = losses.of(block, theta, mu, setting).hessian_operator()
         return product(direction)
 
 
@@ -200,13 +207,13 @@ def _hessian_rows(
 ) -> _HessianRows:
     with np.errstate(all="ignore"):
         at = losses.of(block, theta, mu, setting)
-        product, values = at.hessian_product(weighty(at.row_weights()))
+        product, values = at.hessian_operator(select_heavy_rows(at.row_weights()))
     return _HessianRows([product], values)
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """Bounds of the minimum from both sides at θ and μ.
+class PathPoint:
+    """Objective, gradient and dual bound at θ and μ.
 
     Parameters
     ----------
@@ -214,11 +221,11 @@ class Point:
     mu : float
     sums : MarginSums
     gradient : array of shape (n_parameters,)
-        Of the smoothed objective.
+        Gradient of the smoothed objective.
     penalty, dual : float
-        The penalty at θ, and the dual objective at a feasible point.
+        Penalty at θ, and dual objective at a feasible point.
     repair : object
-        What makes that point feasible.
+        Correction that makes the dual point feasible.
     """
 
     theta: Floats
@@ -231,75 +238,87 @@ class Point:
 
     @property
     def value(self) -> float:
-        """The smoothed objective."""
+        """Value of the smoothed objective."""
         return self.penalty + float(self.sums.value)
 
     @property
     def primal(self) -> float:
-        """The objective."""
+        """Value of the primal objective, without smoothing."""
         return self.penalty + float(self.sums.hinge)
 
     @property
     def relative_gap(self) -> float:
-        """The duality gap, relative to the objective."""
+        """Duality gap relative to the primal objective."""
         gap = self.primal - self.dual
         return gap / self.primal if self.primal > 0 else (np.inf if gap > 0 else 0.0)
 
     @property
-    def smooth_gap(self) -> float:
-        """The part of the relative gap that smoothing causes.
+    def smoothing_gap(self) -> float:
+        """Part of the relative gap that smoothing causes.
 
-        Σ C max(0, t) − α t, relative to the objective: the whole gap at the minimum of the smoothed objective.
+        Σ C max(0, t) − α t, relative to the primal objective. At the minimum of the smoothed objective this is the
+        whole gap.
         """
         sums = self.sums
         return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
 
 
 class _NewtonSystem:
-    """The Newton step at a point, and the tangent of the path of minima.
+    """Newton step at a point, and tangent of the path of minima.
 
     Parameters
     ----------
-    point : Point
+    point : PathPoint
     solve : function of an array of shape (n_parameters,)
         Multiplies it by the inverse of the Hessian.
+
+    Notes
+    -----
+    The minima satisfy g(θ, μ) = 0, with g the gradient of the smoothed objective. Differentiating by μ gives the
+    tangent dθ/dμ = −H⁻¹ ∂g/∂μ.
     """
 
-    def __init__(self, point: Point, solve: Callable[[Floats], Floats]) -> None:
+    def __init__(self, point: PathPoint, solve: Callable[[Floats], Floats]) -> None:
         self._point, self._solve = point, solve
 
     @cached_property
     def step(self) -> Floats:
+        """The Newton step −H⁻¹g."""
         return -self._solve(self._point.gradient)
 
     @cached_property
     def tangent(self) -> Floats:
-        """dθ/dμ along the path."""
+        """The tangent dθ/dμ of the path."""
         return -self._solve(self._point.sums.gradient_by_mu)
 
     @cached_property
     def length(self) -> float:
-        """Root mean square move of the rows, relative to how far they may move before their curvatures change."""
+        """Length of the Newton step δ relative to the radius of its quadratic model: √(δ'Hδ / Σ D r²).
+
+        It is about the root mean square of the change of a score divided by the distance r that the score may move
+        before its second derivative D changes much; see :class:`MarginSums`.
+        """
         point = self._point
         if not np.isfinite(point.value):
             return np.inf
         square = max(0.0, -float(point.gradient @ self.step))
-        scale = point.mu * point.sums.reach
+        scale = point.mu * point.sums.squared_radius
         return float(np.sqrt(square / scale)) if scale > 1e-290 else (0.0 if square < 1e-290 else np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class MarginProblem(ABC):
-    """Minimise ½ Σ ‖w_k‖² + Σ losses, plus ½ Σ (b_k − w_k'origin)² / K² if biases are regularised.
+    """Minimise ½ Σ ‖w_k‖² + Σ losses, plus ½ Σ (b_k − w_k'origin)² / K² if biases are penalised.
 
     Parameters
     ----------
     source : Source
     setting : MarginSetting
     bias_scale : float, optional
-        K.
+        Scale K of penalised biases; None for free biases.
     origin : array of shape (d,)
-        The centre of the rows, about which the w are; rows of the source may have another.
+        Centre of the rows: scores of a row x of the user are (x − origin)'w_k + b_k, so the user's biases are
+        b_k − w_k'origin. The setting has another centre if the rows of the source are already centred.
     """
 
     source: Source
@@ -314,56 +333,61 @@ class MarginProblem(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Rows of θ, and parameters of each."""
+        """Number of rows of θ, and of parameters of each row."""
 
     @abstractmethod
     def dual_bound(self, sums: Any, theta: Floats, mu: float) -> tuple[float, Any]:
-        """The dual objective at a feasible point, and what makes that point feasible."""
+        """Return the dual objective at a feasible point, and the correction that makes that point feasible."""
 
     @property
     def bias_penalty(self) -> Floats:
-        """a, where the penalty of a bias is ½ (a'θ_k)²; 0 for a free one."""
+        """The vector a such that the penalty of a bias is ½ (a'θ_k)²; 0 for a free bias."""
         if self.bias_scale is None:
             return np.zeros(self.shape[1])
         return np.append(-self.origin, 1.0) / self.bias_scale
 
     def penalty_gradient(self, theta: Floats) -> Floats:
-        """The gradient of the penalties; also their Hessian times θ."""
-        lines, a = theta.reshape(self.shape), self.bias_penalty
-        gradient = np.outer(lines @ a, a)
-        gradient[:, :-1] += lines[:, :-1]
+        """Return the gradient of the penalties, which is also their Hessian times θ."""
+        rows, a = theta.reshape(self.shape), self.bias_penalty
+        gradient = np.outer(rows @ a, a)
+        gradient[:, :-1] += rows[:, :-1]
         return gradient.reshape(-1)
 
-    def at(self, theta: Floats, mu: float) -> Point:
-        """Evaluate a point: one pass over the rows, or two for a joint margin."""
+    def evaluate(self, theta: Floats, mu: float) -> PathPoint:
+        """Evaluate θ and μ: one pass over the rows, or two for a joint margin."""
         sums = self.source.reduce(_sums, self.losses, theta, mu, self.setting)
         gradient = self.penalty_gradient(theta)
         penalty = float(theta @ gradient) / 2
         dual, repair = self.dual_bound(sums, theta, mu)
-        return Point(theta, mu, sums, gradient + sums.gradient, penalty, dual, repair)
+        return PathPoint(theta, mu, sums, gradient + sums.gradient, penalty, dual, repair)
 
-    def newton_system(self, point: Point) -> _NewtonSystem:
-        """The Newton step at a point: by the Hessian, or by Hessian-vector products."""
+    def newton_system(self, point: PathPoint) -> _NewtonSystem:
+        """Return the Newton system at a point, with the Hessian formed or by Hessian-vector products."""
         if not np.isfinite(point.value):
             return _NewtonSystem(point, np.zeros_like)
-        if self.setting.forms:
-            return _NewtonSystem(point, _factorised(self._add_penalties(point.sums.hessian)))
+        if self.setting.forms_hessian:
+            return _NewtonSystem(point, _make_cholesky_solver(self._add_penalties(point.sums.hessian)))
+        # Rows near the margin are copied once. If they take too much memory, every product is a pass over all rows.
         place = self.losses, point.theta, point.mu
         rows = self.source.reduce(_hessian_rows, *place, self.setting)
 
-        def hvp(direction: Floats) -> Floats:
+        def hessian_product(direction: Floats) -> Floats:
             if rows.parts is not None:
                 products = for_each(lambda part: part(direction), rows.parts)
                 return np.asarray(self.penalty_gradient(direction) + sum(products[1:], products[0]))
-            sums = self.source.reduce(_hvp, *place, direction, self.setting)
+            sums = self.source.reduce(_hessian_product, *place, direction, self.setting)
             return np.asarray(self.penalty_gradient(direction) + sums)
 
+        # The diagonal of the Hessian preconditions the conjugate gradients.
         penalties = np.append(np.ones(len(self.origin)), 0.0) + np.square(self.bias_penalty)
         diagonal = point.sums.hessian + np.tile(penalties, self.shape[0])
-        return _NewtonSystem(point, _iterative(hvp, diagonal, self.precision, self.max_products))
+        return _NewtonSystem(point, _make_cg_solver(hessian_product, diagonal, self.precision, self.max_products))
 
     def _add_penalties(self, hessian: Floats) -> Floats:
-        """The Hessian with penalties. The sum of several free biases, which nothing depends on, gets some curvature."""
+        """Return the Hessian plus that of the penalties.
+
+        Nothing depends on the sum of several free biases. It gets some curvature, so that the Hessian is not singular.
+        """
         (R, q), hessian = self.shape, hessian.copy()
         one = np.diag(np.append(np.ones(q - 1), 0.0)) + np.outer(self.bias_penalty, self.bias_penalty)
         for k in range(R):
@@ -374,15 +398,15 @@ class MarginProblem(ABC):
         return hessian
 
 
-def _factorised(hessian: Floats) -> Callable[[Floats], Floats]:
-    """Solve with a Hessian, which is overwritten, by Cholesky, scaled to a unit diagonal."""
+def _make_cholesky_solver(hessian: Floats) -> Callable[[Floats], Floats]:
+    """Return a function that solves with a Hessian, which is overwritten, by Cholesky after scaling to unit diagonal."""
     scale = _inverse_root(hessian.diagonal())
     hessian *= scale[:, None] * scale
-    hessian[np.diag_indices_from(hessian)] = 1.0  # also that of a bias that nothing depends on
+    hessian[np.diag_indices_from(hessian)] = 1.0  # also for a bias on which nothing depends
     try:
         factor = cho_factor(hessian, lower=True, check_finite=False)
     except LinAlgError:
-        # Only the eigenvectors whose eigenvalues exceed rounding.
+        # Singular up to rounding: pseudo-inverse from the eigenvectors whose eigenvalues exceed rounding.
         values, vectors = eigh(hessian)
         curved = values > 8 * len(values) * np.finfo(np.float64).eps * values[-1]
         values, vectors = values[curved], vectors[:, curved]
@@ -390,14 +414,17 @@ def _factorised(hessian: Floats) -> Callable[[Floats], Floats]:
     return lambda right: scale * cho_solve(factor, scale * right, check_finite=False)
 
 
-def _iterative(
-    hvp: Callable[[Floats], Floats], diagonal: Floats, precision: float, max_products: int
+def _make_cg_solver(
+    hessian_product: Callable[[Floats], Floats], diagonal: Floats, precision: float, max_products: int
 ) -> Callable[[Floats], Floats]:
-    """Solve with a Hessian known by its products and its diagonal, by preconditioned conjugate gradients."""
+    """Return a function that solves with a Hessian, given by its products, by conjugate gradients.
+
+    The diagonal of the Hessian is the preconditioner (Jacobi).
+    """
     size, scale = len(diagonal), _inverse_root(diagonal)
 
     def solve(right: Floats) -> Floats:
-        hessian = LinearOperator((size, size), matvec=lambda u: scale * hvp(scale * u), dtype=np.float64)
+        hessian = LinearOperator((size, size), matvec=lambda u: scale * hessian_product(scale * u), dtype=np.float64)
         solved, _ = cg(hessian, scale * right, rtol=precision, maxiter=max_products)
         return np.asarray(scale * solved)
 
@@ -405,14 +432,16 @@ def _iterative(
 
 
 def _inverse_root(diagonal: Floats) -> Floats:
+    """Return 1 / √d, or 0 where d is 0."""
     return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
 
 
 @dataclass(eq=False)
-class _Walk:
-    """The state of path following: the best point so far, and what is known of the path.
+class _PathState:
+    """State of path following: the point with the smallest gap so far, and estimates about the path.
 
-    ``bend`` estimates the curvature of the path; the gap that smoothing causes falls as a ``power`` of μ.
+    ``curvature`` estimates the curvature of the path. The gap that smoothing causes is about proportional to μ to the
+    ``power``. ``idle`` counts passes without progress.
     """
 
     problem: MarginProblem
@@ -421,12 +450,13 @@ class _Walk:
     on_pass: Callable[[int, float], None] | None
     passes: int = 0
     idle: int = 0
-    best: Point | None = None
-    bend: float = 0.0
+    best: PathPoint | None = None
+    curvature: float = 0.0
     power: float = 1.0
 
-    def evaluate(self, theta: Floats, mu: float) -> Point:
-        point = self.problem.at(theta, mu)
+    def evaluate(self, theta: Floats, mu: float) -> PathPoint:
+        """Evaluate a point and keep the best one."""
+        point = self.problem.evaluate(theta, mu)
         self.passes += 1
         gap, least = point.relative_gap, np.inf if self.best is None else self.best.relative_gap
         self.idle = 0 if gap < 0.99 * least else self.idle + 1
@@ -438,12 +468,13 @@ class _Walk:
 
     @property
     def goal(self) -> float:
-        """The gap to reach next."""
+        """Relative gap to reach next: the tolerance, or a stage on the way to it."""
         assert self.best is not None
-        return max(self.tol, min(SURE, self.best.relative_gap / 10))
+        return max(self.tol, min(SAFE_GAP, self.best.relative_gap / 10))
 
     @property
     def is_over(self) -> bool:
+        """Whether the gap is within the tolerance, or passes are used up or without progress."""
         assert self.best is not None
         return self.best.relative_gap <= self.tol or self.passes >= self.max_passes or self.idle >= PATIENCE
 
@@ -455,91 +486,99 @@ def follow_path(
     tol: float,
     max_passes: int,
     on_pass: Callable[[int, float], None] | None = None,
-) -> tuple[Point, int]:
-    """Return the point with the smallest duality gap on the way, and the number of points evaluated.
+) -> tuple[PathPoint, int]:
+    """Minimise by path following; return the point with the smallest duality gap, and the number of points evaluated.
 
-    At every μ Newton steps lead to the minimum of the smoothed objective. Near it the next step goes to a smaller μ
-    along the tangent of the path. How much smaller is learned on the way: the first Newton step at the new μ shows how
-    much the path bends. Once smoothing adds little to the gap, μ stays, and Newton steps close the gap.
+    At every μ Newton steps lead to the minimum of the smoothed objective. Near that minimum a predictor step along the
+    tangent of the path leads to a smaller μ. Its size is adaptive: the first Newton step at the new μ measures the
+    curvature of the path. Once smoothing adds little to the gap, μ is fixed, and Newton steps close the gap.
     """
-    walk = _Walk(problem, tol, max_passes, on_pass, bend=FIRST_BEND / mu)
-    point = walk.evaluate(theta, mu)
+    state = _PathState(problem, tol, max_passes, on_pass, curvature=FIRST_CURVATURE / mu)
+    point = state.evaluate(theta, mu)
     newton = problem.newton_system(point)
-    # A start that is far from the path is replaced by θ = 0.
-    if newton.length > ASTRAY and mu < SMOOTH:
-        walk.bend, point = FIRST_BEND / SMOOTH, walk.evaluate(np.zeros_like(theta), SMOOTH)
+    # A start that is far from the path is replaced by θ = 0 and the first μ.
+    if newton.length > MAX_START_LENGTH and mu < FIRST_MU:
+        state.curvature, point = FIRST_CURVATURE / FIRST_MU, state.evaluate(np.zeros_like(theta), FIRST_MU)
         newton = problem.newton_system(point)
-    while not walk.is_over:
-        # Smoothing exceeds the objective itself: lower μ at once.
-        if point.smooth_gap > 1:
-            point = walk.evaluate(point.theta, point.mu * float(np.clip(point.smooth_gap**-0.5, 1e-3, 0.3)))
+    while not state.is_over:
+        # If smoothing exceeds the objective itself, decrease μ at once.
+        if point.smoothing_gap > 1:
+            point = state.evaluate(point.theta, point.mu * float(np.clip(point.smoothing_gap**-0.5, 1e-3, 0.3)))
             newton = problem.newton_system(point)
             continue
-        # Predictor: near the minimum of this μ, and smoothing still matters.
-        if newton.length < NEAR and point.smooth_gap > SMOOTH_SHARE * walk.goal:
-            found = _predict(walk, point, newton)
+        # Predictor, if the point is near the minimum at this μ and smoothing still matters.
+        if newton.length < NEAR_LENGTH and point.smoothing_gap > SMOOTHING_SHARE * state.goal:
+            found = _predict(state, point, newton)
             if found is not None:
                 point, newton = found
                 continue
-        if walk.is_over:
+        if state.is_over:
             break
         # Corrector: a Newton step at the same μ.
-        lower = _correct(walk, point, newton)
+        lower = _correct(state, point, newton)
         if lower is None:
             break
         point, newton = lower, problem.newton_system(lower)
-    assert walk.best is not None
-    return walk.best, walk.passes
+    assert state.best is not None
+    return state.best, state.passes
 
 
-def _predict(walk: _Walk, point: Point, newton: _NewtonSystem) -> tuple[Point, _NewtonSystem] | None:
-    """A point near the minimum at a smaller μ, or None if the path bends so much that μ can hardly be smaller."""
-    ratio = _choose_ratio(walk, point, newton.length)
+def _predict(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> tuple[PathPoint, _NewtonSystem] | None:
+    """Return a point near the minimum at a smaller μ and its Newton system; None if two predictor steps fail."""
+    ratio = _choose_ratio(state, point, newton.length)
     for _ in range(2):
+        # Newton step at the current μ plus the tangent to the new one.
         mu = ratio * point.mu
-        ahead = walk.evaluate(point.theta + newton.step + (mu - point.mu) * newton.tangent, mu)
-        onward = walk.problem.newton_system(ahead)
-        # The errors of the Newton step before and of the tangent add up, and count the more the smaller μ is.
-        bent = max(onward.length * ratio - newton.length**2, 1e-3 * onward.length * ratio)
-        walk.bend = bent / (1 - ratio) ** 2 / point.mu if np.isfinite(bent) else walk.bend
-        if onward.length < LOST or ahead.relative_gap < point.relative_gap / 2 or walk.is_over:
-            walk.idle = 0
-            gained = ahead.smooth_gap / point.smooth_gap
-            walk.power = float(np.clip(np.log(gained) / np.log(ratio), 1, 2)) if gained > 0 else 1.0
+        ahead = state.evaluate(point.theta + newton.step + (mu - point.mu) * newton.tangent, mu)
+        onward = state.problem.newton_system(ahead)
+        # Model of the new length: (length² + curvature · μ (1 − ratio)²) / ratio, the error of the Newton step plus
+        # that of the tangent. Solve it for the curvature.
+        error = max(onward.length * ratio - newton.length**2, 1e-3 * onward.length * ratio)
+        state.curvature = error / (1 - ratio) ** 2 / point.mu if np.isfinite(error) else state.curvature
+        if onward.length < MAX_LENGTH or ahead.relative_gap < point.relative_gap / 2 or state.is_over:
+            state.idle = 0
+            # Exponent of the smoothing gap as a power of μ.
+            gap_ratio = ahead.smoothing_gap / point.smoothing_gap
+            state.power = float(np.clip(np.log(gap_ratio) / np.log(ratio), 1, 2)) if gap_ratio > 0 else 1.0
             return ahead, onward
-        ratio = min(float(np.sqrt(ratio)), MOST_RATIO)
+        ratio = min(float(np.sqrt(ratio)), MAX_RATIO)
     return None
 
 
-def _choose_ratio(walk: _Walk, point: Point, length: float) -> float:
-    """The next μ over this one: as small as the bend of the path allows, and no smaller than the gap needs."""
-    tried = np.geomspace(LEAST_RATIO, 1.0, 200)
-    expected = (length**2 + walk.bend * point.mu * (1 - tried) ** 2) / tried
-    allowed = float(tried[np.flatnonzero(expected <= AIM)[0]])
-    needed = float(AIMED_SHARE * walk.goal / point.smooth_gap) ** (1 / walk.power)
-    return float(min(max(allowed, needed), MOST_RATIO))
+def _choose_ratio(state: _PathState, point: PathPoint, length: float) -> float:
+    """Return the ratio of the next μ to the current one: as small as the curvature allows and the gap requires.
 
-
-def _correct(walk: _Walk, point: Point, newton: _NewtonSystem) -> Point | None:
-    """A lower point along the Newton step at the same μ, or None if rounding hides any decrease.
-
-    Where a step goes too far, the smoothed objective along it is nearly two straight lines with a narrow bend, at which
-    a row comes to the margin. The trial steps go where the known tangents meet; from there the next Newton step sees
-    the row.
+    Of the ratios whose expected Newton step has at most the target length, the smallest is taken. A ratio below the one
+    at which smoothing causes the target share of the gap is not needed.
     """
-    start = low = _Trial(0.0, point.value, float(point.gradient @ newton.step))
-    high, length, slack, idle = None, 1.0, ROUNDING * abs(point.value), walk.idle
+    tried = np.geomspace(MIN_RATIO, 1.0, 200)
+    expected = (length**2 + state.curvature * point.mu * (1 - tried) ** 2) / tried
+    allowed = float(tried[np.flatnonzero(expected <= TARGET_LENGTH)[0]])
+    needed = float(TARGET_SHARE * state.goal / point.smoothing_gap) ** (1 / state.power)
+    return float(min(max(allowed, needed), MAX_RATIO))
+
+
+def _correct(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> PathPoint | None:
+    """Return a point of lower value along the Newton step at the same μ, or None if any decrease is below rounding.
+
+    If a step is too long, the smoothed objective along it is nearly piecewise linear, with a narrow bend where a row
+    reaches the margin. Trial steps are where the tangents at the two ends of the bracket intersect. From there the next
+    Newton step takes the row into account.
+    """
+    start = low = _LineSearchPoint(0.0, point.value, float(point.gradient @ newton.step))
+    high, length, slack, idle = None, 1.0, ROUNDING * abs(point.value), state.idle
     for _ in range(MAX_TRIALS):
-        lower = walk.evaluate(point.theta + length * newton.step, point.mu)
-        walk.idle = min(walk.idle, idle + 1)  # trials are no steps
-        here = _Trial(length, lower.value, float(lower.gradient @ newton.step))
-        # Sufficient decrease (Armijo) and a flatter derivative (strong Wolfe condition).
+        lower = state.evaluate(point.theta + length * newton.step, point.mu)
+        state.idle = min(state.idle, idle + 1)  # all trials together count as one pass without progress
+        here = _LineSearchPoint(length, lower.value, float(lower.gradient @ newton.step))
+        # Strong Wolfe conditions: sufficient decrease (Armijo) and a smaller absolute derivative.
         fell = here.value <= start.value + 1e-4 * length * start.slope + slack
-        if newton.length < CERTAIN or (fell and abs(here.slope) <= -FLATTER * start.slope):
-            walk.idle = 0 if here.value < start.value - 1e3 * slack else walk.idle
+        if newton.length < SAFE_LENGTH or (fell and abs(here.slope) <= -SLOPE_FACTOR * start.slope):
+            state.idle = 0 if here.value < start.value - 1e3 * slack else state.idle
             return lower
-        if walk.is_over:
+        if state.is_over:
             return None
+        # Update the bracket [low, high] of the minimum along the step.
         if here.slope < 0 and fell:
             if high is None:
                 return lower
@@ -551,15 +590,15 @@ def _correct(walk: _Walk, point: Point, newton: _NewtonSystem) -> Point | None:
 
 
 @dataclass(frozen=True)
-class _Trial:
-    """The smoothed objective, and its derivative along a step, at a length of the step."""
+class _LineSearchPoint:
+    """Value and directional derivative of the smoothed objective at a multiple of the Newton step."""
 
     length: float
     value: float
     slope: float
 
-    def intersect(self, other: _Trial | None) -> float:
-        """Length at which the tangents here and at a longer trial meet, kept inside the interval."""
+    def intersect(self, other: _LineSearchPoint | None) -> float:
+        """Return the length at which the tangents here and at a longer trial intersect, clipped to the interval."""
         assert other is not None
         gap = other.length - self.length
         if not np.isfinite(other.value + other.slope):

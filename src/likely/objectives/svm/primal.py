@@ -20,12 +20,12 @@ from likely.objectives.linear_rows import (
     is_far,
     subsample,
 )
-from likely.objectives.svm.coordinate_descent import balanced
-from likely.objectives.svm.path_following import MarginProblem, MarginSetting, Point, follow_path
+from likely.objectives.svm.coordinate_descent import balance_coefficients
+from likely.objectives.svm.path_following import MarginProblem, MarginSetting, PathPoint, follow_path
 from likely.objectives.svm.smoothed_hinge import HingeProblem
 from likely.objectives.svm.task import Machine, PrimalSolver, Task, describe_sides, report_progress
 
-FIRST, WARM = 1.0, 0.1
+FIRST_MU, WARM_MU = 1.0, 0.1
 """μ to begin with, from θ = 0 and from a warm start: the margin is 1."""
 
 FEW_PARAMETERS = 2000
@@ -34,10 +34,10 @@ FEW_PARAMETERS = 2000
 SAMPLE_TOLERANCE, SAMPLE_PASSES = 1e-3, 100
 """Relative gap, and most passes, of the warm start on a subsample."""
 
-SUPPORT = 1e-6
+MIN_SUPPORT = 1e-6
 """Smallest dual coefficient of a support vector found in the primal, relative to the largest of its side."""
 
-TRIED, MAX_VALUES = (3, 12, 48), 2**19
+MARGIN_ROWS_PER_COLUMN, MAX_VALUES = (3, 12, 48), 2**19
 """Rows for each column that are taken to be at the margin, in turn; and values of them for a linear program."""
 
 
@@ -48,7 +48,7 @@ class PrimalSolution:
     Parameters
     ----------
     problem : MarginProblem
-    point : Point
+    point : PathPoint
     n_iter : int
         Points evaluated.
     converged : bool
@@ -56,7 +56,7 @@ class PrimalSolution:
     """
 
     problem: MarginProblem
-    point: Point
+    point: PathPoint
     n_iter: int
     converged: bool
 
@@ -155,17 +155,17 @@ def solve_primal(
     sides = [float((costs * counts.weights)[signs == sign].sum()) for sign in (-1, 1)]
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts, signs != 0)
-        setting = margin_setting(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
+        setting = make_margin_setting(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
         problem = HingeProblem(source, setting, bias_scale, setting.centre)
         # Rows of one sign only and a free bias: the bias alone keeps all rows off the margin.
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
             sign = np.sign(sides[1] - sides[0])
-            return PrimalSolution(problem, problem.at(np.append(np.zeros(source.n_features), sign), FIRST), 0, True)
+            return PrimalSolution(problem, problem.evaluate(np.append(np.zeros(source.n_features), sign), FIRST_MU), 0, True)
         if start is None:
             theta, mu = start_on_sample(problem, sample, counts)
         else:
-            theta, mu = np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM
-        compact, basis = _compress(problem, int(counts.rows.sum()))
+            theta, mu = np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM_MU
+        compact, basis = _project_on_span(problem, int(counts.rows.sum()))
         theta = theta if basis is None else np.append(basis.T @ theta[:-1], theta[-1])
         point, passes = follow_path(compact, theta, mu, tol, max_passes, on_pass)
     if basis is not None:
@@ -173,46 +173,46 @@ def solve_primal(
     return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tol))
 
 
-def margin_setting(
-    source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms: bool
+def make_margin_setting(
+    source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms_hessian: bool
 ) -> MarginSetting:
     """Centre rows about their mean, or that of a subsample."""
     columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs != 0)
     far = is_far(source, columns.mean, np.sqrt(columns.variances()))
-    return MarginSetting(signs, costs, columns.mean, far, forms)
+    return MarginSetting(signs, costs, columns.mean, far, forms_hessian)
 
 
 def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts) -> tuple[Floats, float]:
     """θ and μ that solve the problem of a subsample, with costs that stand for all rows; or zeros without one."""
     theta = np.zeros(problem.shape[0] * problem.shape[1])
     if sample is None:
-        return theta, FIRST
+        return theta, FIRST_MU
     few = sample.reduce(class_counts, len(counts.weights))
     more = np.divide(counts.weights, few.weights, out=np.zeros(len(few.weights)), where=few.weights > 0)
     setting = replace(problem.setting, costs=problem.setting.costs * more)
     point, _ = follow_path(
-        replace(problem, source=sample, setting=setting), theta, FIRST, SAMPLE_TOLERANCE, SAMPLE_PASSES
+        replace(problem, source=sample, setting=setting), theta, FIRST_MU, SAMPLE_TOLERANCE, SAMPLE_PASSES
     )
     return point.theta, point.mu
 
 
-def _compress(problem: HingeProblem, n_rows: int) -> tuple[HingeProblem, Floats | None]:
+def _project_on_span(problem: HingeProblem, n_rows: int) -> tuple[HingeProblem, Floats | None]:
     """Few wide rows in an orthonormal basis of their span, where the best weights are; and that basis."""
     setting, d = problem.setting, len(problem.origin)
-    if setting.forms or n_rows >= FEW_PARAMETERS or n_rows * d > MAX_SAMPLE_VALUES:
+    if setting.forms_hessian or n_rows >= FEW_PARAMETERS or n_rows * d > MAX_SAMPLE_VALUES:
         return problem, None
-    blocks: list[Any] = problem.source.reduce(_listed)
+    blocks: list[Any] = problem.source.reduce(_as_list)
     rows = np.concatenate([dense(block.X) - problem.origin for block in blocks])
     basis, triangle = qr(np.vstack([rows, problem.origin]).T, mode="economic", check_finite=False)
     codes: Any = np.concatenate([block.codes for block in blocks])
     weight: Any = None if blocks[0].weight is None else np.concatenate([block.weight for block in blocks])
     source = ArraySource(np.ascontiguousarray(triangle.T[:-1]), codes, weight, problem.source.classes)
     origin = triangle.T[-1].copy()
-    setting = replace(setting, centre=np.zeros(len(origin)), is_far=False, forms=True)
+    setting = replace(setting, centre=np.zeros(len(origin)), is_far=False, forms_hessian=True)
     return HingeProblem(source, setting, problem.bias_scale, origin), basis
 
 
-def _listed(block: Block) -> list[Block]:
+def _as_list(block: Block) -> list[Block]:
     return [block]
 
 
@@ -229,10 +229,10 @@ def solve_in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
             options = task.bias_scale, task.tol, solver.max_iter, start, on_pass, task.counts
             solutions.append(solve_primal(task.source, side, costs, *options))
             start = solutions[-1].coef, solutions[-1].intercept
-    return [_join(task, solutions) for solutions in found]
+    return [_assemble_machine(task, solutions) for solutions in found]
 
 
-def _join(task: Task, solutions: list[PrimalSolution]) -> Machine:
+def _assemble_machine(task: Task, solutions: list[PrimalSolution]) -> Machine:
     """The planes of all problems about one centre; with the rows that support them, if rows are in memory."""
     coef, centre = np.array([solution.coef for solution in solutions]), solutions[0].centre
     # Each problem has its own centre, that of the rows that take part in it.
@@ -269,7 +269,7 @@ def _signed_coefficients(task: Task, block: Block, side: Floats, solution: Prima
     problem: Any = solution.problem
     alpha = problem.dual_coefficients(block, solution.point)
     for sign in (-1, 1):
-        alpha[(z == sign) & (alpha <= SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
+        alpha[(z == sign) & (alpha <= MIN_SUPPORT * alpha[z == sign].max(initial=0.0))] = 0.0
     return np.asarray(alpha * z), solution.dual
 
 
@@ -290,10 +290,10 @@ def _sparse_coefficients(
     """
     codes, setting = block.require_codes(), solution.problem.setting
     z, C = setting.signs.take(codes), setting.costs.take(codes) * (1.0 if block.weight is None else block.weight)
-    rows = _Rows(block.X, z, C * np.abs(z), solution.centre, bias_scale)
+    rows = _DualRows(block.X, z, C * np.abs(z), solution.centre, bias_scale)
     excess = np.where(z == 0, -np.inf, 1 - z * rows.linear.scores(solution.point.theta))
-    for most in TRIED:
-        free = _nearest(np.abs(excess), most * (len(solution.coef) + 1))
+    for most in MARGIN_ROWS_PER_COLUMN:
+        free = _select_nearest(np.abs(excess), most * (len(solution.coef) + 1))
         if len(free) * len(solution.coef) > MAX_VALUES:
             return None
         alpha = rows.complete(solution, excess, free)
@@ -306,7 +306,7 @@ def _sparse_coefficients(
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _DualRows:
     """Rows with their signs and costs, of a problem whose dual coefficients are sought."""
 
     X: Any
@@ -326,11 +326,11 @@ class _Rows:
         total = 0.0 if self.bias_scale is None else solution.intercept / self.bias_scale**2
         sums = self.linear.sums((alpha * self.z)[None])[0]
         wanted = np.append(solution.coef - total * self.centre, total) - sums
-        found = _largest_coefficients(dense(self.X[free]) - self.centre, self.z[free], self.C[free], wanted)
+        found = _maximise_coefficients(dense(self.X[free]) - self.centre, self.z[free], self.C[free], wanted)
         if found is None:
             return None
         alpha[free] = found
-        return alpha if self.bias_scale is not None else balanced(alpha, self.z)
+        return alpha if self.bias_scale is not None else balance_coefficients(alpha, self.z)
 
     def dual(self, alpha: Floats) -> float:
         """The dual objective."""
@@ -339,13 +339,13 @@ class _Rows:
         return float(alpha.sum()) - (float(w @ w) + v**2) / 2
 
 
-def _nearest(distances: Floats, most: int) -> Integers:
+def _select_nearest(distances: Floats, most: int) -> Integers:
     """Rows nearest to the margin, with those as near as the last of them."""
     most = min(most, len(distances))
     return np.flatnonzero(distances <= np.partition(distances, most - 1)[most - 1])
 
 
-def _largest_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
+def _maximise_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
     """α within bounds with the largest sum and Σ α z (x, 1) as wanted, by a linear program; None if infeasible."""
     size = np.append(np.sqrt(np.square(rows).mean(axis=0)), 1.0)
     size[size == 0] = 1.0

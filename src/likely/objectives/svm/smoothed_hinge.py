@@ -1,10 +1,16 @@
-"""The smoothed hinge loss of two sides: its sums over rows, and the problem that they make.
+"""The smoothed hinge loss of binary problems: its sums over rows, and the problem of minimising them.
 
-Conventions: parameters θ = (w, b), the bias last, and scores f = (x − centre)'w + b. A row of class k and weight a has
-the sign z = signs[k], −1, 0 or 1, and the cost C = costs[k] · a; with sign 0 it takes no part. With t = 1 − z f its
-loss is C max(0, t), smoothed C (t + √(t² + 4 μ²)) / 2. The derivative by t, α = C σ(t / μ) with
-σ(u) = (1 + u / √(u² + 4)) / 2, is the row's dual coefficient. The tails of σ' fall as |u|⁻³, so that Newton steps see
-rows before these come to the margin; with log(1 + exp u), whose tails fall exponentially, steps overshoot.
+Conventions: parameters are θ = (w, b), the bias last, and scores f = (x − centre)'w + b. A row of class k and weight a
+has the sign z = signs[k], −1, 0 or 1, and the cost C = costs[k] · a; with sign 0 it takes no part. With t = 1 − z f its
+loss is C max(0, t), smoothed to C (t + √(t² + 4 μ²)) / 2, the Chen-Harker-Kanzow-Smale smoothing of max(0, t). The
+derivative by t, α = C σ(t / μ) with σ(u) = (1 + u / √(u² + 4)) / 2, is the row's dual coefficient. The second
+derivative decays as |u|⁻³ only, so that Newton steps take rows into account before these reach the margin. With
+log(1 + exp u), whose second derivative decays exponentially, steps overshoot.
+
+References
+----------
+Chen and Mangasarian, A class of smoothing functions for nonlinear and mixed complementarity problems, Computational
+Optimization and Applications 5 (1996).
 """
 
 from __future__ import annotations
@@ -19,26 +25,26 @@ from likely._typing import Floats, Integers
 from likely.blocks import Block
 from likely.objectives.linear_rows import LinearRows
 from likely.objectives.svm.path_following import (
-    MANY,
+    MANY_HESSIAN_ROWS,
     MarginProblem,
     MarginSetting,
     MarginSums,
-    Point,
+    PathPoint,
     SmoothedLosses,
-    weighty,
+    select_heavy_rows,
 )
 
 
 @dataclass(frozen=True)
 class Repair:
-    """What makes dual coefficients feasible: α = C (σ − z shift σ') · share of the sign.
+    """Correction that makes dual coefficients feasible: α = C (σ − z shift σ') · share of the sign.
 
     Parameters
     ----------
     shift : float, from −1 to 1
-        The first order of what moving the bias would do; only rows at the margin change.
+        First-order change of σ when the bias changes by μ · shift; only rows near the margin change.
     shares : (float, float)
-        Of the signs −1 and 1, both at most 1.
+        Factors of the coefficients of sign −1 and of sign 1, both at most 1.
     """
 
     shift: float = 0.0
@@ -47,14 +53,14 @@ class Repair:
 
 @dataclass(frozen=True, eq=False)
 class HingeSums(MarginSums):
-    """Sums at a point; ``alphas`` are Σ α of the rows of sign −1 and of sign 1.
+    """Sums of a binary problem at θ and μ; ``alphas`` are Σ α of the rows of sign −1 and of sign 1.
 
     Parameters
     ----------
     alpha_rows : array of shape (2, d)
         Σ α (x − centre) of the rows of sign −1 and of sign 1.
     margin_rows : array of shape (d + 1,)
-        Σ s (x − centre, 1), where s = C σ'(t / μ) measures how near the margin a row is.
+        Σ s (x − centre, 1), where s = C σ'(t / μ) is largest for rows at the margin.
     signed_margin : float
         Σ z s.
     """
@@ -73,13 +79,13 @@ class HingeLosses(SmoothedLosses):
     C: Floats
     t: Floats
     mu: float
-    forms: bool
+    forms_hessian: bool
 
     @classmethod
     def of(cls, block: Block, theta: Floats, mu: float, setting: MarginSetting) -> HingeLosses:
         rows, codes, C = setting.rows_of(block)
         z = setting.signs.take(codes)
-        return cls(rows, z, C, 1 - z * rows.scores(theta), mu, setting.forms)
+        return cls(rows, z, C, 1 - z * rows.scores(theta), mu, setting.forms_hessian)
 
     @cached_property
     def u(self) -> Floats:
@@ -95,30 +101,32 @@ class HingeLosses(SmoothedLosses):
 
     def sums(self) -> HingeSums:
         z, C, mu, u = self.z, self.C, self.mu, self.u
-        sigma, slope, height = self.smoothing
+        sigma, slope, excess = self.smoothing
         alpha, s, over = C * sigma, C * slope, np.maximum(self.t, 0.0)
+        # Σ α (x, 1) of each sign, Σ z s u / μ (x, 1) = ∂gradient/∂μ, and Σ s (x, 1), in one product with the rows.
         first = self.rows.sums(np.stack([alpha * (z < 0), alpha * (z > 0), z * s * (u / mu), s]))
         return HingeSums(
-            value=float(C @ (over + mu * height)),
+            value=float(C @ (over + mu * excess)),
             hinge=float(C @ over),
             alphas=first[:2, -1],
             gradient=first[0] - first[1],
             gradient_by_mu=first[2],
-            # A step may move a row by a part of √(t² + 4 μ²) before its curvature changes.
-            reach=float(s @ (1 + np.square(u) / 4)),
-            hessian=self._hessian(s / mu) if self.forms else self.rows.gram_diagonal((s / mu)[None])[0],
+            # D r² / μ with D = s / μ and r = √(t² + 4 μ²) / 2, the scale on which the second derivative changes.
+            squared_radius=float(s @ (1 + np.square(u) / 4)),
+            hessian=self._hessian(s / mu) if self.forms_hessian else self.rows.gram_diagonal((s / mu)[None])[0],
             alpha_rows=first[:2, :-1],
             margin_rows=first[3],
             signed_margin=float(z @ s),
         )
 
     def _hessian(self, D: Floats) -> Floats:
-        if len(D) <= MANY:
+        """Return Σ D (x, 1) (x, 1)', without rows of negligible D if there are many."""
+        if len(D) <= MANY_HESSIAN_ROWS:
             return self.rows.gram(D)
-        kept = weighty(D)
+        kept = select_heavy_rows(D)
         return self.rows.take(kept).gram(D[kept])
 
-    def hessian_product(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
+    def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
         D = self.row_weights()
         if kept is None:
             return partial(_multiply, self.rows, D), self.rows.n_values
@@ -127,21 +135,21 @@ class HingeLosses(SmoothedLosses):
 
 
 def _multiply(rows: LinearRows, D: Floats, direction: Floats) -> Floats:
-    """Σ D (x − centre, 1) (x − centre, 1)' direction."""
+    """Return Σ D (x − centre, 1) (x − centre, 1)' times a direction."""
     return np.asarray(rows.sums((D * rows.scores(direction))[None])[0])
 
 
 def _smooth(u: Floats) -> tuple[Floats, Floats, Floats]:
-    """First derivative σ, second derivative σ' and height above max(0, u) of (u + √(u² + 4)) / 2; nothing cancels."""
+    """Return σ, σ' and the excess over max(0, u) of the smoothed maximum (u + √(u² + 4)) / 2, without cancellation."""
     size = np.abs(u)
     root = np.sqrt(np.square(u) + 4)
-    height = 2 / (root + size)
-    small = height / root
-    return np.where(u > 0, 1 - small, small), 2 / (root * root * root), height
+    excess = 2 / (root + size)
+    small = excess / root
+    return np.where(u > 0, 1 - small, small), 2 / (root * root * root), excess
 
 
 class HingeProblem(MarginProblem):
-    """Minimise ½ ‖w‖² + Σ C max(0, 1 − z f), plus ½ (b − w'origin)² / K² if the bias is regularised."""
+    """Minimise ½ ‖w‖² + Σ C max(0, 1 − z f), plus ½ (b − w'origin)² / K² if the bias is penalised."""
 
     losses = HingeLosses
 
@@ -150,49 +158,55 @@ class HingeProblem(MarginProblem):
         return 1, len(self.origin) + 1
 
     def dual_bound(self, sums: HingeSums, theta: Floats, mu: float) -> tuple[float, Repair]:
-        """The dual objective at feasible coefficients near α = C σ(t / μ), and what makes them feasible.
+        """Return the dual objective at feasible coefficients near α = C σ(t / μ), and the correction that gives them.
 
-        A free bias demands Σ α z = 0. Coefficients of rows at the margin are shifted as moving the bias would do it; if
-        that is not enough, the heavier side is scaled down. With a regularised bias any α is feasible, and the shift is
-        the one that raises the dual most.
+        A free bias requires Σ α z = 0. Coefficients of rows near the margin are shifted, to first order as by a change
+        of the bias. If that is not enough, the side with the larger Σ α is scaled down. With a penalised bias any
+        0 ≤ α ≤ C is feasible, and the shift is the one that maximises the dual.
         """
-        less, more = sums.alphas
-        total, w, repair = less + more, sums.alpha_rows[1] - sums.alpha_rows[0], Repair()
+        negative, positive = sums.alphas
+        total, w, repair = negative + positive, sums.alpha_rows[1] - sums.alpha_rows[0], Repair()
         if self.bias_scale is not None:
-            w, toward = self._extend(w, more - less), self._extend(sums.margin_rows[:-1], sums.margin_rows[-1])
-            square = float(toward @ toward)
-            shift = float(np.clip((w @ toward - sums.signed_margin) / square, -1, 1)) if square > 0 else 0.0
+            # D(α − shift z s) is quadratic in the shift: w − shift · direction, exact maximum, clipped to [−1, 1].
+            w = self._extend(w, positive - negative)
+            direction = self._extend(sums.margin_rows[:-1], sums.margin_rows[-1])
+            square = float(direction @ direction)
+            shift = float(np.clip((w @ direction - sums.signed_margin) / square, -1, 1)) if square > 0 else 0.0
             repair = Repair(shift)
-            total, w = total - shift * sums.signed_margin, w - shift * toward
-        elif abs(more - less) <= sums.margin_rows[-1]:
+            total, w = total - shift * sums.signed_margin, w - shift * direction
+        elif abs(positive - negative) <= sums.margin_rows[-1]:
+            # Σ α z − shift Σ s = 0 has a solution with |shift| ≤ 1.
             near = float(sums.margin_rows[-1])
-            repair = Repair((more - less) / near if near > 0 else 0.0)
+            repair = Repair((positive - negative) / near if near > 0 else 0.0)
             total, w = total - repair.shift * sums.signed_margin, w - repair.shift * sums.margin_rows[:-1]
         else:
-            shares = min(less, more) / less if less > 0 else 0.0, min(less, more) / more if more > 0 else 0.0
+            # Scale the side with the larger Σ α down.
+            smaller = min(negative, positive)
+            shares = smaller / negative if negative > 0 else 0.0, smaller / positive if positive > 0 else 0.0
             repair = Repair(0.0, shares)
-            total, w = 2 * min(less, more), shares[1] * sums.alpha_rows[1] - shares[0] * sums.alpha_rows[0]
+            total, w = 2 * smaller, shares[1] * sums.alpha_rows[1] - shares[0] * sums.alpha_rows[0]
+        # D(s α) = s Σα − s²/2 ‖w‖² is largest at s = Σα / ‖w‖²; s ≤ 1 keeps the bounds.
         square = float(w @ w)
-        share = min(1.0, float(total) / square) if square > 0 else 1.0  # the best multiple that stays within bounds
+        share = min(1.0, float(total) / square) if square > 0 else 1.0
         scaled = Repair(repair.shift, (share * repair.shares[0], share * repair.shares[1]))
         return share * float(total) - share**2 * square / 2, scaled
 
     def _extend(self, sums: Floats, total: float) -> Floats:
-        """Sums of centred rows as sums of rows with the constant K beside them."""
+        """Convert sums of centred rows into sums of the user's rows extended by the constant K."""
         assert self.bias_scale is not None
         return np.append(sums + self.origin * total, self.bias_scale * total)
 
-    def dual_coefficients(self, block: Block, point: Point) -> Floats:
-        """α of the rows of a block: the feasible point at which the dual has the value of the point."""
+    def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
+        """Return α of the rows of a block, the feasible point with the dual objective of ``point``."""
         return dual_coefficients(block, point.theta, point.mu, self.setting, point.repair)
 
 
 def dual_coefficients(
     block: Block, theta: Floats, mu: float, setting: MarginSetting, repair: Repair | None = None
 ) -> Floats:
-    """α of the rows of a block in the dual point that belongs to θ and μ.
+    """Return the dual coefficients α of the rows of a block at θ and μ.
 
-    Without a repair α is C σ(t / μ), which satisfies the constraint Σ α z = 0 of a free bias only nearly.
+    Without a repair α is C σ(t / μ), which satisfies the constraint Σ α z = 0 of a free bias only approximately.
 
     Examples
     --------

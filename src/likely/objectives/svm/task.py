@@ -1,4 +1,4 @@
-"""What a support vector machine is asked to solve, by which solver, and what it learned."""
+"""Options of the solvers of support vector machines, the task they solve, and the solution they return."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from likely.kernels import Kernel
 
 @dataclass(frozen=True, kw_only=True)
 class DualSolver:
-    """Solve the dual, by working sets or coordinate descent: for every kernel, and for rows in memory.
+    """Solver of the dual by working sets or coordinate descent, for every kernel and rows in memory.
 
     Parameters
     ----------
     cache_mb : float, optional
-        Most megabytes for rows of the kernel's matrix, allocated as they are needed; there are two such caches where
-        folds are fitted in two threads. Rows that do not fit are computed again, and where hardly any fit, working sets
-        are small and many. By default 1000, or half of the machine's memory if that is less.
+        Maximum size, in megabytes, of the cache of rows of the Gram matrix. Memory is allocated when it is needed. If
+        folds are fitted in two threads there are two caches. Rows that do not fit are computed again; a very small
+        cache makes the working sets small and many. By default 1000, or half of the machine's memory if that is less.
     max_iter : int, optional
-        Most working sets, of 1024 to 3072 rows, or passes over sparse rows; a solver stopped by it warns, with its gap.
-        By default 1000, or 200 for a hard margin, which may not exist.
+        Maximum number of working sets, of 1024 to 3072 rows each, or of passes over sparse rows. A solver that reaches
+        it warns and reports its duality gap. By default 1000, or 200 for a hard margin, which may not exist.
     verbose : bool, default False
         Whether to print progress to the standard error stream, once a second.
 
@@ -50,7 +50,7 @@ class DualSolver:
         check_parameters(self)
 
     def cache_bytes(self) -> int:
-        """The limit of the cache; raise if the machine has less memory."""
+        """Return the maximum size of the cache in bytes; raise if the machine has less memory."""
         available = _memory()
         if self.cache_mb is None:
             return int(min(1e9, available / 2))
@@ -58,26 +58,26 @@ class DualSolver:
         if asked > available:
             raise InvalidParameterError(
                 f"cache_mb of DualSolver is {self.cache_mb:g}, but the machine has {available / 1e6:.0f} MB of memory "
-                "in all. Lower it: rows of the kernel that do not fit are computed again.",
+                "in total. Lower it: rows of the Gram matrix that do not fit are computed again.",
                 parameter="cache_mb",
             )
         return asked
 
     def max_rounds(self, is_hard: bool = False) -> int:
-        """Most working sets or passes."""
+        """Return the maximum number of working sets or passes."""
         return self.max_iter or (200 if is_hard else 1000)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrimalSolver:
-    """Solve the primal, by Newton's method on smoothed losses: for the linear kernel.
+    """Solver of the primal by Newton's method on smoothed losses, for the linear kernel.
 
-    It learns from sums over blocks of rows, so from rows anywhere.
+    It needs only sums over blocks of rows, so it can learn from any source.
 
     Parameters
     ----------
     max_iter : int, default 500
-        Most passes over the rows; a solver stopped by it warns, with its gap.
+        Maximum number of passes over the rows. A solver that reaches it warns and reports its duality gap.
     verbose : bool, default False
         Whether to print progress to the standard error stream, once a second.
 
@@ -97,11 +97,11 @@ class PrimalSolver:
 
 
 SVM_SOLVER = either(one_of("auto", "dual", "primal"), instance_of(DualSolver, PrimalSolver))
-"""A solver of support vector machines, by name or with options."""
+"""Constraint on the solver parameter of SVM: a name, or a solver with options."""
 
 
 def _memory() -> int:
-    """Bytes of the machine, or the largest integer if they are unknown."""
+    """Return the bytes of memory of the machine, or the largest integer if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -109,7 +109,7 @@ def _memory() -> int:
 
 
 def report_progress(verbose: bool, what: str) -> Callable[[int, float], None] | None:
-    """A function that prints the steps and the relative gap of a solver, at most once a second; None if not verbose."""
+    """Return a function that prints steps and relative gap at most once a second; None if not verbose."""
     if not verbose:
         return None
     printed = time.monotonic()
@@ -125,7 +125,7 @@ def report_progress(verbose: bool, what: str) -> Callable[[int, float], None] | 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a machine learns: one problem for each row of ``sides``, for each of the costs.
+    """Training task of a support vector machine: one binary problem for each row of ``sides``, for each of the costs.
 
     Parameters
     ----------
@@ -134,10 +134,12 @@ class Task:
         Fitted.
     bias_scale : float or None
     sides : array of shape (n_problems, n_classes)
+        Side of every class in every problem; see :func:`make_sides`.
     costs : list of arrays of shape (n_classes,)
-        Cost of a row of each class, for every machine to be learned; not decreasing, since each is the warm start of
-        the next.
+        Cost C of a row of each class, for every machine to be learned. Costs do not decrease, since each solution is
+        the warm start of the next.
     tol : float
+        Duality gap to reach, relative to the primal objective.
     counts : ClassCounts
         Rows and weights of each class.
     """
@@ -153,25 +155,27 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """What was learned: the solutions of all problems for one of the costs.
+    """Trained support vector machine: the solutions of all problems of a task for one of the costs.
 
     Attributes
     ----------
     intercept, squares : arrays of shape (n_problems,)
-        Biases, and squared lengths of the weights.
+        Biases b, and squared norms ‖w‖² of the weights.
     primal, dual : arrays of shape (n_problems,)
-        Of shape (1,) for a joint margin, as is the next.
+        Both objectives; of shape (1,) for a joint margin.
     n_iter : array of int of shape (n_problems,)
+        Of shape (1,) for a joint margin.
     converged : bool
     support : array of int of shape (n_support,), or None
-        Rows in memory with a dual coefficient > 0.
+        Support vectors, as row numbers; None if the rows are not in memory.
     dual_coef : array of shape (n_problems, n_support), or None
+        Dual coefficients times the side, z α, of the support vectors.
     coef : array of shape (n_problems, d), or None
-        Of linear kernels.
+        Weights w of linear kernels.
     centre : array of shape (d,), or None
-        To be subtracted from rows before ``coef`` and ``intercept``.
+        Subtracted from rows before ``coef`` and ``intercept`` are applied.
     precise : bool
-        Whether scores have as many digits as the gap promises.
+        Whether rounding errors of the scores are small enough for the tolerance.
     """
 
     intercept: Floats
@@ -187,11 +191,12 @@ class Machine:
     precise: bool = True
 
 
-def sides_of(scheme: str, n_classes: int) -> Floats:
-    """The side of every class in every problem: +1, −1, or 0 for one that takes no part; (n_problems, n_classes).
+def make_sides(scheme: str, n_classes: int) -> Floats:
+    """Return the side of every class in every problem: +1, −1, or 0 for a class that takes no part.
 
-    Two classes are one problem, the second against the first. More are a problem for each class, against the rest, or
-    for each pair, the later class against the earlier. A joint margin has a score for each class, as against the rest.
+    The result has shape (n_problems, n_classes). Two classes make one problem, the second against the first. More
+    classes make one problem for each class against the rest ("ovr"), or one for each pair, the later class against the
+    earlier ("ovo"). A joint margin has a score for each class, as in one against the rest.
     """
     if n_classes == 2:
         return np.array([[-1.0, 1.0]])
@@ -211,11 +216,11 @@ def describe_sides(sides: Floats, classes: Labels) -> str:
     return f"{names[int(second[0])]!r} against {against}"
 
 
-def class_scores(scores: Floats, sides: Floats) -> Floats:
-    """Scores of the classes, from those of the problems; one a row for two classes.
+def combine_scores(scores: Floats, sides: Floats) -> Floats:
+    """Combine the scores of the problems into scores of the classes; one score per row for two classes.
 
-    Against the rest every class has a score. Of pairs a class has as many points as pairs it wins, and ties are broken
-    by the sum of its scores, scaled to less than a third of a point.
+    In one against the rest, the score of a class is that of its problem. In one against one, the score of a class is
+    the number of pairs it wins. Ties are broken by the sum of its pairwise scores, scaled to less than 1/3.
     """
     if len(sides) == 1:
         return np.asarray(scores[:, 0])

@@ -1,12 +1,15 @@
-"""The dual of a support vector machine by working sets, for any kernel.
+"""Decomposition method for the dual of a support vector machine with any kernel, by working sets.
 
-Conventions: z is +1 or −1, α the dual coefficients, 0 ≤ α ≤ C, and f = Σ_j α_j z_j k(·, x_j) the scores without the
-bias. v = z − f is the bias with which a row lies on its margin. A row is ``up`` if z α can grow (which lowers its v),
-and ``low`` if it can shrink. With a bias, Σ z α = 0, and the coefficients are optimal when no up row has a higher v
-than a low one; without, when no up row has v > 0 and no low one v < 0.
+Conventions: z is +1 or −1, α are the dual coefficients, 0 ≤ α ≤ C, and f = Σ_j α_j z_j k(·, x_j) are the scores without
+the bias. v = z − f is the derivative of the dual by z α, and the bias with which a row lies on its margin. A row is in
+I_up if z α can increase (which decreases its v), and in I_low if it can decrease. With a free bias, Σ z α = 0, and the
+coefficients are optimal if max v over I_up ≤ min v over I_low. Without, they are optimal if v ≤ 0 on I_up and v ≥ 0 on
+I_low.
 
-Each round selects the worst violators, maximises the dual over them, and updates the scores of all rows. The inner
-loops are plain functions that :mod:`likely.objectives._kernels` compiles.
+Each round selects the rows that violate these conditions most (Joachims 1998), maximises the dual over their
+coefficients by sequential minimal optimisation (Platt 1998) with second-order selection of pairs (Fan, Chen and Lin
+2005), and updates the scores of all rows. The inner loops are plain functions that :mod:`likely.objectives._kernels`
+compiles.
 
 References
 ----------
@@ -28,27 +31,29 @@ from likely.blocks import Block, for_each, one_blas_thread
 from likely.kernels import GramRows
 
 WORKING_SET = 1024
-"""Coefficients changed together. Of 8,000 images of 784 pixels 256 took four times as long, 2048 a third longer. But
-where more are free at once the set must hold them all, or it cycles for long."""
+"""Size of a working set. For 8,000 images of 784 pixels, 256 rows took four times as long, and 2048 a third longer. If
+more coefficients are free at the solution, the set must hold them all; otherwise rounds cycle for long."""
 
 PRECISION, CHANGES = 0.1, 20
-"""A working set is left when its worst violation is that part of the worst of all, or after so many changes per row."""
+"""The inner loop ends when the largest violation within the working set is this fraction of the largest of all rows, or
+after this number of changes per row."""
 
 MAX_IDLE, MIN_GAIN = 20, 1e-12
-"""Working sets in a row that raise the dual by no more than that part of it, after which rounding lets none gain."""
+"""Stop after this number of consecutive working sets whose relative increase of the dual is at most the second value:
+further increases are below rounding."""
 
 MIN_VIOLATION = 1e-14
-"""Below it, beside the largest score, a violation is rounding."""
+"""A violation below this value, relative to the largest score, is rounding."""
 
 MAX_STEPS, WORK = 30, 4000
-"""Steps, each of which solves for all free coefficients and ends at the first bound; and fewer where these are many, so
-that they take about as long as the changes of pairs before them."""
+"""Maximum number of Newton steps on the free coefficients, each of which ends at the first bound. If many coefficients
+are free, fewer steps are taken: ``WORK`` limits their time to about that of the pair changes before them."""
 
 RIDGE = 1e-13
-"""Added to the diagonal, in parts of its mean, where free rows depend on each other."""
+"""Added to the diagonal of K_FF, relative to its mean, because free rows may be linearly dependent."""
 
 FLAT = 1e-12
-"""The least curvature of a step, in parts of the largest diagonal entry: equal rows have a curvature of 0."""
+"""Lower bound of the curvature along a step, relative to the largest diagonal entry: equal rows have a curvature of 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +68,15 @@ class DualSolution:
         Scores of the rows, without the bias.
     intercept : float
     primal, dual : float
-        Both objectives; the optimal value of both lies between them.
+        Both objectives; the optimal value lies between them.
     square : float
         ‖w‖².
     n_iter : int
-        Working sets solved.
+        Number of working sets, or of passes of coordinate descent.
     converged : bool
-        Whether the two differ by no more than the tolerance, relative to the primal.
+        Whether the duality gap, relative to the primal objective, is within the tolerance.
     precise : bool
-        Whether scores have as many digits as that takes.
+        Whether rounding errors of the scores are small enough for the tolerance.
     """
 
     alpha: Floats
@@ -85,9 +90,9 @@ class DualSolution:
     precise: bool = True
 
     def scaled_to(self, share: float) -> tuple[Floats, Floats]:
-        """Coefficients and scores for a warm start when every C is ``share`` times as large.
+        """Return coefficients and scores for a warm start when every C is ``share`` times as large.
 
-        D(sα) = s Σα − s²/2 ‖w‖² is highest at s = Σα / ‖w‖², and sα keeps its bounds up to s = share.
+        D(sα) = s Σα − s²/2 ‖w‖² is largest at s = Σα / ‖w‖², and sα is within its bounds for s ≤ share.
         """
         total = float(self.alpha.sum())
         s = min(share, total / self.square) if self.square > 0 else 1.0
@@ -105,18 +110,25 @@ def solve_dual(
     on_round: Callable[[int, float], None] | None = None,
     check: Callable[[Floats, Floats], None] | None = None,
 ) -> DualSolution:
-    """Maximise Σ α − ½ Σ α_i α_j z_i z_j k(x_i, x_j) over 0 ≤ α ≤ C, and Σ z α = 0 where there is a free bias.
+    """Maximise Σ α − ½ Σ α_i α_j z_i z_j k(x_i, x_j) over 0 ≤ α ≤ C, with Σ z α = 0 if the bias is free.
 
     Parameters
     ----------
     rows : GramRows
     z, C : arrays of shape (n,)
-        Sides, and bounds, which may be infinite.
-    start : coefficients and the scores they give, optional
+        Sides, +1 or −1, and upper bounds, which may be infinite.
+    has_bias : bool
+        Whether there is a free bias.
+    tol : float
+        Duality gap to reach, relative to the primal objective.
+    max_rounds : int
+        Maximum number of working sets.
+    start : (dual coefficients, their scores), optional
+        Warm start.
     on_round : function of the number of working sets and the relative gap, optional
-        Called after each.
+        Called after each working set.
     check : function of coefficients and scores, optional
-        Called after each too; it may raise, as when classes are not separable.
+        Called after each working set. It may raise, as when classes are not separable.
     """
     n = rows.n
     alpha, f = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
@@ -125,15 +137,17 @@ def solve_dual(
     state = DualState.of(alpha, f, z, C, has_bias)
     with one_blas_thread():
         while not _is_done(state, tol, f) and rounds < max_rounds and idle < MAX_IDLE:
-            # Select a working set, maximise over it, update the scores of all rows.
+            # Select a working set: the worst violators, and rows of the last set.
             is_free = (alpha > 0) & (alpha < C)
             last, chosen = chosen, select_working_set(state, chosen, _set_size(rows, int(is_free.sum())), is_free)
             slots = rows.slots(chosen)
             K = K if np.array_equal(last, chosen) else _gram(rows, slots, chosen, space)
+            # Maximise the dual over it, then update the scores of all rows.
             steps = _ascend(K, chosen, alpha, f, z, C, has_bias, PRECISION * state.violation)
             _update_scores(rows, slots, steps, f)
             if not np.isfinite(f).all():
                 raise Block(rows.X).non_finite()
+            # Optimality and duality gap at the new coefficients.
             before, state = state, DualState.of(alpha, f, z, C, has_bias)
             rounds, idle = rounds + 1, idle + 1 if state.dual <= before.dual * (1 + MIN_GAIN) else 0
             if on_round is not None:
@@ -146,7 +160,7 @@ def solve_dual(
 def dual_solution(
     alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tol: float
 ) -> DualSolution:
-    """Both objectives at dual coefficients and the scores they give, with the best bias and the best length."""
+    """Return the solution at dual coefficients and their scores, with the best bias and the best scale of w."""
     state = DualState.of(alpha, f, z, C, has_bias)
     bias, square = state.bias, state.square
     if has_bias and np.isfinite(C).all():
@@ -159,11 +173,12 @@ def dual_solution(
 
 
 def _is_within(primal: float, dual: float, tol: float) -> bool:
+    """Return whether the duality gap is within the relative tolerance."""
     return bool(np.isfinite(primal)) and abs(primal - dual) <= tol * abs(primal)
 
 
 def _set_size(rows: GramRows, n_free: int) -> int:
-    """Size of a working set: half as many again as are free, within the limits."""
+    """Return the size of a working set: 1.5 times the number of free coefficients, within the limits."""
     return int(min(max(WORKING_SET, 3 * n_free // 2), rows.max_set))
 
 
@@ -172,13 +187,14 @@ def _relative_gap(state: DualState) -> float:
 
 
 def _is_done(state: DualState, tol: float, f: Floats) -> bool:
+    """Return whether the duality gap is within the tolerance, or the largest violation is rounding."""
     if _is_within(state.primal, state.dual, tol):
         return True
     return state.violation <= MIN_VIOLATION * max(1.0, float(np.abs(f).max()))
 
 
 def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> Floats:
-    """Gram matrix of the working set, in memory that is used again: new megabytes would cost as much."""
+    """Copy the Gram matrix of the working set into reused memory: allocating it would take as long."""
     from likely.objectives import _kernels as compiled  # Numba takes a while to import
 
     m = len(chosen)
@@ -190,13 +206,14 @@ def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> F
 def _ascend(
     K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tol: float
 ) -> Floats:
-    """Maximise over the working set; returns the steps of z α."""
+    """Maximise the dual over the working set; return the changes of z α."""
     from likely.objectives import _kernels as compiled
 
     z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
-    v, most = z_in - f[chosen], CHANGES * len(chosen)
+    v, max_changes = z_in - f[chosen], CHANGES * len(chosen)
     ascend = compiled.ascend_by_pairs if has_bias else compiled.ascend_by_coordinates
-    if ascend(K, z_in, C_in, changed, v, tol, most) == most:
+    # If changes of pairs do not suffice, Newton steps on the free coefficients follow.
+    if ascend(K, z_in, C_in, changed, v, tol, max_changes) == max_changes:
         newton_on_face(K, z_in, C_in, changed, v, has_bias)
     steps = (changed - alpha[chosen]) * z_in
     alpha[chosen] = changed
@@ -204,7 +221,7 @@ def _ascend(
 
 
 def _update_scores(rows: GramRows, slots: Integers, steps: Floats, f: Floats) -> None:
-    """Update the scores of all rows."""
+    """Add the changes of the working set to the scores of all rows."""
     from likely.objectives import _kernels as compiled
 
     moved = np.flatnonzero(steps)
@@ -216,9 +233,10 @@ def _parts(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def _best_bias(v: Floats, z: Floats, C: Floats) -> float:
-    """The bias that minimises Σ C max(0, 1 − z (f + b)): the middle of where its derivative changes sign.
+    """Return the bias that minimises Σ C max(0, 1 − z (f + b)): the middle of the interval of minima.
 
-    The derivative at b is Σ C over the rows with z < 0 and v < b, less that over those with z > 0 and v > b.
+    The function is piecewise linear in b. Its derivative is Σ C over the rows with z < 0 and v < b, minus Σ C over the
+    rows with z > 0 and v > b.
     """
     order = np.argsort(v, kind="stable")
     slope = np.cumsum(C[order]) - C[z > 0].sum()  # just above each v
@@ -231,18 +249,18 @@ def _best_bias(v: Floats, z: Floats, C: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class DualState:
-    """Optimality of dual coefficients.
+    """Objectives and violation of the optimality conditions at dual coefficients.
 
     Attributes
     ----------
     bias : float
-        Midway between the highest v of an up row and the lowest of a low one; 0 without a bias.
+        Midpoint of the largest v in I_up and the smallest v in I_low; 0 without a free bias.
     violation : float
         Largest violation of the optimality conditions.
     upper, lower : array of shape (n,)
-        v of the rows that are up (else −inf), and of those that are low (else inf).
+        v of the rows in I_up (else −inf), and of those in I_low (else inf).
     primal, dual : float
-        Values of both problems: the primal's is infinite where a hard margin is not kept.
+        Both objectives. The primal objective is infinite if a hard margin is violated.
     square : float
         ‖w‖².
     """
@@ -257,7 +275,7 @@ class DualState:
 
     @classmethod
     def of(cls, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool) -> DualState:
-        """Of coefficients and the scores that they give."""
+        """Return the state at coefficients and their scores."""
         v = z - f
         can_rise, can_fall = alpha < C, alpha > 0
         upper = np.where(np.where(z > 0, can_rise, can_fall), v, -np.inf)
@@ -272,34 +290,35 @@ class DualState:
 
 
 def primal_value(alpha: Floats, square: float, margins: Floats, C: Floats) -> tuple[float, float]:
-    """½‖w‖² + Σ C max(0, 1 − margin), and the factor of the weights for it.
+    """Return ½‖w‖² + Σ C max(0, 1 − margin), and the factor s by which w is scaled for it.
 
-    The factor is 1; or the one that makes the least margin 1, if the value is lower then and coefficients stay within
-    bounds. A hard margin has no other value, and with a large C it is what rounding leaves: 1 − margin is 1e-16 at
-    best.
+    s is 1, or the factor that makes the smallest margin 1, if that gives a lower value and coefficients within bounds.
+    For a hard margin only the scaled value is finite. For a large C the scaled value avoids the rounding of
+    1 − margin, which is 1e-16 at best.
     """
-    least = float(margins.min())
-    s = 1 / min(least, 1.0) if least > 0 else np.inf
+    smallest = float(margins.min())
+    s = 1 / min(smallest, 1.0) if smallest > 0 else np.inf
     value = np.inf if np.isinf(C).any() else square / 2 + float(C @ np.maximum(1 - margins, 0.0))
-    longer = square / 2 * s**2 if s < np.inf and (s * alpha <= C).all() else np.inf
-    return (longer, s) if longer < value else (value, 1.0)
+    scaled = square / 2 * s**2 if s < np.inf and (s * alpha <= C).all() else np.inf
+    return (scaled, s) if scaled < value else (value, 1.0)
 
 
-def select_working_set(state: DualState, old: Integers, most: int, is_free: Booleans) -> Integers:
-    """All rows if there is room; otherwise the worst violators, a quarter of the room of each kind, then the last set.
+def select_working_set(state: DualState, old: Integers, size: int, is_free: Booleans) -> Integers:
+    """Select a working set of at most ``size`` rows.
 
-    Of the last set the free rows come first: they belong to the solution, and change whenever others do.
+    It has all rows if they fit. Otherwise up to a quarter each are the worst violators in I_up and in I_low. The others
+    come from the last set, first its free rows: they belong to the solution, and change whenever others do.
     """
-    if len(is_free) <= most:
+    if len(is_free) <= size:
         return np.arange(len(is_free))
-    quarter = max(1, most // 4)
+    quarter = max(1, size // 4)
     worst_up, worst_low = _select_largest(state.upper, quarter), _select_largest(-state.lower, quarter)
     worst_up = worst_up[state.upper[worst_up] > state.bias]
     worst_low = worst_low[state.lower[worst_low] < state.bias]
     fresh = np.union1d(worst_up, worst_low)
     left = old[~np.isin(old, fresh)]
     left = np.concatenate([left[is_free[left]], left[~is_free[left]]])
-    return np.sort(np.concatenate([fresh, left])[:most])
+    return np.sort(np.concatenate([fresh, left])[:size])
 
 
 def _select_largest(values: Floats, k: int) -> Integers:
@@ -309,11 +328,11 @@ def _select_largest(values: Floats, k: int) -> Integers:
 
 
 def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, has_bias: bool) -> None:
-    """Newton steps on the free coefficients F, which leave F at a bound; α and v change in place.
+    """Take Newton steps on the free coefficients F, on a face of the box; α and v change in place.
 
-    Steps of pairs gain little where the matrix is nearly singular, as with columns of very different scale: thousands
-    of them do what one solution of K_FF δ = v_F − b does, with Σ δ = 0 where there is a bias. Steps are cut at the
-    first bound, so that each raises the dual.
+    Changes of pairs converge slowly if the Gram matrix is nearly singular, as with columns of very different scales.
+    One solution of K_FF δ = v_F − b, with Σ δ = 0 if there is a free bias, replaces thousands of them. A step ends at
+    the first bound, so that each increases the dual. The coefficient at that bound leaves F.
     """
     for steps in range(MAX_STEPS):
         free = np.flatnonzero((alpha > 0) & (alpha < C))
@@ -328,7 +347,7 @@ def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, ha
             room = np.where(
                 toward > 0, (C[free] - alpha[free]) / toward, np.where(toward < 0, -alpha[free] / toward, np.inf)
             )
-        # Cut at the first bound that a coefficient meets, which is then set exactly.
+        # The step ends at the first bound that a coefficient reaches. That coefficient is set to it exactly.
         first = int(room.argmin())
         length = min(1.0, float(room[first]))
         alpha[free] = np.clip(alpha[free] + length * toward, 0.0, C[free])
@@ -340,7 +359,10 @@ def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, ha
 
 
 def _face_step(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
-    """The step that leaves the same v at all free rows (0 without a bias); None if K, overwritten, has no factor."""
+    """Return the step after which all free rows have the same v (0 without a free bias).
+
+    None if K, which is overwritten, has no Cholesky factor, or the step does not increase the dual.
+    """
     K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / len(K)
     try:
         factor = cho_factor(K, lower=True, overwrite_a=True)
@@ -348,43 +370,44 @@ def _face_step(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
         return None
     step = cho_solve(factor, v)
     if has_bias:
+        # δ = K⁻¹ (v − b 1), with b such that Σ δ = 0.
         ones = cho_solve(factor, np.ones(len(v)))
         step -= step.sum() / ones.sum() * ones
-        step -= step.mean()  # where free rows depend on each other both are huge, and what cancels leaves no zero
+        step -= step.mean()  # if free rows are linearly dependent, both terms are huge and their sum is not exactly 0
     return np.asarray(step) if np.isfinite(step).all() and float(step @ v) > 0 else None
 
 
-# Loops that are compiled.
+# Compiled loops
 
 
-def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
-    """Change pairs of coefficients, keeping Σ z α, until no v of an up row exceeds one of a low row by ``tol``.
+def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, max_changes: int) -> int:
+    """Change pairs of coefficients at constant Σ z α, until max v over I_up − min v over I_low ≤ ``tol``.
 
     Sequential minimal optimisation (Platt 1998) with second-order selection (Fan, Chen and Lin 2005). ``alpha`` and
     ``v`` are changed in place; returns the number of changes.
     """
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
-    for changes in range(most):
-        # The first of the pair has the highest v of the up rows.
+    for changes in range(max_changes):
+        # The first row of the pair has the largest v in I_up.
         i, highest = -1, -np.inf
         for t in range(m):
             if v[t] > highest and (alpha[t] < C[t] if z[t] > 0 else alpha[t] > 0):
                 i, highest = t, v[t]
         if i < 0:
             return changes
-        # The second is the low row with the largest gain by a Newton step.
-        j, lowest, most_gain = -1, np.inf, 0.0
+        # The second is the row of I_low with the largest increase of the dual by a Newton step along the pair.
+        j, lowest, max_gain = -1, np.inf, 0.0
         for t in range(m):
             gap = highest - v[t]
             if gap > 0 and (alpha[t] > 0 if z[t] > 0 else alpha[t] < C[t]):
                 lowest = min(lowest, v[t])
                 gain = gap * gap / max(K[i, i] + K[t, t] - 2 * K[i, t], flat)
-                if gain > most_gain:
-                    j, most_gain = t, gain
+                if gain > max_gain:
+                    j, max_gain = t, gain
         if j < 0 or highest - lowest <= tol:
             return changes
-        # Newton step along the pair, cut at the box; a coefficient that reaches a bound is set to it exactly.
+        # Newton step along the pair, clipped to the box. A coefficient that reaches a bound is set to it exactly.
         room_i = C[i] - alpha[i] if z[i] > 0 else alpha[i]
         room_j = alpha[j] if z[j] > 0 else C[j] - alpha[j]
         step = min((highest - v[j]) / max(K[i, i] + K[j, j] - 2 * K[i, j], flat), room_i, room_j)
@@ -392,34 +415,41 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
         alpha[j] = (0.0 if z[j] > 0 else C[j]) if step == room_j else alpha[j] - z[j] * step
         for t in range(m):
             v[t] -= step * (K[i, t] - K[j, t])
-    return most
+    return max_changes
 
 
-def ascend_by_coordinates(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, most: int) -> int:
-    """Change coefficients one by one, the one that gains most first, until no derivative exceeds the tolerance."""
+def ascend_by_coordinates(
+    K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, max_changes: int
+) -> int:
+    """Change single coefficients, without a free bias, until no projected derivative exceeds ``tol``.
+
+    Each change is of the coefficient whose Newton step increases the dual most. ``alpha`` and ``v`` are changed in
+    place; returns the number of changes.
+    """
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
-    for changes in range(most):
-        i, steepest, most_gain = -1, 0.0, 0.0
+    for changes in range(max_changes):
+        i, steepest, max_gain = -1, 0.0, 0.0
         for t in range(m):
             slope = z[t] * v[t]
             if alpha[t] < C[t] if slope > 0 else alpha[t] > 0:
                 steepest = max(steepest, abs(slope))
                 gain = slope * slope / max(K[t, t], flat)
-                if gain > most_gain:
-                    i, most_gain = t, gain
+                if gain > max_gain:
+                    i, max_gain = t, gain
         if i < 0 or steepest <= tol:
             return changes
+        # Newton step along the coordinate, clipped to the box.
         before = alpha[i]
         alpha[i] = min(max(before + z[i] * v[i] / max(K[i, i], flat), 0.0), C[i])
         step = z[i] * (alpha[i] - before)
         for t in range(m):
             v[t] -= step * K[i, t]
-    return most
+    return max_changes
 
 
 def gather(kept: Floats, slots: Integers, columns: Integers, out: Floats, start: int, stop: int) -> None:
-    """Copy some columns of some of the cached rows."""
+    """Copy some columns of some cached rows, from row ``start`` to ``stop`` of the output."""
     for i in range(start, stop):
         row = kept[slots[i]]
         for j in range(len(columns)):
