@@ -1,4 +1,4 @@
-"""Numbers, names and messages of expansions, and of chains that learn and score through them."""
+"""Numbers, names and messages of expansions, and of pipelines with expansions."""
 
 import pickle
 
@@ -38,13 +38,13 @@ def data(rng):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Whatever is expanded is too large to hold, and is scored nine rows at a time."""
+    """Make every expansion too large for memory, so that it is scored nine rows at a time."""
     monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 0)
     monkeypatch.setattr(streaming, "RUN_VALUES", 1)
     monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 9)
 
 
-def test_the_worked_example_of_the_quadratic_kernel():
+def test_quadratic_features_equal_the_worked_example():
     x, y = np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]])
     phi = QuadraticFeatures(kernel=True).fit(x)
 
@@ -54,11 +54,11 @@ def test_the_worked_example_of_the_quadratic_kernel():
     assert_allclose(QuadraticFeatures().fit(x).transform(x), [[1, 2 * root, 4, 1, 2]])
 
 
-def test_a_single_column_has_its_square_and_itself():
+def test_a_single_column_becomes_its_square_and_itself():
     assert_allclose(QuadraticFeatures().fit_transform([[3.0], [-2.0]]), [[9, 3], [4, -2]])
 
 
-def test_outputs_are_those_of_scikit_learn_in_another_order_and_scale(rng):
+def test_outputs_equal_scikit_learn_up_to_order_and_scale(rng):
     X = rng.normal(size=(30, 4))
     theirs = PolynomialFeatures(2).fit(X)
     columns = dict(zip(theirs.get_feature_names_out(), theirs.transform(X).T, strict=True))
@@ -70,7 +70,7 @@ def test_outputs_are_those_of_scikit_learn_in_another_order_and_scale(rng):
     assert_allclose(ours.transform(X), np.column_stack([columns[name] for name in names]) * scale)
 
 
-def test_names_are_made_of_the_names_of_the_columns():
+def test_output_names_use_the_column_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": [1.0, 2.0], "height": [3.0, 5.0]})
     phi = QuadraticFeatures().set_output(transform="pandas").fit(frame)
@@ -78,11 +78,11 @@ def test_names_are_made_of_the_names_of_the_columns():
     assert list(phi.transform(frame)) == ["age^2", "age height", "height^2", "age", "height"]
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         phi.get_feature_names_out(["a", "b"])
-    bumps = RadialFeatures(centers=[[1.0, 3.0], [2.0, 5.0]]).fit(frame)
-    assert bumps.get_feature_names_out().tolist() == ["radialfeatures0", "radialfeatures1"]
+    radial = RadialFeatures(centers=[[1.0, 3.0], [2.0, 5.0]]).fit(frame)
+    assert radial.get_feature_names_out().tolist() == ["radialfeatures0", "radialfeatures1"]
 
 
-def test_instalments_of_a_quadratic_expansion_only_have_to_agree(rng):
+def test_partial_fit_of_quadratic_features_only_validates_the_rows(rng):
     phi = QuadraticFeatures().partial_fit(rng.normal(size=(5, 3))).partial_fit(rng.normal(size=(1, 3)))
 
     assert phi.transform(np.ones((1, 3))).shape == (1, 9)
@@ -96,7 +96,7 @@ def test_instalments_of_a_quadratic_expansion_only_have_to_agree(rng):
     "expansion", [QuadraticFeatures(), RadialFeatures(2, random_state=0), NystromFeatures(2, random_state=0)], ids=str
 )
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_values_that_are_not_finite_are_refused_with_their_place(expansion, value, rng):
+def test_non_finite_values_are_refused_with_their_position(expansion, value, rng):
     X = rng.normal(size=(5000, 3))
     fitted = clone(expansion).fit(X)
     X[4321, 2] = value
@@ -115,7 +115,7 @@ def test_values_that_are_not_finite_are_refused_with_their_place(expansion, valu
             clone(expansion).fit_source(ArraySource(X, block_rows=100))
 
 
-def test_rows_of_no_weight_may_hold_anything(rng):
+def test_rows_of_weight_0_may_have_missing_values(rng):
     X = rng.normal(size=(50, 2))
     X[7] = np.nan
 
@@ -124,15 +124,15 @@ def test_rows_of_no_weight_may_hold_anything(rng):
     assert np.isfinite(fitted.centers_).all()
 
 
-def test_values_too_large_to_be_squared_are_refused_by_squares_and_far_from_bumps():
+def test_values_too_large_to_be_squared_are_refused_by_quadratic_but_not_by_radial_features():
     X = np.array([[0.0, 1.0], [1e160, 0.0]])
 
     with pytest.raises(InvalidDataError, match=r"Values of column 0 reach 1e\+160, too large to be squared"):
         QuadraticFeatures().fit(X).transform(X)
     largest = QuadraticFeatures().fit_transform([[9e153, -9e153]])
     assert np.isfinite(largest).all()
-    bumps = RadialFeatures(centers=[[0.0, 1.0], [1.0, 1.0]]).fit(X)
-    assert_allclose(bumps.transform([[1e160, 0.0], [1e308, -1e308]]), 0)
+    radial = RadialFeatures(centers=[[0.0, 1.0], [1.0, 1.0]]).fit(X)
+    assert_allclose(radial.transform([[1e160, 0.0], [1e308, -1e308]]), 0)
 
 
 def test_the_width_is_the_mean_distance_of_nearest_centres():
@@ -144,7 +144,7 @@ def test_the_width_is_the_mean_distance_of_nearest_centres():
     assert RadialFeatures(centers=centres, width=2).fit(centres).width_ == 2.0
 
 
-def test_centres_of_clusters_are_their_means_and_the_same_every_time(rng):
+def test_centres_are_cluster_means_and_reproducible(rng):
     means = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])
     labels = np.repeat(np.arange(3), 40)
     X = means[labels] + rng.normal(size=(120, 2)) + 1e8
@@ -158,7 +158,7 @@ def test_centres_of_clusters_are_their_means_and_the_same_every_time(rng):
 
 
 @pytest.mark.parametrize("n_centers", [0, -1, 2.5, True, "many", None])
-def test_numbers_of_centres_that_are_none_are_refused(n_centers, data):
+def test_invalid_numbers_of_centres_are_refused(n_centers, data):
     X, y = data
     message = "n_centers of RadialFeatures must be a whole number from 1"
 
@@ -169,12 +169,12 @@ def test_numbers_of_centres_that_are_none_are_refused(n_centers, data):
 
 
 @pytest.mark.parametrize("width", [0, -1.0, np.inf, np.nan, "wide", True])
-def test_widths_that_are_none_are_refused(width, data):
+def test_invalid_widths_are_refused(width, data):
     with pytest.raises(InvalidParameterError, match="width of RadialFeatures must be a finite number > 0"):
         RadialFeatures(3, width=width).fit(data[0])
 
 
-def test_centres_that_do_not_fit_are_refused(data):
+def test_invalid_centres_are_refused(data):
     X, _ = data
     with pytest.raises(InvalidDataError, match="one column for each of the 3 features of X, but have 2"):
         RadialFeatures(centers=[[0.0, 0.0]], width=1.0).fit(X)
@@ -184,11 +184,13 @@ def test_centres_that_do_not_fit_are_refused(data):
         RadialFeatures(1).fit(X)
     with pytest.raises(DegenerateDataError, match=r"their mean is 0\.0. Set width"):
         RadialFeatures(centers=np.zeros((2, 3))).fit(X)
-    with pytest.raises(DegenerateDataError, match=r"10 centres, but X has only 4 different rows \(n_samples=12\)"):
+    with pytest.raises(
+        DegenerateDataError, match=r"10 different rows for 10 centres, but X has only 4 \(n_samples=12\)"
+    ):
         RadialFeatures(10).fit(np.arange(12.0)[:, None] % 4)
 
 
-def test_a_single_centre_with_a_width_will_do(data):
+def test_a_single_centre_needs_a_width(data):
     X, _ = data
     fitted = RadialFeatures(1, width=1.5).fit(X)
 
@@ -196,7 +198,7 @@ def test_a_single_centre_with_a_width_will_do(data):
     assert_allclose(fitted.transform(fitted.centers_), [[1.0]])
 
 
-def test_a_failed_fit_leaves_the_step_as_it_was(data):
+def test_a_failed_fit_leaves_the_step_unchanged(data):
     X, _ = data
     fitted = RadialFeatures(3, random_state=0).fit(X)
     before = fitted.transform(X)
@@ -215,7 +217,7 @@ def test_a_source_is_mapped_by_any_function_and_an_empty_block_stays_empty():
     assert mapped.reduce(lambda block: len(block)) == 0
 
 
-def test_a_map_that_gives_the_rows_themselves_does_not_hand_them_out_to_be_overwritten(rng):
+def test_a_map_that_returns_the_rows_themselves_does_not_mark_them_as_copies(rng):
     X, codes = rng.normal(size=(30, 2)), np.arange(30) % 2
     source = ArraySource(X, codes, classes=np.array([0, 1]))
 
@@ -223,62 +225,64 @@ def test_a_map_that_gives_the_rows_themselves_does_not_hand_them_out_to_be_overw
     assert MappedSource(source, lambda rows: rows + 1).block(0).is_copy
 
 
-def test_rows_of_no_finite_value_are_told_by_their_place_in_the_source(data, small):
+def test_errors_of_a_streamed_pipeline_give_the_position_in_the_source(data, small):
     X, y = data
-    chain = make_pipeline(Standardize(), QuadraticFeatures(), GaussianClassifier())
-    fitted = clone(chain).fit(X, y)
+    pipeline = make_pipeline(Standardize(), QuadraticFeatures(), GaussianClassifier())
+    fitted = clone(pipeline).fit(X, y)
     X = X.copy()
     X[71, 1] = np.nan
 
     with pytest.raises(MissingValuesError, match="NaN in row 71, column 1"):
-        clone(chain).fit(X, y)
+        clone(pipeline).fit(X, y)
     with pytest.raises(MissingValuesError, match="NaN in row 71, column 1"):
         fitted.log_likelihood(X)
     with pytest.raises(InvalidDataError, match=r"column 0 reach 1e\+200, too large to be squared"):
         make_pipeline(QuadraticFeatures(), GaussianClassifier()).fit(X * 0 + 1e200, y)
 
 
-def test_a_failed_fit_from_a_source_leaves_the_chain_as_it_was(data):
+def test_a_failed_fit_from_a_source_leaves_the_pipeline_unchanged(data):
     X, y = data
-    chain = make_pipeline(QuadraticFeatures(), LDA(), GaussianClassifier()).fit(X, y)
-    before = chain.log_likelihood(X)
+    pipeline = make_pipeline(QuadraticFeatures(), LDA(), GaussianClassifier()).fit(X, y)
+    before = pipeline.log_likelihood(X)
 
     with pytest.raises(SourceError, match="LDA learns from classes, but the source has none"):
-        chain.fit_source(ArraySource(X + 1))
+        pipeline.fit_source(ArraySource(X + 1))
 
-    assert_array_equal(chain.log_likelihood(X), before)
+    assert_array_equal(pipeline.log_likelihood(X), before)
 
 
 def test_steps_without_fit_source_are_named_and_fitted_from_arrays(data, small):
     X, y = data
-    chain = make_pipeline(StandardScaler(), QuadraticFeatures(), GaussianClassifier("diagonal"))
+    pipeline = make_pipeline(StandardScaler(), QuadraticFeatures(), GaussianClassifier("diagonal"))
 
     with pytest.raises(IncompatiblePartsError, match="StandardScaler has no fit_source"):
-        chain.fit_source(ArraySource(X, y, classes=np.arange(2)))
-    assert chain.fit(X, y).log_likelihood(X).shape == (90, 2)
-    with pytest.raises(IncompatiblePartsError, match="GaussianClassifier has no transform, so it has nothing to pass"):
+        pipeline.fit_source(ArraySource(X, y, classes=np.arange(2)))
+    assert pipeline.fit(X, y).log_likelihood(X).shape == (90, 2)
+    with pytest.raises(
+        IncompatiblePartsError, match="GaussianClassifier has no transform, so it must be the last step"
+    ):
         make_pipeline(QuadraticFeatures(), GaussianClassifier(), GaussianClassifier()).fit(X, y)
 
 
-def test_instalments_need_steps_that_learn_from_moments(data):
-    chain = make_pipeline(QuadraticFeatures(), GaussianClassifier())
+def test_partial_fit_needs_steps_that_learn_from_moments(data):
+    pipeline = make_pipeline(QuadraticFeatures(), GaussianClassifier())
 
-    with pytest.raises(IncompatiblePartsError, match="QuadraticFeatures does not learn from moments of a chain"):
-        chain.partial_fit(*data)
+    with pytest.raises(IncompatiblePartsError, match="QuadraticFeatures does not learn from moments, so this"):
+        pipeline.partial_fit(*data)
 
 
 @pytest.mark.parametrize("output", ["default", "pandas"])
-def test_a_streamed_chain_knows_the_names_of_its_columns(data, small, output):
+def test_a_streamed_pipeline_has_the_names_of_its_columns(data, small, output):
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame(X, columns=["a", "b", "c"], index=np.arange(90) / 7)
-    chain = make_pipeline(QuadraticFeatures(), Standardize(), GaussianClassifier("diagonal"))
+    pipeline = make_pipeline(QuadraticFeatures(), Standardize(), GaussianClassifier("diagonal"))
 
-    fitted = clone(chain).set_output(transform=output).fit(frame, y)
+    fitted = clone(pipeline).set_output(transform=output).fit(frame, y)
 
     assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
     assert fitted[:-1].get_feature_names_out()[1] == "a b"
-    assert_allclose(fitted.log_likelihood(frame), clone(chain).fit(X, y).log_likelihood(X), rtol=1e-9)
+    assert_allclose(fitted.log_likelihood(frame), clone(pipeline).fit(X, y).log_likelihood(X), rtol=1e-9)
     features = fitted[:-1].transform(frame)
     assert isinstance(features, pandas.DataFrame) == (output == "pandas")
     assert features.shape == (90, 9)
@@ -286,57 +290,57 @@ def test_a_streamed_chain_knows_the_names_of_its_columns(data, small, output):
         fitted.predict(frame.rename(columns={"a": "z"}))
 
 
-def test_a_chain_with_a_cache_or_steps_that_are_told_apart_by_weights_is_fitted_from_arrays(data, small, tmp_path):
+def test_a_pipeline_with_memory_or_weights_of_single_steps_is_fitted_from_arrays(data, small, tmp_path):
     X, y = data
-    chain = make_pipeline(QuadraticFeatures(), GaussianClassifier("diagonal"))
-    expected = clone(chain).fit(X, y).log_likelihood(X)
+    pipeline = make_pipeline(QuadraticFeatures(), GaussianClassifier("diagonal"))
+    expected = clone(pipeline).fit(X, y).log_likelihood(X)
 
-    cached = clone(chain).set_params(memory=str(tmp_path)).fit(X, y)
-    by_name = clone(chain).fit(X, y, gaussianclassifier__sample_weight=np.ones(90))
+    cached = clone(pipeline).set_params(memory=str(tmp_path)).fit(X, y)
+    by_name = clone(pipeline).fit(X, y, gaussianclassifier__sample_weight=np.ones(90))
 
     assert_allclose(cached.log_likelihood(X), expected, rtol=1e-9)
     assert_allclose(by_name.log_likelihood(X), expected, rtol=1e-9)
 
 
-def test_an_expansion_after_a_projection_is_judged_by_the_width_of_the_projection(data, monkeypatch):
+def test_the_size_of_an_expansion_after_a_projection_follows_from_the_width_of_the_projection(data, monkeypatch):
     X, y = data
-    chain = make_pipeline(PCA(2), QuadraticFeatures(), GaussianClassifier("diagonal"))
+    pipeline = make_pipeline(PCA(2), QuadraticFeatures(), GaussianClassifier("diagonal"))
     calls = []
     monkeypatch.setattr(streaming, "fit_from_source", lambda steps, source: calls.append(source))
 
     monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 90 * 5)
-    clone(chain).fit(X, y)
+    clone(pipeline).fit(X, y)
     assert not calls
     monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 90 * 5 - 1)
-    clone(chain).fit(X, y)
+    clone(pipeline).fit(X, y)
     assert len(calls) == 1
 
 
-def test_a_chain_of_moments_too_large_to_hold_by_class_learns_from_a_source_step_by_step(data, monkeypatch):
+def test_a_pipeline_whose_moments_by_class_are_too_large_is_fitted_step_by_step(data, monkeypatch):
     X, y = data
-    chain = make_pipeline(Standardize(), PCA(2), GaussianClassifier())
+    pipeline = make_pipeline(Standardize(), PCA(2), GaussianClassifier())
     source = ArraySource(X, y, classes=np.arange(2))
-    expected = clone(chain).fit_source(source).log_likelihood(X)
+    expected = clone(pipeline).fit_source(source).log_likelihood(X)
 
     monkeypatch.setattr(likely.resampling.chains, "MAX_BYTES", 100)
-    apart = clone(chain).fit_source(source)
+    apart = clone(pipeline).fit_source(source)
 
     assert "_sums" not in vars(apart)
     assert_allclose(apart.log_likelihood(X), expected, rtol=1e-9)
 
 
-def test_a_chain_from_a_source_with_missing_values_uses_em_as_from_arrays(data, rng):
+def test_a_pipeline_fitted_from_a_source_with_missing_values_uses_em(data, rng):
     X, y = data
     X = np.where(rng.random(X.shape) < 0.05, np.nan, X)
-    chain = make_pipeline(Standardize(), GaussianClassifier())
+    pipeline = make_pipeline(Standardize(), GaussianClassifier())
 
-    from_source = clone(chain).fit_source(ArraySource(X, y, classes=np.arange(2)))
+    from_source = clone(pipeline).fit_source(ArraySource(X, y, classes=np.arange(2)))
 
-    assert_allclose(from_source.log_likelihood(X), clone(chain).fit(X, y).log_likelihood(X), rtol=1e-9)
+    assert_allclose(from_source.log_likelihood(X), clone(pipeline).fit(X, y).log_likelihood(X), rtol=1e-9)
 
 
 def test_fitted_expansions_can_be_pickled(data):
     X, y = data
-    chain = make_pipeline(QuadraticFeatures(), RadialFeatures(4, random_state=0), GaussianClassifier()).fit(X, y)
+    pipeline = make_pipeline(QuadraticFeatures(), RadialFeatures(4, random_state=0), GaussianClassifier()).fit(X, y)
 
-    assert_array_equal(pickle.loads(pickle.dumps(chain)).log_likelihood(X), chain.log_likelihood(X))
+    assert_array_equal(pickle.loads(pickle.dumps(pipeline)).log_likelihood(X), pipeline.log_likelihood(X))
