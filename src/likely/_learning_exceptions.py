@@ -1,4 +1,4 @@
-"""The exceptions that derive from scikit-learn's. ``likely.exceptions`` offers them and loads this module on first use."""
+"""Exceptions that derive from scikit-learn's; ``likely.exceptions`` loads this module when one is first used."""
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 

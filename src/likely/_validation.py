@@ -56,7 +56,8 @@ def name_in_messages(estimator: Any) -> Iterator[None]:
 
 def check_width(name: str, estimator: Any, X: Any) -> None:
     """Raise unless rows have as many columns as the estimator was fitted to; scikit-learn checks the names."""
-    shape, n = getattr(X, "shape", ()), getattr(estimator, "n_features_in_", None)
+    shape: Any = getattr(X, "shape", ())
+    n = getattr(estimator, "n_features_in_", None)
     if n is None or len(shape) != 2 or shape[1] == n or not shape[0] or not shape[1]:
         return
     fitted = getattr(estimator, "feature_names_in_", None)

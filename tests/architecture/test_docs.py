@@ -4,10 +4,12 @@ import ast
 import inspect
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import likely
+from likely import _typing
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -69,3 +71,29 @@ def test_names_that_pages_quote_exist(page):
                 value = getattr(value, part)
             except AttributeError:
                 value = __import__(f"{value.__name__}.{part}", fromlist=[part])
+
+
+OPTIONS = {
+    "CovarianceName": (likely.GaussianClassifier, "covariance"),
+    "KernelName": (likely.SVM, "kernel"),
+    "StartName": (likely.GaussianMixture, "init"),
+    "Assignments": (likely.GaussianMixture, "assignments"),
+    "PenaltyName": (likely.LogisticRegression, "penalty"),
+    "SolverName": (likely.LogisticRegression, "solver"),
+    "SVMSolverName": (likely.SVM, "solver"),
+    "Multiclass": (likely.SVM, "multiclass"),
+    "KeptWeights": (likely.Perceptron, "keep"),
+    "WhiteningForm": (likely.Whiten, "form"),
+    "WhitenedCovariance": (likely.Whiten, "by"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_types_of_options_name_what_their_constraints_accept(name):
+    cls, parameter = OPTIONS[name]
+    names = get_args(getattr(_typing, name))
+    described = re.findall(r"'([\w-]+)'", cls._constraints[parameter].description)
+
+    assert all(cls._constraints[parameter].accepts(each) for each in names)
+    assert set(names) == set(described)
+    assert name in inspect.signature(cls).parameters[parameter].annotation

@@ -293,7 +293,7 @@ def test_separable_scores_are_warned_of_and_calibrated_finitely(make, kind):
     scores, y = np.array(SEPARABLE[kind][0]), np.array(SEPARABLE[kind][1])
     scores = scores[:, None] if make is LogisticFusion else scores
 
-    with pytest.warns(DegenerateDataWarning, match="without any mistake"):
+    with pytest.warns(DegenerateDataWarning, match="without error"):
         found = make().fit(scores, y)
 
     llr = found.transform(scores)

@@ -75,7 +75,7 @@ def assert_same(a, b, X, rtol=1e-9):
 
 @every
 @pytest.mark.parametrize("cut", [1, 7, 59])
-def test_instalments_give_what_one_fit_gives(name, cut):
+def test_partial_fits_equal_one_fit(name, cut):
     X, weight = rows_for(name), np.random.default_rng(1).uniform(0.1, 3, N)
 
     parts = clone(MEMBERS[name]).partial_fit(X[:cut], sample_weight=weight[:cut])
@@ -85,7 +85,7 @@ def test_instalments_give_what_one_fit_gives(name, cut):
 
 
 @every
-def test_sums_of_parts_give_what_one_sum_gives(name):
+def test_sums_of_parts_equal_one_sum(name):
     X, density = rows_for(name), clone(MEMBERS[name])
     of, args = density._statistic()
     parts = [of(ArraySource(X[i : i + 7]).all_rows(), *args) for i in range(0, N, 7)]
@@ -98,7 +98,7 @@ def test_sums_of_parts_give_what_one_sum_gives(name):
 
 
 @every
-def test_the_cutting_into_blocks_does_not_matter(name):
+def test_the_division_into_blocks_does_not_matter(name):
     X, weight = rows_for(name), np.random.default_rng(2).uniform(0.1, 3, N)
 
     blocks = clone(MEMBERS[name]).fit_source(ArraySource(X, weight=weight, block_rows=5))
@@ -132,7 +132,7 @@ def test_the_order_of_rows_does_not_matter(name):
 
 
 @every
-def test_sparse_rows_give_what_dense_ones_give(name):
+def test_sparse_rows_equal_dense_rows(name):
     X = rows_for(name) * (np.random.default_rng(6).random((N, 4)) < 0.6)
     density = fitted(name, X)
 
@@ -160,7 +160,7 @@ def test_the_score_is_the_mean_log_density(name):
 
 
 @every
-def test_what_was_learned_does_not_change_with_the_rows_it_came_from(name):
+def test_a_fitted_density_does_not_change_with_the_callers_rows(name):
     X, weight = rows_for(name), np.random.default_rng(7).uniform(0.1, 3, N)
     given, weights = X.copy(), weight.copy()
     density = clone(MEMBERS[name]).partial_fit(given, sample_weight=weights)
@@ -183,7 +183,7 @@ def test_a_density_survives_pickling(name):
 
 
 @every
-def test_draws_repeat_by_their_seed_and_have_the_shape_asked_for(name):
+def test_draws_repeat_with_the_seed_and_have_the_right_shape(name):
     density = fitted(name, rows_for(name))
 
     assert_array_equal(density.sample(5, random_state=3), density.sample(5, random_state=3))
@@ -192,7 +192,7 @@ def test_draws_repeat_by_their_seed_and_have_the_shape_asked_for(name):
 
 
 @every
-def test_draws_have_the_moments_of_the_rows_and_are_rows_to_learn_from(name):
+def test_draws_have_the_moments_of_the_rows_and_can_be_fitted(name):
     if name == "thresholded":
         pytest.skip("draws zeros and ones, not what was thresholded")
     X = rows_for(name, 400)
@@ -222,7 +222,7 @@ def test_densities_of_one_column_integrate_to_one(name):
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_probabilities_of_all_rows_there_are_sum_to_one(name):
+def test_probabilities_of_all_possible_rows_sum_to_one(name):
     density, widths = fitted(name, rows_for(name)), [2, 3, 4, 2]
     if "categor" in name:
         widths = [4] * 4 if "smoothed" in name else widths
@@ -251,7 +251,7 @@ def test_missing_values_are_integrated_out(name):
 
 
 @pytest.mark.parametrize("name", ["diagonal", "laplace", "categorical", "smoothed categories", "bernoulli"])
-def test_missing_values_are_left_out_column_by_column(name, rng):
+def test_missing_values_are_omitted_column_by_column(name, rng):
     X = rows_for(name)
     X[rng.random(X.shape) < 0.3] = np.nan
     X[:2] = rows_for(name)[:2]
@@ -264,7 +264,7 @@ def test_missing_values_are_left_out_column_by_column(name, rng):
         assert_allclose(whole.log_density(only), fitted(name, present).log_density(present))
 
 
-def test_missing_values_of_a_product_are_each_density_s_own_matter(rng):
+def test_each_density_of_a_product_handles_its_missing_values(rng):
     X = rows_for("independent")
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 1] = rows_for("independent")[:, 1]
@@ -278,7 +278,7 @@ def test_missing_values_of_a_product_are_each_density_s_own_matter(rng):
 
 
 @every
-def test_an_error_leaves_the_density_as_it_was(name):
+def test_an_error_leaves_the_density_unchanged(name):
     X = rows_for(name)
     density = fitted(name, X)
     before = density.log_density(X)
@@ -293,14 +293,14 @@ def test_an_error_leaves_the_density_as_it_was(name):
 
 
 @every
-def test_nothing_is_known_before_the_first_row(name):
+def test_unfitted_densities_raise(name):
     for ask in (lambda d: d.log_density(rows_for(name)), lambda d: d.sample(), lambda d: d.n_parameters_):
         with pytest.raises(NotFittedError):
             ask(clone(MEMBERS[name]))
 
 
 @pytest.mark.parametrize("name", ["laplace", "categorical", "bernoulli"])
-def test_a_column_of_which_nothing_is_known_yet_may_be_known_by_the_next_instalment(name):
+def test_a_later_batch_can_supply_a_missing_column(name):
     X = rows_for(name)
     first = X.copy()
     first[:, 2] = np.nan
@@ -331,7 +331,7 @@ def test_zero_is_the_identity_on_both_sides(name):
 
 
 @every
-def test_rows_of_weight_zero_in_a_block_leave_no_trace(name):
+def test_rows_of_weight_zero_in_a_block_have_no_effect(name):
     """As they occur among the responsibilities of a mixture's component."""
     X, density = rows_for(name), clone(MEMBERS[name])
     weight = np.tile([0.0, 1.0], N // 2)
@@ -345,7 +345,7 @@ def test_rows_of_weight_zero_in_a_block_leave_no_trace(name):
 
 
 @pytest.mark.parametrize("name", ["laplace", *DISCRETE])
-def test_a_block_of_no_weight_is_no_trouble_but_rows_of_no_weight_at_all_are(name):
+def test_one_block_may_have_weight_zero_but_not_all_rows(name):
     X, density = rows_for(name), clone(MEMBERS[name])
     of, args = density._statistic()
     nothing = of(Block(X, weight=np.zeros(N)), *args)

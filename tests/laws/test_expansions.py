@@ -1,4 +1,4 @@
-"""What must hold for every expansion, and for every chain that learns and scores through one."""
+"""Laws of expansions, and of pipelines with expansions."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def data(rng):
 
 @pytest.fixture
 def streamed(monkeypatch):
-    """Expansions of any size are too large to hold, and all blocks and runs are short."""
+    """Make expansions of any size too large for memory, and all blocks and runs short."""
     monkeypatch.setattr(streaming, "MAX_EXPANSION_VALUES", 0)
     monkeypatch.setattr(streaming, "RUN_VALUES", 2**8)
     monkeypatch.setattr(streaming, "MIN_RUN_ROWS", 7)
@@ -70,7 +70,7 @@ def streamed(monkeypatch):
 
 
 def _forbid_fit(monkeypatch):
-    """Whoever fits from arrays has materialised."""
+    """Fail if a step is fitted to arrays, which means that the expansion was materialised."""
 
     def forbidden(*args, **kwargs):
         raise AssertionError("a step was fitted to arrays")
@@ -79,7 +79,7 @@ def _forbid_fit(monkeypatch):
         monkeypatch.setattr(kind, "fit", forbidden)
 
 
-def test_dot_products_of_the_quadratic_expansion_are_those_of_all_products_and_the_row_itself(rng):
+def test_dot_products_of_quadratic_features_equal_those_of_all_products_and_the_row(rng):
     X, Y = rng.normal(size=(20, 5)), rng.normal(size=(30, 5))
     phi = QuadraticFeatures().fit(X)
     both = lambda Z: np.hstack([np.einsum("ni,nj->nij", Z, Z).reshape(len(Z), -1), Z])  # noqa: E731
@@ -88,14 +88,14 @@ def test_dot_products_of_the_quadratic_expansion_are_those_of_all_products_and_t
     assert_allclose(phi.transform(X) @ phi.transform(Y).T, (X @ Y.T) ** 2 + X @ Y.T)
 
 
-def test_dot_products_of_the_kernel_scaling_are_the_quadratic_kernel(rng):
+def test_dot_products_with_kernel_scaling_equal_the_quadratic_kernel(rng):
     X, Y = rng.normal(size=(20, 5)), rng.normal(size=(30, 5))
     phi = QuadraticFeatures(kernel=True).fit(X)
 
     assert_allclose(phi.transform(X) @ phi.transform(Y).T, (X @ Y.T + 1) ** 2, atol=1e-12)
 
 
-def test_a_penalised_linear_model_of_the_expansion_is_that_of_all_products(rng):
+def test_a_penalised_linear_model_is_the_same_for_quadratic_features_and_all_products(rng):
     from sklearn.linear_model import Ridge
 
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
@@ -108,27 +108,27 @@ def test_a_penalised_linear_model_of_the_expansion_is_that_of_all_products(rng):
 
 @pytest.mark.parametrize("far", [0.0, 1e8])
 @pytest.mark.parametrize("width", [None, 0.01, 50.0])
-def test_bumps_are_gaussian_in_the_distance_from_their_centre(rng, far, width):
+def test_radial_features_are_gaussian_in_the_distance_from_their_centre(rng, far, width):
     X = np.round(rng.normal(size=(500, 3)), 3) + far
     fitted = RadialFeatures(6, width=width, random_state=0).fit(X)
 
     distances = cdist(X - far, fitted.centers_ - far, "sqeuclidean")
-    # Values near 1e8 are multiples of 1.5e-8, and so are those that differ by it.
+    # Values near 1e8 are multiples of 1.5e-8, and so are their differences.
     rounding = 2e-7 / fitted.width_ if far else 1e-12
     assert_allclose(fitted.transform(X), np.exp(-distances / (2 * fitted.width_**2)), rtol=0, atol=rounding)
 
 
-def test_bumps_of_centres_far_apart_are_as_exact_as_their_distances(rng):
+def test_radial_features_are_accurate_for_centres_far_apart(rng):
     centres = np.array([[-1e9, 0.0], [1e9, 0.0], [0.0, 5e8]])
     X = np.repeat(centres, 50, axis=0) + np.round(rng.normal(size=(150, 2)), 2)
-    bumps = RadialFeatures(centers=centres, width=1.0).fit_transform(X)
+    features = RadialFeatures(centers=centres, width=1.0).fit_transform(X)
 
-    assert_allclose(bumps, np.exp(-cdist(X, centres, "sqeuclidean") / 2), rtol=1e-12)
-    assert (bumps.max(axis=1) > 1e-6).all()
+    assert_allclose(features, np.exp(-cdist(X, centres, "sqeuclidean") / 2), rtol=1e-12)
+    assert (features.max(axis=1) > 1e-6).all()
 
 
 @everyone
-def test_sparse_rows_expand_as_dense_ones_do_however_they_are_cut(expansion_, rng, monkeypatch):
+def test_sparse_and_dense_rows_expand_equally_for_any_block_size(expansion_, rng, monkeypatch):
     X = rng.normal(size=(100, 4)) * (rng.random((100, 4)) < 0.5)
     fitted = clone(expansion_).fit(X)
     whole = fitted.transform(X)
@@ -145,7 +145,7 @@ def test_sparse_rows_expand_as_dense_ones_do_however_they_are_cut(expansion_, rn
 
 
 @everyone
-def test_weights_do_what_repeated_rows_do_and_order_does_not_matter(expansion_, rng):
+def test_weights_equal_repetition_and_order_does_not_matter(expansion_, rng):
     X = np.round(rng.normal(size=(80, 3)), 1)
     repeats = rng.integers(0, 4, 80)
     order = rng.permutation(80)
@@ -158,7 +158,7 @@ def test_weights_do_what_repeated_rows_do_and_order_does_not_matter(expansion_, 
 
 @everyone
 @pytest.mark.parametrize("block_rows", [1, 13, 1000])
-def test_an_expansion_learns_from_a_source_what_it_learns_from_arrays(expansion_, rng, block_rows):
+def test_an_expansion_fitted_from_a_source_equals_one_fitted_from_arrays(expansion_, rng, block_rows):
     X, weight = rng.normal(size=(200, 3)), rng.integers(1, 4, 200).astype(float)
     source = ArraySource(X, weight=weight, block_rows=block_rows)
 
@@ -168,7 +168,7 @@ def test_an_expansion_learns_from_a_source_what_it_learns_from_arrays(expansion_
     assert_allclose(fitted.transform(X), clone(expansion_).fit(X, sample_weight=weight).transform(X), rtol=1e-12)
 
 
-def test_the_rows_that_centres_are_found_in_are_taken_evenly_whatever_the_cutting_and_the_period(monkeypatch):
+def test_samples_are_even_for_any_division_into_blocks_and_periodic_rows(monkeypatch):
     monkeypatch.setattr(gathering, "SAMPLE_ROWS", 200)
     X = np.arange(5000.0)[:, None] % 50
 
@@ -182,7 +182,7 @@ def test_the_rows_that_centres_are_found_in_are_taken_evenly_whatever_the_cuttin
         assert_array_equal(np.sort(other.order), np.sort(samples[0].order))
 
 
-def test_a_mapped_source_keeps_what_belongs_to_the_rows(rng):
+def test_a_mapped_source_keeps_codes_weights_folds_positions_and_targets(rng):
     X, codes, weight = rng.normal(size=(40, 3)), rng.integers(2, size=40), rng.random(40)
     folds, targets = rng.integers(5, size=40), rng.normal(size=(40, 2))
     source = ArraySource(X, codes, weight, np.array(["a", "b"]), folds, 9, np.arange(40) * 2, targets)
@@ -198,7 +198,7 @@ def test_a_mapped_source_keeps_what_belongs_to_the_rows(rng):
         assert_array_equal(getattr(after, name), getattr(before, name))
 
 
-def test_blocks_of_a_mapped_source_that_widens_rows_are_cut_short_where_they_are(rng, monkeypatch):
+def test_a_mapped_source_that_widens_rows_reduces_shorter_blocks(rng, monkeypatch):
     monkeypatch.setattr(arrays, "MIN_ROWS", 5)
     monkeypatch.setattr(arrays, "ROW_VALUES", 5 * 9)
     X = rng.normal(size=(64, 3))
@@ -212,7 +212,7 @@ def test_blocks_of_a_mapped_source_that_widens_rows_are_cut_short_where_they_are
 
 
 @every_chain
-def test_a_chain_learned_a_block_at_a_time_is_the_one_learned_from_arrays(chain, data, rng, request):
+def test_a_pipeline_fitted_block_by_block_equals_one_fitted_from_arrays(chain, data, rng, request):
     X, y = data
     weight = rng.integers(0, 3, 300).astype(float)
     whole = clone(chain).fit(X, y, sample_weight=weight)
@@ -236,7 +236,7 @@ def _through(chain, X):
 
 @every_chain
 @pytest.mark.parametrize("block_rows", [None, 1, 50])
-def test_a_chain_learns_from_a_source_what_it_learns_from_arrays(chain, data, block_rows):
+def test_a_pipeline_fitted_from_a_source_equals_one_fitted_from_arrays(chain, data, block_rows):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
     source = ArraySource(X, codes, classes=classes, block_rows=block_rows)
@@ -247,7 +247,7 @@ def test_a_chain_learns_from_a_source_what_it_learns_from_arrays(chain, data, bl
 
 
 @every_chain
-def test_every_score_made_of_runs_of_rows_is_the_one_made_at_once(chain, data, monkeypatch):
+def test_scores_computed_in_runs_of_rows_equal_scores_computed_at_once(chain, data, monkeypatch):
     X, y = data
     application = Application([0.2, 0.5, 0.3], reject_cost=0.2)
     fitted = clone(chain).fit(X, y)
@@ -275,7 +275,7 @@ def _assert_same(a, b):
 
 
 @every_chain
-def test_out_of_fold_scores_through_an_expansion_are_those_of_fitting_every_fold(chain, data):
+def test_out_of_fold_scores_with_an_expansion_equal_those_of_refitting(chain, data):
     X, y = data
     folds = np.arange(300) % 3
     splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
@@ -288,7 +288,7 @@ def test_out_of_fold_scores_through_an_expansion_are_those_of_fitting_every_fold
 
 
 @pytest.mark.parametrize("columns", [None, 1, 2])
-def test_a_regression_through_an_expansion_is_the_same_a_block_at_a_time(rng, columns, request):
+def test_a_regression_with_an_expansion_is_the_same_block_by_block(rng, columns, request):
     X = rng.normal(size=(200, 3))
     y = X[:, 0] * X[:, 1] - X[:, 2] ** 2 + 0.1 * rng.normal(size=200)
     y = y if columns is None else np.column_stack([y] * columns)
@@ -304,7 +304,7 @@ def test_a_regression_through_an_expansion_is_the_same_a_block_at_a_time(rng, co
     assert apart.score(X, y) > 0.95
 
 
-def test_features_of_a_chain_are_the_same_a_block_at_a_time(data, request):
+def test_features_of_a_pipeline_are_the_same_block_by_block(data, request):
     X, y = data
     chain = make_pipeline(QuadraticFeatures(), Standardize(), PCA(2))
     whole = clone(chain).fit(X).transform(X)

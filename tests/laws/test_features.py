@@ -1,4 +1,4 @@
-"""What must hold for every linear feature."""
+"""Laws of linear features."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_mapped_moments_are_the_moments_of_mapped_rows(feature, data):
 
 
 @everyone
-def test_instalments_weights_and_sparse_rows_give_what_one_fit_gives(feature, data, rng):
+def test_batches_weights_and_sparse_rows_give_the_same_map_as_one_fit(feature, data, rng):
     X, y = np.round(data[0], 1), data[1]
     repeats = rng.integers(1, 4, 200)
     whole = clone(feature).fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats))
@@ -66,7 +66,7 @@ def test_the_mapped_training_rows_have_mean_zero(feature, data):
 
 
 @everyone
-def test_the_inverse_maps_to_rows_that_map_back(feature, data):
+def test_transform_undoes_inverse_transform(feature, data):
     X, y = data
     fitted = clone(feature).fit(X, y)
     Z = fitted.transform(X)
@@ -79,7 +79,7 @@ def test_the_inverse_maps_to_rows_that_map_back(feature, data):
 
 
 @everyone
-def test_names_of_the_outputs_are_as_many_as_the_outputs(feature, data):
+def test_every_output_has_a_name(feature, data):
     X, y = data
     fitted = clone(feature).fit(X, y)
 
@@ -97,7 +97,7 @@ def test_scaling_keeps_missing_values_and_learns_from_the_rest(feature, data):
 
 
 @pytest.mark.parametrize("form", ["zca", "pca"])
-def test_whitening_by_the_total_makes_the_covariance_the_identity(form, data):
+def test_total_whitening_makes_the_covariance_the_identity(form, data):
     X, _y = data
     Z = Whiten(form=form).fit_transform(X)
 
@@ -105,7 +105,7 @@ def test_whitening_by_the_total_makes_the_covariance_the_identity(form, data):
 
 
 @pytest.mark.parametrize("feature", [Whiten(form="zca", by="within"), Whiten(form="pca", by="within"), LDA()], ids=str)
-def test_whitening_within_makes_the_average_covariance_of_the_classes_the_identity(feature, data):
+def test_within_class_whitening_makes_the_average_within_class_covariance_the_identity(feature, data):
     X, y = data
     Z = clone(feature).fit(X, y).transform(X)
 
@@ -124,7 +124,7 @@ def test_symmetric_whitening_is_symmetric_and_the_pca_form_is_ordered(data):
     assert (np.diff(variances) <= 0).all()
 
 
-def test_principal_components_keep_the_share_of_variance_asked_for(data):
+def test_pca_keeps_the_requested_share_of_variance(data):
     X, _ = data
     shares = PCA().fit(X).explained_variance_ratio_
 
@@ -134,10 +134,10 @@ def test_principal_components_keep_the_share_of_variance_asked_for(data):
         assert kept == 1 or shares[: kept - 1].sum() < share
 
 
-def test_principal_components_are_the_least_squares_reconstruction(data):
+def test_the_reconstruction_error_of_pca_is_the_variance_left_out(data):
     X, _ = data
     pca = PCA(2).fit(X)
 
-    left = X - pca.inverse_transform(pca.transform(X))
+    residual = X - pca.inverse_transform(pca.transform(X))
 
-    assert_allclose((left**2).sum() / len(X), PCA().fit(X).explained_variance_[2:].sum())
+    assert_allclose((residual**2).sum() / len(X), PCA().fit(X).explained_variance_[2:].sum())

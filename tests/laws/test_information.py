@@ -1,4 +1,4 @@
-"""What must hold for entropy, divergence and impurity of any counts."""
+"""Laws of entropy, divergence and impurity of counts."""
 
 import numpy as np
 import pytest
@@ -32,21 +32,21 @@ of_tables = pytest.mark.parametrize("measure", [conditional_entropy, conditional
 
 
 def with_weight(counts):
-    """The same counts, a row without weight given one in its first class."""
+    """Return the counts, with weight 1 in the first class of rows without weight."""
     counts = counts.copy()
     counts[counts.sum(axis=-1) == 0, 0] = 1
     return counts
 
 
 @given(pairs)
-def test_cross_entropy_is_entropy_and_divergence(pair):
+def test_cross_entropy_is_entropy_plus_divergence(pair):
     p, q = pair
 
     assert_allclose(distribution_cross_entropy(p, q), entropy(p) + kl_divergence(p, q), atol=1e-12)
 
 
 @given(pairs)
-def test_entropy_and_divergence_are_those_of_scipy(pair):
+def test_entropy_and_divergence_equal_scipy(pair):
     p, q = map(with_weight, pair)
 
     assert_allclose(entropy(p), scipy_entropy(p, axis=-1), atol=1e-12)
@@ -54,7 +54,7 @@ def test_entropy_and_divergence_are_those_of_scipy(pair):
 
 
 @given(pairs)
-def test_divergence_is_never_negative_and_nothing_from_itself(pair):
+def test_divergence_is_not_negative_and_0_from_itself(pair):
     p, q = pair
 
     assert (kl_divergence(p, q) >= 0).all()
@@ -62,7 +62,7 @@ def test_divergence_is_never_negative_and_nothing_from_itself(pair):
 
 
 @given(tables)
-def test_the_gain_is_what_is_known_less_what_is_left(table):
+def test_information_gain_is_entropy_minus_conditional_entropy(table):
     whole = entropy(table.sum(axis=-2))
 
     assert_allclose(information_gain(table), whole - conditional_entropy(table), atol=1e-12)
@@ -71,12 +71,12 @@ def test_the_gain_is_what_is_known_less_what_is_left(table):
 
 
 @given(tables)
-def test_branch_and_class_hold_the_same_information_of_each_other(table):
+def test_information_gain_is_symmetric_in_branch_and_class(table):
     assert_allclose(information_gain(table), information_gain(np.swapaxes(table, -1, -2)), atol=1e-12)
 
 
 @given(tables)
-def test_what_is_left_is_the_branches_mean_by_their_weight(table):
+def test_conditional_measures_are_weighted_means_over_branches(table):
     share = table.sum(axis=-1) / np.maximum(table.sum(axis=(-2, -1)), 1e-300)[..., None]
 
     assert_allclose(conditional_entropy(table), (share * entropy(table)).sum(axis=-1), atol=1e-12)
@@ -85,15 +85,15 @@ def test_what_is_left_is_the_branches_mean_by_their_weight(table):
 
 @of_one
 @given(stacks)
-def test_classes_that_are_alike_are_the_most_uncertain(measure, counts):
-    most = measure(np.ones(counts.shape[-1]))
+def test_equally_frequent_classes_have_the_largest_impurity(measure, counts):
+    largest = measure(np.ones(counts.shape[-1]))
 
-    assert (measure(counts) <= most + 1e-12).all()
+    assert (measure(counts) <= largest + 1e-12).all()
     assert (measure(counts) >= 0).all()
 
 
 @given(positive, positive)
-def test_entropies_of_independent_draws_add_and_tell_nothing_of_each_other(p, q):
+def test_entropies_of_independent_draws_add_and_their_information_gain_is_0(p, q):
     joint = np.outer(p, q)
 
     assert_allclose(entropy(joint.ravel()), entropy(p) + entropy(q), atol=1e-12)
@@ -130,20 +130,20 @@ def test_any_axis_may_hold_the_classes(measure, counts):
 
 
 @of_one
-def test_counts_are_taken_as_they_are(measure):
+def test_counts_and_lists_give_the_same_result(measure):
     assert measure(Counts(np.array([3.0, 1.0]))) == measure([3, 1])
 
 
 @of_one
 @pytest.mark.parametrize("pure", [[0, 0, 0], [0, 5, 0], [1e-300, 0, 0], [1e308, 0, 0]])
-def test_no_weight_and_one_class_are_pure(measure, pure):
+def test_one_class_or_no_weight_has_impurity_0(measure, pure):
     assert_array_equal(measure(pure), 0)
     assert not np.signbit(measure(pure))
 
 
 @of_tables
 @pytest.mark.parametrize("table", [[[0, 0], [0, 0]], [[0, 3], [0, 0]], [[4, 0], [2, 0]]])
-def test_tables_of_one_class_hold_nothing(measure, table):
+def test_tables_of_one_class_have_impurity_and_gain_0(measure, table):
     assert_array_equal(measure(table), 0)
     assert not np.signbit(measure(table))
 
@@ -152,7 +152,7 @@ def test_rare_cells_do_not_underflow():
     assert_allclose(information_gain([[1e-300, 0], [0, 1]]), 0, atol=1e-290)
 
 
-def test_what_the_model_holds_impossible_costs_without_end():
+def test_divergence_is_infinite_if_the_model_excludes_an_observed_class():
     assert kl_divergence([1, 1], [1, 0]) == np.inf
     assert distribution_cross_entropy([1, 1], [1, 0]) == np.inf
     assert kl_divergence([1, 0], [1, 0]) == 0
@@ -173,27 +173,27 @@ def test_the_base_divides_by_its_logarithm(base):
 
 
 @pytest.mark.parametrize("base", [1, 0, -2, 0.5, np.nan, np.inf])
-def test_a_base_is_above_1(base):
+def test_the_base_must_be_greater_than_1(base):
     with pytest.raises(InvalidParameterError, match="base must be a finite number > 1, such as 2 for bits, but is"):
         entropy([1, 1], base=base)
 
 
 @of_one
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, -np.inf])
-def test_counts_are_finite_and_not_negative(measure, bad):
+def test_counts_must_be_finite_and_not_negative(measure, bad):
     with pytest.raises(InvalidDataError, match=f"Counts must be finite and >= 0, but one is {bad}"):
         measure([[1, 2], [bad, 1]])
 
 
 @of_tables
 @pytest.mark.parametrize("bad", [-1.0, np.nan])
-def test_tables_are_finite_and_not_negative(measure, bad):
+def test_tables_must_be_finite_and_not_negative(measure, bad):
     with pytest.raises(InvalidDataError, match=f"Counts must be finite and >= 0, but one is {bad}"):
         measure([[1, 2], [bad, 1]])
 
 
 @of_two
-def test_model_and_counts_have_the_same_classes(measure):
+def test_model_and_counts_must_have_the_same_number_of_classes(measure):
     with pytest.raises(InvalidDataError, match="must have the same number of classes, but have 3 and 1"):
         measure([1, 2, 3], [1])
     with pytest.raises(InvalidDataError, match="Counts must be finite and >= 0, but one is -1"):
@@ -201,12 +201,12 @@ def test_model_and_counts_have_the_same_classes(measure):
 
 
 @of_one
-def test_a_number_is_no_histogram(measure):
+def test_a_number_is_refused_as_histogram(measure):
     with pytest.raises(InvalidDataError, match=r"Counts must have shape \(..., n_classes\), but have shape \(\)"):
         measure(3.0)
 
 
 @of_tables
-def test_a_histogram_is_no_table(measure):
+def test_a_histogram_is_refused_as_table(measure):
     with pytest.raises(InvalidDataError, match=r"shape \(..., n_branches, n_classes\), but have shape \(2,\)"):
         measure([1, 2])

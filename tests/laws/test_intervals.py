@@ -209,7 +209,7 @@ def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
     }
 
     coarse = confidence_intervals(measures, y, llr, n_resamples=50)
-    monkeypatch.setattr("likely.evaluation.trials.MANY", 10**9)
+    monkeypatch.setattr("likely.evaluation.trials.MAX_RESAMPLED_STEPS", 10**9)
     exact = confidence_intervals(measures, y, llr, n_resamples=50)
 
     for name, whole in exact.items():

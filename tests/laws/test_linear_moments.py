@@ -1,4 +1,4 @@
-"""What must hold for every linear model that is learned from moments in closed form."""
+"""Laws of linear models that are estimated from moments in closed form."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def rows(rng):
 
 
 def labels_for(model, X, codes):
-    """Labels for a classifier; for a regression two targets, one of them far from zero."""
+    """Return labels for a classifier; for a regression two targets, one of them far from zero."""
     if not isinstance(model, LinearRegression):
         return np.array(["a", "b", "c"])[codes]
     return np.column_stack([X @ [1.0, -2.0, 0.5, 0.0] + codes, 1e4 + codes])
@@ -73,7 +73,7 @@ def test_weights_equal_repetition(model, rows, rng):
 
 
 @everyone
-def test_rows_of_weight_zero_are_as_if_they_were_not_there(model, rows, rng):
+def test_rows_of_weight_zero_are_ignored(model, rows, rng):
     X, codes = rows
     y, w = labels_for(model, X, codes), (rng.random(300) < 0.7).astype(float)
     dirty = X.copy()
@@ -92,7 +92,7 @@ def test_the_order_of_rows_does_not_matter(model, rows, rng):
 
 @everyone
 @pytest.mark.parametrize("cuts", [[150], [5, 20, 290], [1, 2, 3]])
-def test_instalments_give_what_one_fit_gives(model, rows, cuts):
+def test_batches_give_the_same_model_as_one_fit(model, rows, cuts):
     X, codes = rows
     y, parts = labels_for(model, X, codes), clone(model)
 
@@ -104,7 +104,7 @@ def test_instalments_give_what_one_fit_gives(model, rows, cuts):
 
 @everyone
 @pytest.mark.parametrize("block_rows", [1, 17, 299, 1000])
-def test_a_source_cut_anyhow_gives_what_arrays_give(model, rows, block_rows):
+def test_a_source_with_any_blocks_gives_the_same_model_as_arrays(model, rows, block_rows):
     X, codes = rows
     y = labels_for(model, X, codes)
     known = {"targets": y} if isinstance(model, LinearRegression) else {"codes": codes, "classes": np.unique(y)}
@@ -129,7 +129,7 @@ def test_one_thread_and_two_give_the_same_bits(model, rows, monkeypatch):
 @pytest.mark.parametrize(
     "convert", [csr_array, np.asfortranarray, lambda X: X.tolist(), lambda X: X.astype(np.float32).astype(object)]
 )
-def test_every_form_of_input_gives_the_same_answer(model, rows, convert):
+def test_every_form_of_input_gives_the_same_output(model, rows, convert):
     X, codes = np.round(rows[0] * 4) / 4, rows[1]
     y = labels_for(model, X, codes)
     plain, other = clone(model).fit(X, y), clone(model).fit(convert(X), y)
@@ -138,7 +138,7 @@ def test_every_form_of_input_gives_the_same_answer(model, rows, convert):
 
 
 @everyone
-def test_data_far_from_zero_come_out_right(model, rows):
+def test_data_far_from_zero_give_accurate_outputs(model, rows):
     X, codes = rows
     y = labels_for(model, X, codes)
     far = X + 1e8
@@ -147,7 +147,7 @@ def test_data_far_from_zero_come_out_right(model, rows):
 
 
 @everyone
-def test_columns_of_very_different_units_come_out_right(model, rows):
+def test_columns_of_very_different_units_give_accurate_outputs(model, rows):
     X, codes = rows
     y, units = labels_for(model, X, codes), np.array([1e-6, 1e6, 1.0, 1e3])
     if getattr(model, "regularization", 0) or isinstance(model, likely.Pipeline):
@@ -172,7 +172,7 @@ def test_relabelling_only_renames(model, rows):
 
 @classifiers
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_out_of_fold_scores_from_sums_are_those_of_refitting(model, rows, n_classes, monkeypatch):
+def test_out_of_fold_scores_from_sums_equal_those_of_refitting(model, rows, n_classes, monkeypatch):
     X, codes = rows
     X, y = X[codes < n_classes], codes[codes < n_classes]
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -190,7 +190,7 @@ def test_out_of_fold_scores_from_sums_are_those_of_refitting(model, rows, n_clas
 
 
 @pytest.mark.parametrize("model", [m for m in CLASSIFIERS if not hasattr(m, "log_likelihood")], ids=str)
-def test_a_score_has_no_evidence_until_it_is_calibrated(model, rows):
+def test_a_score_has_no_log_likelihood_until_it_is_calibrated(model, rows):
     X, codes = rows
     fitted = clone(model).fit(X, codes)
 
@@ -222,7 +222,7 @@ def test_the_score_of_two_classes_is_the_difference_of_their_outputs(rows):
     assert_array_equal(model.predict(X), model.decision_function(X) >= 0)
 
 
-def test_joint_moments_merge_to_those_of_all_rows(rng):
+def test_merged_joint_moments_equal_those_of_all_rows(rng):
     X, T, w = rng.normal(size=(50, 3)), rng.normal(size=(50, 2)) + 5, rng.random(50)
     whole = JointMoments.of(X, T, w)
 
@@ -235,7 +235,7 @@ def test_joint_moments_merge_to_those_of_all_rows(rng):
     assert_allclose(whole.weight, w.sum())
 
 
-def test_wide_rows_with_targets_are_gathered_right(rng):
+def test_joint_moments_of_wide_rows_are_accurate(rng):
     X, y = rng.normal(size=(4000, 300)), rng.normal(size=(4000, 1))
 
     joint = ArraySource(X, targets=y).reduce(joint_moments)
@@ -245,7 +245,7 @@ def test_wide_rows_with_targets_are_gathered_right(rng):
 
 
 @pytest.mark.parametrize("model", REGRESSIONS, ids=str)
-def test_a_target_by_itself_is_predicted_as_among_others(model, rows):
+def test_a_target_is_predicted_equally_alone_and_with_others(model, rows):
     X, codes = rows
     Y = labels_for(model, X, codes)
     together = clone(model).fit(X, Y)
@@ -258,7 +258,7 @@ def test_a_target_by_itself_is_predicted_as_among_others(model, rows):
 
 
 @pytest.mark.parametrize("of", ["mean", "observation"])
-def test_intervals_hold_the_truth_as_often_as_they_say(of):
+def test_intervals_contain_the_truth_at_the_stated_rate(of):
     rng = np.random.default_rng(5)
     X, truth, at = rng.normal(size=(12, 3)), np.array([1.0, -2.0, 0.0]), np.array([[0.5, 1.0, -2.0]])
     held, held_coefs, n_trials = 0, np.zeros(3), 4000
@@ -276,7 +276,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(of):
 
 
 @pytest.mark.parametrize("regularization", [0, 0.3])
-def test_the_solution_cannot_be_bettered(rows, rng, regularization):
+def test_the_solution_minimises_the_objective(rows, rng, regularization):
     X, codes = rows
     y = X @ [1.0, -2.0, 0.5, 0.0] + codes + 7
     model = LinearRegression(regularization).fit(X, y)
@@ -292,8 +292,8 @@ def test_the_solution_cannot_be_bettered(rows, rng, regularization):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("centre", [0, 1, 1.9, 3, 5, 1e4, 1e8])
-def test_moments_of_a_large_block_are_exact_wherever_it_lies(centre, weighted, rng):
-    """Squared where it is or about its mean, whichever way a block is summed it loses no more than a digit."""
+def test_moments_of_a_large_block_are_accurate_for_any_mean(centre, weighted, rng):
+    """Sums about zero and sums about the mean both lose no more than a digit."""
     X, T = rng.normal(size=(5000, 9)) + centre, rng.normal(size=(5000, 2)) + centre
     w = rng.integers(1, 4, 5000).astype(float) if weighted else None
     both = np.column_stack([X, T]).astype(np.longdouble)
@@ -311,7 +311,7 @@ def test_moments_of_a_large_block_are_exact_wherever_it_lies(centre, weighted, r
     assert_allclose(plain.mean, mean[:9], rtol=1e-15, atol=2e-14)
 
 
-def test_rows_that_mislead_about_the_rest_of_their_block_do_no_harm(rng):
+def test_moments_are_accurate_if_the_tested_rows_are_not_typical_of_the_block(rng):
     X = rng.normal(size=(6400, 8)) + 1e7
     X[:: 6400 // 32 + 1] = 1e6 * rng.normal(size=(32, 8))
     X[1] -= 1e7

@@ -1,4 +1,4 @@
-"""What must hold for sums of losses of linear logits over rows: against finite differences and whole Hessians."""
+"""Laws of sums of losses of linear logits over rows, against finite differences and full Hessians."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ every_kind = pytest.mark.parametrize(("n_classes", "kind"), CASES)
 
 
 def make(n_classes, kind, n=60, seed=0):
-    """A block, its setting and some parameters of it."""
+    """Return a block, its setting and some parameters."""
     rng = np.random.default_rng([n_classes, seed])
     codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)])
     X = np.round(rng.normal(size=(n, D)) + codes[:, None] * 0.3, 3) * (rng.random((n, D)) < 0.7)
@@ -36,7 +36,7 @@ def make(n_classes, kind, n=60, seed=0):
 
 
 def loss(block, theta, setting):
-    """The sum of losses as its definition has it, two classes as a softmax whose first logit is 0."""
+    """Return the sum of losses by its definition; two classes are a softmax whose first logit is 0."""
     X = block.X.toarray() if not isinstance(block.X, np.ndarray) else block.X
     weight = setting.class_weight[block.codes] * (1 if block.weight is None else block.weight)
     z = all_logits(X, theta, setting)
@@ -49,7 +49,7 @@ def all_logits(X, theta, setting):
 
 
 def whole_hessian(block, theta, setting):
-    """Σ w (diag P − P P') ⊗ x x', row by row; of two classes the part of the second."""
+    """Return Σ w (diag P − P P') ⊗ x x', row by row; for two classes the block of the second."""
     X = block.X.toarray() if not isinstance(block.X, np.ndarray) else block.X
     weight = setting.class_weight[block.codes] * (1 if block.weight is None else block.weight)
     P = softmax(all_logits(X, theta, setting), axis=1)
@@ -61,7 +61,7 @@ def whole_hessian(block, theta, setting):
 
 
 @every_kind
-def test_values_and_gradients_are_those_of_the_definition(n_classes, kind):
+def test_values_and_gradients_follow_the_definition(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
 
     for of in (cross_entropy.value_and_gradient, cross_entropy.value_gradient_hessian):
@@ -74,7 +74,7 @@ def test_values_and_gradients_are_those_of_the_definition(n_classes, kind):
 
 
 @every_kind
-def test_hessians_are_those_of_the_definition_and_of_differences_of_gradients(n_classes, kind):
+def test_hessians_equal_the_definition_and_differences_of_gradients(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
 
     found = cross_entropy.value_gradient_hessian(block, theta, setting).hessian
@@ -89,7 +89,7 @@ def test_hessians_are_those_of_the_definition_and_of_differences_of_gradients(n_
 
 
 @every_kind
-def test_products_with_a_direction_are_those_of_the_hessian(n_classes, kind, rng):
+def test_hessian_products_equal_products_with_the_hessian(n_classes, kind, rng):
     block, setting, theta = make(n_classes, kind)
     H = whole_hessian(block, theta, setting)
 
@@ -101,7 +101,7 @@ def test_products_with_a_direction_are_those_of_the_hessian(n_classes, kind, rng
 
 
 @every_kind
-def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of_the_hessian(n_classes, kind):
+def test_hessian_blocks_and_diagonal_equal_those_of_the_hessian(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
     H = whole_hessian(block, theta, setting)
     R, q = theta.shape
@@ -115,7 +115,7 @@ def test_curvatures_of_classes_and_of_columns_are_the_blocks_and_the_diagonal_of
 
 
 @pytest.mark.parametrize(("n_classes", "kind"), [(2, "plain"), (2, "far"), (3, "sparse"), (3, "soft")])
-def test_sampled_curvatures_of_classes_are_right_on_average_over_orders_of_the_rows(n_classes, kind, rng):
+def test_sampled_hessian_blocks_are_unbiased_over_orders_of_the_rows(n_classes, kind, rng):
     block, setting, theta = make(n_classes, kind, n=200)
     exact = cross_entropy.sample_hessian(block, theta, setting, np.zeros(len(theta))).blocks()
     spacing = exact[:, -1, -1] / 60  # about 60 rows each
@@ -130,25 +130,25 @@ def test_sampled_curvatures_of_classes_are_right_on_average_over_orders_of_the_r
     scale = np.abs(exact).max()
     noise = 6 * np.std(found, axis=0) / np.sqrt(600)
     assert (np.abs(np.mean(found, axis=0) - exact) <= noise + 0.01 * scale).all()
-    assert np.std(found, axis=0).max() > 1e-3 * scale  # it did sample
+    assert np.std(found, axis=0).max() > 1e-3 * scale  # rows were sampled
 
 
 @pytest.mark.parametrize(("n_classes", "kind"), [(2, "plain"), (3, "sparse"), (3, "far")])
-def test_margins_are_by_how_much_the_truth_is_favoured_over_its_best_rival(n_classes, kind):
+def test_margins_are_the_logit_of_the_truth_minus_the_best_other_logit(n_classes, kind):
     block, setting, theta = make(n_classes, kind)
     X = block.X if kind != "sparse" else block.X.toarray()
     z = all_logits(X, theta, setting)
-    favours = [row[code] - np.delete(row, code).max() for row, code in zip(z, block.codes, strict=True)]
+    margins = [row[code] - np.delete(row, code).max() for row, code in zip(z, block.codes, strict=True)]
 
     found = compute_margins(block, theta, setting)
 
-    assert_allclose([found.least, found.most], [min(favours), max(favours)], rtol=1e-9)
+    assert_allclose([found.least, found.most], [min(margins), max(margins)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, sparse, rng):
-    """Slope, Hessian, products, blocks and diagonal of one problem are those of one function of its parameters."""
+def test_a_problem_is_the_penalised_objective_in_scaled_coordinates(n_classes, sparse, rng):
+    """Gradient, Hessian, products, blocks and diagonal of a problem belong to one function of its parameters."""
     X = rng.normal(size=(90, D)) * [1, 20, 0.1, 1] + [0, 60, 0, 1]
     X[rng.random(X.shape) < 0.4] = 0
     codes = np.arange(90) % n_classes
@@ -182,7 +182,7 @@ def test_a_problem_is_the_penalised_objective_in_its_own_coordinates(n_classes, 
         assert_allclose(block, found.hessian[k * q : (k + 1) * q, k * q : (k + 1) * q], rtol=1e-8, atol=1e-9)
 
 
-def test_absolute_values_cost_what_their_definition_says(rng):
+def test_the_l1_penalty_follows_its_definition(rng):
     X, codes = rng.normal(size=(60, D)) * [1, 10, 0.1, 3], np.arange(60) % 3
     source = ArraySource(X, codes, None, np.arange(3), block_rows=32)
     problem = LinearProblem.of(source, source.reduce(class_counts, 3), np.full(3, 1 / 3), 0.7, 0.0)
@@ -192,7 +192,7 @@ def test_absolute_values_cost_what_their_definition_says(rng):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_any_cutting_of_the_rows_gives_the_same_sums(n_classes):
+def test_any_division_into_blocks_gives_the_same_sums(n_classes):
     block, setting, theta = make(n_classes, "sparse", n=97)
     setting = replace(setting, targets=np.eye(n_classes) * 0.9 + 0.1 / n_classes)
     whole = ArraySource(block.X, block.codes, block.weight, np.arange(n_classes), block_rows=97)
@@ -206,7 +206,7 @@ def test_any_cutting_of_the_rows_gives_the_same_sums(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_value_at_the_start_is_known_without_looking_at_rows(n_classes, rng):
+def test_the_value_at_the_start_is_computed_without_rows(n_classes, rng):
     codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=50)])
     source = ArraySource(rng.normal(size=(len(codes), 3)), codes, None, np.arange(n_classes))
     priors = rng.dirichlet(np.ones(n_classes))

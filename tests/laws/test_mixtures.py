@@ -103,7 +103,7 @@ def test_likelihood_never_falls_between_restarts(name, data, floor):
 
 
 @some
-def test_the_last_of_the_history_is_that_of_the_mixture_as_it_is(name):
+def test_the_last_of_the_history_is_that_of_the_fitted_mixture(name):
     X = clusters()
 
     model = mixture(name).fit(X)
@@ -185,7 +185,7 @@ def test_weights_are_repetition(name):
 
 
 @some
-def test_order_of_rows_and_cutting_into_blocks_do_not_matter(name):
+def test_order_of_rows_and_division_into_blocks_do_not_matter(name):
     X, order = clusters(), np.random.default_rng(2).permutation(90)
     given = {"init": clusters()[[1, 5, 20]]} if "random" in name or "kmeans" in name else {}
     model = mixture(name, **given).fit(X)
@@ -197,7 +197,7 @@ def test_order_of_rows_and_cutting_into_blocks_do_not_matter(name):
 
 
 @some
-def test_a_source_gives_what_rows_give(name):
+def test_a_source_equals_rows_in_memory(name):
     X, weight = clusters(), np.linspace(0.1, 2, 90)
 
     model = mixture(name).fit_source(ArraySource(X, weight=weight))
@@ -223,7 +223,7 @@ def test_units_of_the_columns_only_shift_log_densities(name, floor):
 
 
 @some
-def test_sparse_and_single_precision_rows_give_what_dense_ones_give(name):
+def test_sparse_and_single_precision_rows_equal_dense_rows(name):
     X = np.where(np.random.default_rng(4).random((90, 2)) < 0.4, 0, clusters()).astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)
@@ -259,7 +259,7 @@ def test_a_path_has_the_bits_of_separate_fits(covariance, tied, assignments, mis
 
 
 @some
-def test_the_same_lot_gives_the_same_bits_and_nothing_else_is_left_to_chance(name):
+def test_the_same_random_state_gives_the_same_bits(name):
     X = clusters()
     model = mixture(name).fit(X)
 
@@ -274,7 +274,7 @@ def test_the_same_lot_gives_the_same_bits_and_nothing_else_is_left_to_chance(nam
 
 @shapes
 @pytest.mark.parametrize("assignments", ["soft", "hard"])
-def test_fair_instalments_come_close_to_one_fit(covariance, tied, assignments):
+def test_random_batches_come_close_to_one_fit(covariance, tied, assignments):
     X = clusters(1800, apart=6.0)
     model = GaussianMixture(3, covariance=covariance, tied=tied, init="kmeans", assignments=assignments, random_state=0)
     whole = clone(model).fit(X)
@@ -287,7 +287,7 @@ def test_fair_instalments_come_close_to_one_fit(covariance, tied, assignments):
 
 
 @shapes
-def test_an_instalment_of_weighted_rows_is_one_of_repeated_rows(covariance, tied):
+def test_a_batch_of_weighted_rows_equals_one_of_repeated_rows(covariance, tied):
     X, copies = clusters(), np.arange(90) % 3
     first = GaussianMixture(2, covariance=covariance, tied=tied).fit(X)
     a, b = (pickle.loads(pickle.dumps(first)) for _ in range(2))
@@ -334,7 +334,7 @@ def test_hard_components_of_one_spherical_covariance_and_equal_weights_are_k_mea
 
 
 @pytest.mark.parametrize("n_clusters", [1, 3, 7])
-def test_clusters_depend_neither_on_cutting_nor_on_how_rows_are_given(n_clusters):
+def test_clusters_do_not_depend_on_blocks_weights_or_sparsity(n_clusters):
     X, copies = clusters(), np.arange(90) % 3
     model = KMeans(n_clusters, init=X[:n_clusters], tol=0)
     whole = clone(model).fit(X, sample_weight=copies)
@@ -411,7 +411,7 @@ def test_the_likelihood_of_a_mixture_of_any_density_never_falls(name, assignment
 
 
 @densities
-def test_a_mixture_of_any_density_finds_the_classes_that_are_there(name):
+def test_a_mixture_of_any_density_finds_the_latent_classes(name):
     density, X = any_mixture(name)
 
     model = Mixture(density, n_components=2, random_state=0).fit(X)
@@ -436,7 +436,7 @@ def test_one_component_of_any_density_is_that_density(name):
 
 
 @densities
-def test_weights_are_repetition_and_cutting_does_not_matter_to_a_mixture_of_any_density(name):
+def test_weights_are_repetition_and_blocks_do_not_matter_to_any_mixture(name):
     density, X = any_mixture(name)
     model = Mixture(density, n_components=2, n_init=1, tol=1e-4, random_state=0)
 

@@ -1,6 +1,6 @@
-"""What must hold for every statistic: it adds, has a zero, and knows nothing of how rows were cut.
+"""Laws of statistics: they add, have a zero, and do not depend on the division of the rows into blocks.
 
-Each law is one test, run over all members of the family and over the inputs they meet.
+Each law is one test, run for all statistics and kinds of input.
 """
 
 import pickle
@@ -27,7 +27,7 @@ def rows(n, d=3, seed=0, offset=0.0):
 
 
 def assert_same(a, b, rtol=1e-10):
-    """Equal moments, each column's sums judged by that column's own scale."""
+    """Assert equal moments, with tolerances relative to the scale of each column."""
     assert type(a) is type(b)
     scale = np.sqrt(b.variances()) + np.finfo(float).eps * np.abs(b.mean)
     assert_allclose(a.weight, b.weight, rtol=rtol)
@@ -37,7 +37,7 @@ def assert_same(a, b, rtol=1e-10):
 
 
 def defined_by(X, w):
-    """Weight, mean and scatter as their definitions say, row by row."""
+    """Return weight, mean and scatter by their definitions, row by row."""
     n = w.sum()
     mean = sum(wi * x for wi, x in zip(w, X, strict=True)) / n
     return n, mean, sum(wi * np.outer(x - mean, x - mean) for wi, x in zip(w, X, strict=True))
@@ -45,7 +45,7 @@ def defined_by(X, w):
 
 @kinds
 @pytest.mark.parametrize("weighted", [False, True])
-def test_moments_are_what_their_definition_says(kind, weighted):
+def test_moments_follow_their_definition(kind, weighted):
     X = rows(40)
     w = np.random.default_rng(1).uniform(0.5, 3, 40) if weighted else None
     n, mean, scatter = defined_by(X, np.ones(40) if w is None else w)
@@ -99,7 +99,7 @@ def test_two_zeros_are_zero(kind):
 
 @kinds
 @pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_rows_have_the_variance_they_have(kind, n):
+def test_the_variance_of_one_or_two_rows_is_exact(kind, n):
     X = rows(n)
 
     assert_allclose(kind.of(X).variances(), X.var(axis=0), rtol=1e-12, atol=1e-300)
@@ -138,7 +138,7 @@ def test_sparse_columns_far_from_zero_keep_their_variance():
 
 @kinds
 @pytest.mark.parametrize(("offset", "dtype"), [(1e8, np.float64), (1e5, np.float32)])
-def test_unit_variance_far_from_zero_comes_out_as_unit_variance(kind, offset, dtype):
+def test_unit_variance_far_from_zero_is_computed_accurately(kind, offset, dtype):
     X = (np.random.default_rng(6).normal(size=(50_000, 2)) + offset).astype(dtype)
 
     found = ArraySource(X, block_rows=1000).reduce(moments, kind)
@@ -150,7 +150,7 @@ def test_unit_variance_far_from_zero_comes_out_as_unit_variance(kind, offset, dt
 @kinds
 @pytest.mark.parametrize("block_rows", [1, 7, 50, 99, 100])
 @pytest.mark.parametrize("keyed", [False, True])
-def test_any_cutting_into_blocks_gives_the_same_statistic(kind, block_rows, keyed):
+def test_any_division_into_blocks_gives_the_same_statistic(kind, block_rows, keyed):
     X, codes = rows(100), np.random.default_rng(7).integers(3, size=100)
     cut = ArraySource(X, codes, block_rows=block_rows).reduce(class_moments if keyed else moments, kind)
 
@@ -161,7 +161,7 @@ def test_any_cutting_into_blocks_gives_the_same_statistic(kind, block_rows, keye
 
 
 @kinds
-def test_the_same_cutting_gives_the_same_bits_whoever_computes_it(kind, monkeypatch):
+def test_the_same_blocks_give_the_same_bits_for_any_number_of_threads(kind, monkeypatch):
     X, codes = rows(5000), np.random.default_rng(8).integers(3, size=5000)
     source = ArraySource(X, codes, block_rows=100)
     threaded = source.reduce(class_moments, kind)
@@ -175,7 +175,7 @@ def test_the_same_cutting_gives_the_same_bits_whoever_computes_it(kind, monkeypa
 
 
 @kinds
-def test_wide_rows_cut_by_class_give_the_same_statistic(kind):
+def test_wide_rows_divided_by_class_give_the_same_statistic(kind):
     X, codes = np.random.default_rng(9).normal(size=(400, 300)), np.random.default_rng(9).integers(3, size=400)
     source = ArraySource(X, codes)
 
@@ -204,14 +204,14 @@ def test_diagonal_moments_refuse_a_projection(rng):
         DiagonalMoments.of(rows(5)).mapped(LinearMap(np.zeros(3), np.ones((3, 1))))
 
 
-def test_forgetting_correlations_gives_diagonal_moments():
+def test_the_diagonal_of_moments_equals_diagonal_moments():
     X = rows(30)
 
     assert_same(Moments.of(X).diagonal(), DiagonalMoments.of(X))
     assert_same(Moments.of(X).leading(2), Moments.of(X[:, :2]))
 
 
-def test_missing_values_are_left_out_column_by_column(rng):
+def test_missing_values_are_skipped_column_by_column(rng):
     X = rng.normal(size=(50, 3))
     X[rng.random((50, 3)) < 0.3] = np.nan
     w = rng.uniform(0.5, 2, 50)
@@ -241,7 +241,7 @@ def test_the_compiled_sums_by_class_equal_those_of_each_class(missing, offset, r
 
 
 @kinds
-def test_cells_add_up_to_classes_and_to_everything(kind):
+def test_cells_add_up_to_classes_and_to_the_total(kind):
     X, codes, folds = rows(90), np.random.default_rng(1).integers(3, size=90), np.arange(90) % 4
     cells = ByClass.of(kind, X, codes, folds=folds)
 
@@ -255,7 +255,7 @@ def test_cells_add_up_to_classes_and_to_everything(kind):
 
 
 @kinds
-def test_the_pooled_statistic_is_that_of_rows_about_their_class_means(kind):
+def test_the_pooled_statistic_is_computed_about_the_class_means(kind):
     X, codes = rows(60), np.arange(60) % 3
     about = X - np.stack([X[codes == k].mean(axis=0) for k in range(3)])[codes]
 
@@ -286,7 +286,7 @@ def test_counts_of_parts_add_up_to_counts_of_the_whole(parts):
     st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30),
     st.integers(1, 29),
 )
-def test_merging_never_makes_a_negative_variance_and_keeps_the_mean_between_its_parts(values, cut):
+def test_merged_variances_are_not_negative_and_merged_means_lie_between_the_parts(values, cut):
     X = np.array(values)[:, None]
     cut = min(cut, len(X) - 1)
     a, b = DiagonalMoments.of(X[:cut]), DiagonalMoments.of(X[cut:])
@@ -299,7 +299,7 @@ def test_merging_never_makes_a_negative_variance_and_keeps_the_mean_between_its_
 
 
 @kinds
-def test_statistics_cannot_be_changed(kind):
+def test_statistics_are_immutable(kind):
     found = kind.of(rows(5))
 
     with pytest.raises(ValueError, match="read-only"):

@@ -1,4 +1,4 @@
-"""Data files that cannot be read are told by file, line and column, with what to do."""
+"""Error messages for data files: they name the file, the line, the column and the remedy."""
 
 import gzip
 import re
@@ -100,9 +100,8 @@ FAULTS = {
         "a;y\n1;0\n2,5;1\n-3,5;1\n",
         {},
         (
-            "Numbers must be written with a decimal point and without separators of thousands, but line 3 of {path} has "
-            "'2,5' in column 'a'. Rewrite them, or declare the column as categories with "
-            "categories='a'."
+            "Numbers must be written with a decimal point and without separators of thousands, but line 3 of {path} "
+            "has '2,5' in column 'a'. Rewrite them, or declare the column as categories with categories='a'."
         ),
     ),
     "half numbers": (
@@ -134,8 +133,8 @@ FAULTS = {
         "a,id,y\n" + MANY,
         {},
         (
-            "Categories must repeat for a model to learn from them, but column 'id' of {path} has 20 different texts in 20 rows, "
-            "like an identifier. Leave it out with exclude='id'."
+            "Categories must repeat for a model to learn from them, but column 'id' of {path} has 20 different texts "
+            "in 20 rows, like an identifier. Leave it out with exclude='id'."
         ),
     ),
     "no label": (
@@ -334,7 +333,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, conten
         read_data(path, "y")
 
 
-def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path):
+def test_the_error_for_a_missing_file_suggests_a_similar_name(tmp_path):
     (tmp_path / "train.npz").touch()
 
     with pytest.raises(TableError, match=r"There is no file '.*trian.npz'. Did you mean 'train.npz'\?"):
@@ -342,7 +341,7 @@ def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "parameter"),
     [
         ({"weight": "y"}, "weight="),
         ({"groups": "y"}, "groups="),
@@ -350,11 +349,11 @@ def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path):
         ({"scores": "y"}, "scores="),
     ],
 )
-def test_a_column_is_for_one_thing(tmp_path, options, said):
+def test_a_column_has_one_role(tmp_path, options, parameter):
     (tmp_path / "data.csv").write_text("a,y\n1,0\n")
 
     with pytest.raises(
-        InvalidParameterError, match=f"A column must have one role, but 'y' is named by target= and {said}"
+        InvalidParameterError, match=f"A column must have one role, but 'y' is named by target= and {parameter}"
     ):
         read_data(tmp_path / "data.csv", "y", **options)
 

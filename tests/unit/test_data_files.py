@@ -1,4 +1,4 @@
-"""Data files: every format gives the same table, and the kinds of columns are found."""
+"""Data files: every format gives the same table, and the kinds of columns are detected."""
 
 import gzip
 
@@ -107,7 +107,7 @@ def test_semicolons_quotes_and_line_breaks_in_cells_are_read(file):
     assert table.labels.tolist() == [0, 1]
 
 
-def test_columns_say_what_they_hold(file):
+def test_columns_are_summarised(file):
     columns = read_data(file(ROWS), "repaid").columns
 
     assert columns == (
@@ -117,14 +117,14 @@ def test_columns_say_what_they_hold(file):
     )
 
 
-def test_a_constant_column_is_told_by_its_one_value(file):
+def test_the_summary_of_a_constant_column_is_its_value(file):
     number, text = read_data(file("a,b,y\n7,u,0\n7,u,1\n"), "y").columns
 
     assert (number.n_distinct, number.example) == (1, "7")
     assert (text.n_distinct, text.example) == (1, "u")
 
 
-def test_long_lists_of_categories_are_shown_in_short(file):
+def test_long_lists_of_categories_are_shortened(file):
     rows = "".join(f"{text},0\n" for text in ["a", "b", "a text that is rather long", "d", "e"])
 
     assert read_data(file("c,y\n" + rows), "y").columns[0].example == "a, b, a text that is …, …"
@@ -133,19 +133,19 @@ def test_long_lists_of_categories_are_shown_in_short(file):
 @pytest.mark.parametrize(
     "marker", ["", "NA", "na", "N/A", "n/a", "NaN", "nan", "null", "NULL", "nUlL", "None", "none", "?", " ? "]
 )
-def test_what_is_missing_in_a_column_of_numbers(file, marker):
+def test_missing_value_markers_in_a_column_of_numbers(file, marker):
     table = read_data(file(f"a,b,y\n1,1,0\n{marker},2,1\n3,3,1\n"), "y")
 
     assert cells(table.X["a"]) == [1.0, None, 3.0]
 
 
 @pytest.mark.parametrize("marker", ["", "NA", "n/a", "NaN", "null", " NA"])
-def test_what_is_missing_in_a_column_of_categories(file, marker):
+def test_missing_value_markers_in_a_column_of_categories(file, marker):
     assert read_data(file(f"a,b,y\nu,1,0\n{marker},2,1\n"), "y").X["a"].to_pylist() == ["u", None]
 
 
 @pytest.mark.parametrize("text", ["?", "None", "none", "true", "-"])
-def test_what_is_a_category_of_its_own(file, text):
+def test_texts_that_are_categories_and_not_missing_values(file, text):
     assert read_data(file(f"a,b,y\nu,1,0\n{text},2,1\n"), "y").X["a"].to_pylist() == ["u", text]
 
 
@@ -183,13 +183,13 @@ def test_many_columns_that_turn_out_to_be_text_are_found(file):
     assert set(kinds(table).values()) == {"category"}
 
 
-def test_a_cell_longer_than_the_blocks_of_the_reader_is_no_obstacle(file):
+def test_a_cell_longer_than_the_blocks_of_the_reader_is_read(file):
     table = read_data(file(f"a,note,y\n1,{'x' * 3_000_000},0\n2,z,1\n"), "y", exclude="note")
 
     assert table.X["a"].to_pylist() == [1.0, 2.0]
 
 
-def test_lists_of_codes_are_no_numbers_with_commas(file):
+def test_lists_of_codes_are_not_numbers_with_commas(file):
     table = read_data(file('a,y\n"1,2",0\nu,1\nv,1\n"2,3",0\nw,0\n'), "y")
 
     assert table.X["a"].to_pylist() == ["1,2", "u", "v", "2,3", "w"]
@@ -204,7 +204,7 @@ def test_booleans_and_decimals_are_numbers(typed):
     assert cells(table.X["d"]) == [1.0, 2.0, 3.0]
 
 
-def test_groups_weights_and_scores_are_no_features(file):
+def test_groups_weights_and_scores_are_not_features(file):
     text = "a,who,w,s,t,id,y\n1,ann,2,-inf,0.5,x,0\n2,bob,0.5,3,1,y,1\n"
 
     table = read_data(file(text), "y", groups="who", weight="w", scores=["t", "s"], exclude=["id"])
@@ -226,7 +226,7 @@ def test_without_a_target_every_column_is_a_feature_and_may_be_missing_throughou
     assert table.columns[2].n_missing == 30
 
 
-# Columns written.
+# Writing columns.
 
 
 @pytest.mark.parametrize("suffix", TEXT + TYPED)
@@ -262,14 +262,14 @@ def test_booleans_whole_labels_and_rejections_have_their_cells(tmp_path):
         ({"a": np.array(["u", 1], object)}, InvalidDataError, "must be of one type, but those of 'a' are not"),
     ],
 )
-def test_columns_that_are_no_table_are_refused_and_nothing_is_written(tmp_path, columns, error, message):
+def test_columns_that_do_not_form_a_table_are_refused_and_nothing_is_written(tmp_path, columns, error, message):
     with pytest.raises(error, match=message):
         write_columns(tmp_path / "a.csv", columns)
 
     assert not list(tmp_path.iterdir())
 
 
-def test_the_table_goes_to_other_libraries(file):
+def test_other_libraries_accept_the_table(file):
     table = read_data(file(ROWS), "repaid")
 
     assert isinstance(table, likely.tables.DataTable)

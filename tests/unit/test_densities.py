@@ -46,14 +46,14 @@ def column(*values):
         ([-1, 0, 5], [2, 0, 2], 2, 3),
     ],
 )
-def test_the_location_is_the_weighted_median_and_the_scale_the_mean_deviation_from_it(values, weights, median, scale):
+def test_location_and_scale_are_weighted_median_and_mean_absolute_deviation(values, weights, median, scale):
     density = Laplace().fit(column(*values), sample_weight=weights)
 
     assert_allclose(density.location_, [median])
     assert_allclose(density.scale_, [scale])
 
 
-def test_no_other_location_and_scale_make_the_rows_more_likely(rng):
+def test_location_and_scale_maximise_the_likelihood(rng):
     X, w = rng.normal(size=(31, 1)), rng.uniform(0.1, 2, 31)
     density = Laplace().fit(X, sample_weight=w)
     best = w @ density.log_density(X)
@@ -63,7 +63,7 @@ def test_no_other_location_and_scale_make_the_rows_more_likely(rng):
             assert w @ (-np.abs(X[:, 0] - m) / b - np.log(2 * b)) <= best + 1e-9
 
 
-def test_a_scale_of_one_around_1e8_comes_out_as_one():
+def test_a_small_scale_around_1e8_keeps_its_digits():
     density = Laplace().fit(column(1e8 - 1, 1e8, 1e8, 1e8 + 1, 1e8 - 3, 1e8 + 3) + 0.0)
 
     assert_allclose(density.scale_, [8 / 6], rtol=1e-7)
@@ -90,7 +90,7 @@ def test_values_too_large_to_be_summed_are_named():
         Laplace().fit(column(1.7e308, -1.7e308, 1.7e308, -1.7e308))
 
 
-def test_a_finite_row_too_far_away_is_impossible_as_far_as_numbers_reach():
+def test_the_density_of_a_very_distant_row_is_zero():
     density = Laplace().fit(column(-1e-300, 0, 1e-300))
 
     assert_array_equal(density.log_density(column(1e100)), [-np.inf])
@@ -111,7 +111,7 @@ def test_the_median_of_sparse_rows_counts_their_zeros():
     assert_array_equal(Laplace().fit(X, sample_weight=[1, 1, 1, 2, 2]).location_, [4])
 
 
-def test_adding_up_rows_copies_none():
+def test_adding_held_rows_makes_no_copies():
     X = np.arange(6.0)[:, None]
     of, args = Laplace()._statistic()
 
@@ -148,14 +148,14 @@ def test_a_pseudo_count_is_added_to_every_category():
     assert_allclose(density.probabilities_[0], [3 / 9, 2 / 9, 4 / 9])
 
 
-def test_a_category_beyond_all_that_were_seen_counts_as_one_of_count_zero():
+def test_an_unseen_category_is_scored_with_count_zero():
     rows = column(3, 1e15)
 
     assert_allclose(Categorical(pseudo_count=2).fit(column(0, 2, 2)).log_density(rows), np.log([2 / 9, 2 / 9]))
     assert_array_equal(Categorical().fit(column(0, 2, 2)).log_density(rows), [-np.inf, -np.inf])
 
 
-def test_a_category_beyond_all_that_there_are_is_impossible():
+def test_a_category_beyond_n_categories_has_density_zero():
     density = Categorical(pseudo_count=1, n_categories=4).fit(column(0, 2, 2))
 
     assert_allclose(density.probabilities_[0], [2 / 7, 1 / 7, 3 / 7, 1 / 7])
@@ -169,24 +169,24 @@ def test_each_column_may_have_its_own_number_of_categories():
 
 
 @pytest.mark.parametrize("n_categories", [0, -1, 2.5, "3", [[2]], [2, 0], True])
-def test_a_number_of_categories_that_is_none_is_refused(n_categories):
+def test_invalid_n_categories_raise(n_categories):
     with pytest.raises(InvalidParameterError, match="n_categories of Categorical must be a whole number from 1"):
         Categorical(n_categories=n_categories).fit([[0, 1]])
 
 
-def test_numbers_of_categories_are_as_many_as_columns():
+def test_n_categories_must_match_the_columns():
     with pytest.raises(InvalidParameterError, match="one for each of the 2 columns, but has 3"):
         Categorical(n_categories=[2, 2, 2]).fit([[0, 1]])
 
 
-def test_a_category_beyond_the_number_that_was_told_is_refused():
+def test_fitting_a_category_beyond_n_categories_raises():
     with pytest.raises(InvalidDataError, match=r"Column 1 must have codes from 0 to 3 .* but has the code 7"):
         Categorical(n_categories=4).fit([[0, 7]])
 
 
 @pytest.mark.parametrize("method", ["fit", "log_density"])
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (
             -1,
@@ -199,23 +199,23 @@ def test_a_category_beyond_the_number_that_was_told_is_refused():
         (np.inf, "Categorical needs whole numbers >= 0, one for each category, but row 1, column 0 has inf."),
     ],
 )
-def test_what_is_no_category_is_refused(value, said, method):
+def test_invalid_codes_raise(value, message, method):
     density = Categorical().fit(column(0, 1))
 
     with pytest.raises(InvalidDataError) as caught:
         getattr(density, method)(column(1, value))
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_names_taken_for_codes_do_not_fill_memory():
+def test_very_large_codes_raise():
     with pytest.raises(
         InvalidDataError, match=r"codes below 1048576, but row 1, column 0 has 1e\+12. Number the categ"
     ):
         Categorical().fit(column(0, 1e12))
 
 
-def test_texts_are_refused_before_anything_is_counted():
+def test_text_columns_raise():
     with pytest.raises(ValueError, match="column 0 holds the text 'black' in row 0"):
         Categorical().fit([["black"], ["white"]])
 
@@ -223,14 +223,14 @@ def test_texts_are_refused_before_anything_is_counted():
 # Bernoulli
 
 
-def test_what_a_column_never_was_is_impossible():
+def test_an_unseen_value_has_density_zero():
     density = Bernoulli().fit([[1, 0], [1, 1]])
 
     assert_array_equal(density.probabilities_, [1, 0.5])
     assert_allclose(density.log_density([[1, 0], [0, 0]]), [np.log(0.5), -np.inf])
 
 
-def test_certainty_is_exact_whatever_the_weights(rng):
+def test_probabilities_of_constant_columns_are_exact_for_any_weights(rng):
     w = rng.uniform(0.1, 3, 1000)
 
     density = Bernoulli().fit(np.tile([1.0, 0.0], (1000, 1)), sample_weight=w)
@@ -251,7 +251,7 @@ def test_values_above_the_threshold_are_ones():
 
 
 @pytest.mark.parametrize("method", ["fit", "log_density"])
-def test_what_is_neither_zero_nor_one_is_refused(method):
+def test_values_other_than_zero_and_one_raise(method):
     with pytest.raises(InvalidDataError, match=r"needs zeros and ones, but row 1, column 0 has 2. Set threshold"):
         getattr(Bernoulli().fit(column(0, 1)), method)(column(1, 2))
     with pytest.raises(InvalidDataError, match="needs finite values, but row 1, column 0 has inf"):
@@ -259,7 +259,7 @@ def test_what_is_neither_zero_nor_one_is_refused(method):
 
 
 @pytest.mark.parametrize("threshold", ["half", np.nan, np.inf])
-def test_a_threshold_is_a_number(threshold):
+def test_a_threshold_must_be_a_finite_number(threshold):
     with pytest.raises(InvalidParameterError, match="threshold of Bernoulli must be a finite number or None"):
         Bernoulli(threshold=threshold).fit(column(0, 1))
 
@@ -267,14 +267,14 @@ def test_a_threshold_is_a_number(threshold):
 # Multinomial
 
 
-def test_the_log_density_has_the_coefficient():
+def test_the_log_density_includes_the_multinomial_coefficient():
     density = Multinomial().fit([[1, 2, 1]])
 
     assert_allclose(np.exp(density.log_density([[1, 1, 0], [0, 0, 0], [0, 2, 0]])), [2 * 0.25 * 0.5, 1, 0.25])
     assert density.n_parameters_ == 2
 
 
-def test_a_count_of_what_never_occurred_is_impossible_but_its_absence_is_not():
+def test_a_positive_count_in_an_unseen_column_has_density_zero():
     density = Multinomial().fit([[1, 1, 0]])
     rows = np.array([[1, 1, 0], [1, 1, 1]])
 
@@ -300,7 +300,7 @@ def test_wide_sparse_rows_stay_sparse():
     assert_array_equal(Multinomial().fit(X).log_density(X), np.zeros(texts))
 
 
-def test_draws_have_the_total_asked_for():
+def test_draws_have_the_given_total():
     density = Multinomial().fit([[1, 2], [3, 2]])
 
     assert_array_equal(density.sample(9, 0).sum(axis=1), np.full(9, 4))
@@ -314,7 +314,7 @@ def test_draws_have_the_total_asked_for():
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("method", ["fit", "log_density"])
 @pytest.mark.parametrize(
-    ("value", "error", "said"),
+    ("value", "error", "message"),
     [
         (
             -1,
@@ -338,16 +338,16 @@ def test_draws_have_the_total_asked_for():
         ),
     ],
 )
-def test_what_is_no_count_is_refused(value, error, said, method, sparse):
+def test_invalid_counts_raise(value, error, message, method, sparse):
     X = np.array([[1, 2.0], [value, 1]])
 
     with pytest.raises(error) as caught:
         getattr(Multinomial().fit([[1, 1]]), method)(csr_array(X) if sparse else X)
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_no_counts_at_all_are_refused_unless_there_are_pseudo_counts():
+def test_zero_counts_raise_without_a_pseudo_count():
     with pytest.raises(DegenerateDataError, match="Multinomial has no counts: all are 0 or have weight 0"):
         Multinomial().fit([[0, 0]])
     assert_array_equal(Multinomial(pseudo_count=1).fit([[0, 0]]).probabilities_, [0.5, 0.5])
@@ -367,7 +367,7 @@ def test_a_product_is_the_sum_of_its_log_densities(rng):
     assert [columns.tolist() for columns in density.columns_] == [[1, 0], [2]]
 
 
-def test_parameters_of_parts_are_read_and_set_by_their_places():
+def test_parameters_of_parts_are_read_and_set_by_position():
     density = Independent([(Gaussian("diagonal"), [0, 1]), (Categorical(), "rest")])
 
     assert density.get_params()["part0__covariance"] == "diagonal"
@@ -391,7 +391,7 @@ def test_a_clone_shares_no_density_and_fitting_changes_no_parameter(rng):
 
 
 @pytest.mark.parametrize("parts", [None, [], "xy", 3, [Gaussian()], [(Gaussian(),)], [("g", Gaussian(), [0])]])
-def test_what_are_no_parts_is_refused(parts):
+def test_invalid_parts_raise(parts):
     with pytest.raises(
         InvalidParameterError, match="parts of Independent must be a list of pairs of density and columns"
     ):
@@ -407,7 +407,7 @@ def test_what_is_no_density_is_refused(density):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "message"),
     [
         ([0, 1], [1], "Every column must belong to one part of Independent, but column 1 is in two"),
         ("rest", "rest", "Every column must belong to one part of Independent, but 'rest' is in two"),
@@ -419,14 +419,14 @@ def test_what_is_no_density_is_refused(density):
         ([0, 1], [-1], "must be a list of positions below n_features = 3, or 'rest', but are [-1]"),
     ],
 )
-def test_every_column_belongs_to_one_part(first, second, said):
+def test_every_column_belongs_to_one_part(first, second, message):
     with pytest.raises(InvalidParameterError) as caught:
         Independent([(Laplace(), first), (Laplace(), second)]).fit(np.eye(3))
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_errors_and_warnings_say_of_which_part_they_speak():
+def test_errors_and_warnings_name_the_part():
     density = Independent([(Laplace(), [0]), (Categorical(), [2, 1])])
     about = r"Part 1 of Independent, in which column 0 is the first of \[2, 1\]: Categorical needs"
 
@@ -475,7 +475,7 @@ def test_a_floor_is_a_fraction(floor):
 
 @pytest.mark.parametrize("n_samples", [-1, 2.5, "3"])
 @pytest.mark.parametrize("density", [Gaussian(), Multinomial()], ids=["gaussian", "multinomial"])
-def test_draws_are_a_whole_number(density, n_samples):
+def test_n_samples_must_be_a_whole_number(density, n_samples):
     with pytest.raises(InvalidParameterError, match="n_samples must be a whole number"):
         clone(density).fit([[1.0, 2], [2, 1], [5, 1]]).sample(n_samples)
 

@@ -226,7 +226,7 @@ def test_impossible_intervals_raise_an_error_with_the_reason(call, error, messag
         (S, Y3, {}, "classes"),
         (S, np.ones(6, int), {}, "y holds [1]"),
         (S, [0, 0, 0, 1, None, 1], {}, "the label of row 4 is missing"),
-        (np.zeros((6, 2, 2)), Y, {}, "but they came with shape (6, 2, 2)"),
+        (np.zeros((6, 2, 2)), Y, {}, "but they have shape (6, 2, 2)"),
         (list("abcdef"), Y, {}, "Calibrator must be numbers"),
         (3.0, Y, {}, "takes one score per row, but scores is a single number"),
         (S, Y, {"sample_weight": [1, 2]}, "one value for each of the 6 rows, but has 2"),
@@ -244,7 +244,7 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
         assert_raises(
             lambda make=make, scores=scores: make().fit(scores, Y),
             InvalidDataError,
-            f"{make.__name__} cannot learn from infinite scores, and row 4 has one",
+            f"{make.__name__} cannot be fitted to infinite scores, but row 4 has one",
         )
     assert np.isfinite(IsotonicCalibrator(bounded=True).fit(at(S, 4, value), Y).transform(S)).all()
 
@@ -277,16 +277,16 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
             InvalidParameterError,
             "names the class 9",
         ),
-        (lambda: AffineCalibrator().fit(S3, Y), InvalidDataError, "y holds 2 classes, but the scores are of 3"),
+        (lambda: AffineCalibrator().fit(S3, Y), InvalidDataError, "y has 2 classes, but the scores are for 3"),
         (
             lambda: AffineCalibrator().fit(S, Y).transform(S3),
             InvalidDataError,
             "fitted to scores of 2 classes, but got 3",
         ),
         (lambda: IsotonicCalibrator().fit(S3, Y), InvalidDataError, "Use AffineCalibrator for more classes"),
-        (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "takes scores of shape (n, systems)"),
+        (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "needs scores of shape (n, systems)"),
         (lambda: LogisticFusion().fit(S3[:, :, None], Y), InvalidDataError, "two classes or more"),
-        (lambda: ProductFusion().fit(np.zeros((6, 0))), InvalidDataError, "came with shape (6, 0)"),
+        (lambda: ProductFusion().fit(np.zeros((6, 0))), InvalidDataError, "have shape (6, 0)"),
         (lambda: VotingFusion().fit(S3).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems, but scores of 2"),
         (
             lambda: LogisticFusion().fit(np.column_stack([S, S]), Y).transform(S3),

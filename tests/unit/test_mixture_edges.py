@@ -43,7 +43,7 @@ def test_the_likelihood_never_falls_where_floors_follow_components(density, half
     assert min(falls) > -1e-9
 
 
-def test_components_that_collapsed_are_told_of(half_discrete):
+def test_collapsed_components_warn(half_discrete):
     with pytest.warns(DegenerateDataWarning, match="A component"):
         Mixture(Gaussian("diagonal"), n_components=3, random_state=0).fit(half_discrete)
 
@@ -61,7 +61,7 @@ def test_components_that_collapsed_are_told_of(half_discrete):
     ],
     ids=["hard, all equal", "k-means, all equal", "hard, two places"],
 )
-def test_components_without_rows_are_survived_in_silence(mixture, X):
+def test_components_without_rows_give_no_floating_point_errors(mixture, X):
     with np.errstate(all="raise", under="ignore"):
         assert np.isfinite(mixture.fit(X).log_density(X)).all()
 
@@ -91,7 +91,7 @@ def test_one_spherical_component_with_missing_values_is_the_gaussian(rng):
 
 
 @pytest.mark.parametrize("density", ["categorical", Gaussian, None], ids=str)
-def test_what_is_no_density_is_named(density, half_discrete):
+def test_an_invalid_density_is_named(density, half_discrete):
     with pytest.raises(IncompatiblePartsError, match="density of Mixture"):
         Mixture(density).fit(half_discrete)
 
@@ -101,30 +101,30 @@ def test_what_is_no_density_is_named(density, half_discrete):
     [-np.ones((2, 2)), np.array([[[1.0, 0.9], [-0.9, 1.0]]] * 2), np.array([[[1.0, 3.0], [3.0, 1.0]]] * 2)],
     ids=["negative", "asymmetric", "indefinite"],
 )
-def test_given_covariances_that_are_none_are_refused(covariances, half_discrete):
+def test_invalid_given_covariances_raise(covariances, half_discrete):
     with pytest.raises(InvalidParameterError, match="Covariances given to a mixture must be symmetric"):
         GaussianMixture(2, init=([0.5, 0.5], half_discrete[:2], covariances)).fit(half_discrete)
 
 
 @pytest.mark.parametrize("cv", [0, 1, 500])
-def test_folds_that_cannot_be_made_are_named(cv, rng):
+def test_an_invalid_number_of_folds_raises(cv, rng):
     with pytest.raises(InvalidParameterError, match="cv of choose_mixture"):
         choose_mixture(rng.normal(size=(20, 2)), (1, 2), criterion="log_likelihood", cv=cv)
 
 
-def test_a_size_that_is_no_whole_number_is_named(rng):
+def test_a_size_that_is_not_a_whole_number_raises(rng):
     with pytest.raises(InvalidParameterError, match=r"whole numbers >= 1, but contains 1\.5"):
         choose_mixture(rng.normal(size=(20, 2)), (1.5,))
 
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
-def test_sizes_beyond_the_rows_that_weigh_anything_are_left_out(rng):
+def test_sizes_beyond_the_rows_of_positive_weight_are_left_out(rng):
     choice = choose_mixture(rng.normal(size=(9, 1)), (1, 4), sample_weight=[1, 1, 1, 0, 0, 0, 0, 0, 0])
 
     assert {line["n_components"] for line in choice.table} == {1}
 
 
-def test_a_grown_mixture_is_what_its_own_parameters_fit(rng):
+def test_refitting_a_grown_mixture_gives_the_same_history(rng):
     X = rng.normal(size=(60, 2)) ** 3
     mixture = GaussianMixture(init="random", random_state=0).path(X, [3])[0]
 
@@ -132,7 +132,7 @@ def test_a_grown_mixture_is_what_its_own_parameters_fit(rng):
 
 
 @pytest.mark.parametrize(("sizes", "n_warnings"), [((1, 2), 0), ((2,), 1)], ids=["a sound one", "none but floored"])
-def test_mixtures_at_the_floor_come_last_and_only_of_the_chosen_one_something_is_said(sizes, n_warnings, rng, recwarn):
+def test_mixtures_at_the_floor_come_last_and_only_the_chosen_one_warns(sizes, n_warnings, rng, recwarn):
     X = np.concatenate([rng.normal(size=(30, 1)), np.full((30, 1), 8.0)])
 
     choice = choose_mixture(X, sizes, ("full",), tied=(False,))
@@ -142,7 +142,7 @@ def test_mixtures_at_the_floor_come_last_and_only_of_the_chosen_one_something_is
     assert len(recwarn) == n_warnings
 
 
-def test_an_instalment_that_overflows_is_refused_and_changes_nothing(rng):
+def test_a_batch_that_overflows_raises_and_changes_nothing(rng):
     X = rng.normal(size=(200, 3))
     for shape in ("full", "diagonal", "spherical"):
         mixture = GaussianMixture(2, covariance=shape).fit(X)
@@ -152,7 +152,7 @@ def test_an_instalment_that_overflows_is_refused_and_changes_nothing(rng):
         assert_allclose(mixture.means_, before, rtol=0)
 
 
-def test_a_light_instalment_moves_a_mixture_by_little(rng):
+def test_a_light_batch_changes_a_mixture_by_little(rng):
     X = rng.normal(size=(500, 2))
     mixture = GaussianMixture(1).fit(X)
 
@@ -161,7 +161,7 @@ def test_a_light_instalment_moves_a_mixture_by_little(rng):
     assert np.abs(mixture.means_).max() < 0.2
 
 
-def test_nothing_stale_is_said_after_instalments_and_adaptation(rng):
+def test_the_history_is_empty_after_partial_fit_and_adapt(rng):
     X = rng.normal(size=(200, 2))
     mixture = GaussianMixture(2).fit(X)
 
@@ -171,7 +171,7 @@ def test_nothing_stale_is_said_after_instalments_and_adaptation(rng):
         assert np.isfinite(other.bic(X))
 
 
-def test_options_that_change_after_learning_change_nothing_learned(rng):
+def test_changed_options_do_not_change_the_fitted_mixture(rng):
     X = rng.normal(size=(200, 3))
     mixture = GaussianMixture(2).fit(X)
     bic = mixture.bic(X)
@@ -184,14 +184,14 @@ def test_options_that_change_after_learning_change_nothing_learned(rng):
 
 
 @pytest.mark.parametrize(("n_components", "tied"), [(1, False), (2, False), (2, True), (3, True)])
-def test_without_a_floor_a_repeated_column_is_refused(n_components, tied):
+def test_a_repeated_column_raises_without_a_floor(n_components, tied):
     for seed in range(5):
         X = np.random.default_rng(seed).normal(size=(200, 3))
         with pytest.raises(DegenerateDataError, match="no variance in some direction"):
             GaussianMixture(n_components, tied=tied, floor=0).fit(np.c_[X, X[:, 0]])
 
 
-def test_a_row_of_no_weight_counts_for_nothing_in_a_criterion(rng):
+def test_rows_of_weight_zero_do_not_change_a_criterion(rng):
     X, weight = rng.normal(size=(100, 3)), np.ones(100)
     mixture = GaussianMixture(2).fit(X)
     far = np.r_[X, [[1e200, 0.0, 0.0]]]
@@ -211,7 +211,7 @@ def test_far_apart_components_keep_the_digits_of_their_rows(rng):
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
 @pytest.mark.parametrize("density", [Gaussian("diagonal"), Laplace()], ids=["gaussian", "laplace"])
-def test_components_that_know_nothing_of_a_column_keep_what_they_knew(density):
+def test_components_without_values_in_a_column_keep_their_parameters(density):
     rng = np.random.default_rng(0)
     X = np.c_[np.where(rng.random(200) < 0.95, np.nan, rng.normal(size=200)), rng.normal(size=200)]
 
@@ -219,7 +219,7 @@ def test_components_that_know_nothing_of_a_column_keep_what_they_knew(density):
         assert np.isfinite(Mixture(density, n_components=4, n_init=1, random_state=seed).fit(X).log_density(X)).all()
 
 
-def test_all_components_know_all_categories(rng):
+def test_all_components_have_all_categories(rng):
     X = rng.integers(0, 4, size=(60, 3))
 
     counts = {
@@ -230,7 +230,7 @@ def test_all_components_know_all_categories(rng):
     assert counts == {2 + 3 * 3 * 3}
 
 
-def test_an_empty_cluster_goes_to_the_farthest_row():
+def test_an_empty_cluster_moves_to_the_farthest_row():
     X = np.repeat([[0.0], [1.0], [10.0], [20.0]], 20, axis=0)
 
     clusters = KMeans(4, init=[[0.0], [0.0], [1.0], [15.0]]).fit(X)
@@ -240,7 +240,7 @@ def test_an_empty_cluster_goes_to_the_farthest_row():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_clusters_of_many_rows_are_those_of_passes_over_any_source(weighted):
+def test_clusters_of_many_rows_equal_those_of_any_source(weighted):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70_000, 2)) + 4 * rng.integers(0, 3, size=(70_000, 1))
     weight = rng.integers(1, 4, size=70_000).astype(float) if weighted else None
@@ -264,7 +264,7 @@ class _Elsewhere(Source):
         return self.source.block(index)
 
 
-def test_a_start_that_is_none_is_named(rng):
+def test_an_invalid_start_is_named(rng):
     X = rng.normal(size=(30, 2))
     for init in ({"a": 1}, LBG, [[1.0], [1.0, 2.0]], (1.0, 2.0), None, KMeans(2)):
         with pytest.raises(InvalidParameterError, match=r"init of GaussianMixture must be|Means given to a mixture"):
@@ -282,7 +282,7 @@ def test_paths_keep_the_names_of_columns_and_leave_the_template_alone(rng):
     assert not hasattr(template, "n_features_in_")
 
 
-def test_a_narrow_split_is_not_taken_for_rest():
+def test_a_narrow_split_is_not_taken_for_convergence():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(-5, 1, (300, 1)), rng.normal(5, 1, (300, 1))]
 
@@ -291,7 +291,7 @@ def test_a_narrow_split_is_not_taken_for_rest():
     assert_allclose(means, [-5, 5], atol=0.2)
 
 
-def test_rows_of_no_weight_may_be_anything_to_clusters(rng):
+def test_k_means_accepts_any_values_in_rows_of_weight_zero(rng):
     X, weight = rng.normal(size=(60, 2)), np.ones(60)
     X[0], weight[:2] = np.nan, 0.0
 
@@ -303,7 +303,7 @@ def test_rows_of_no_weight_may_be_anything_to_clusters(rng):
     assert_allclose(-2 * doubled.score(X[1:]), doubled.inertia_)
 
 
-def test_choices_keep_names_and_take_single_options(rng):
+def test_choices_keep_column_names_and_accept_single_options(rng):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
 
@@ -313,7 +313,7 @@ def test_choices_keep_names_and_take_single_options(rng):
     assert len(choice.table) == 1
 
 
-def test_folds_of_the_callers_own_are_of_all_rows(rng):
+def test_given_folds_are_positions_among_all_rows(rng):
     X, weight = rng.normal(size=(150, 2)), np.r_[np.zeros(50), np.ones(100)]
     folds = [(np.arange(100), np.arange(100, 150))]
 

@@ -76,7 +76,7 @@ X = np.array([[0.0, 1.0], [0.5, 0.2], [1.0, 0.7], [6.0, 5.0], [6.4, 5.8], [7.0, 
     ],
     ids=str,
 )
-def test_parameters_outside_what_they_may_be_are_named(options, message):
+def test_invalid_parameters_raise(options, message):
     with pytest.raises(InvalidParameterError, match=message):
         GaussianMixture(**{"n_components": 2, **options}).fit(X)
 
@@ -93,7 +93,7 @@ def test_more_components_than_rows_raise(init):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])
-def test_infinite_values_are_refused_and_leave_the_mixture_as_it_was(shape, bad):
+def test_infinite_values_raise_and_leave_the_mixture_unchanged(shape, bad):
     rows = X.copy()
     rows[3, 1] = bad
     model = GaussianMixture(2, covariance=shape).fit(X)
@@ -117,14 +117,14 @@ def test_a_column_without_values_is_named(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("weight", [np.zeros(8), np.full(8, np.nan), -np.ones(8), np.ones(7)], ids=str)
-def test_weights_that_are_none_are_refused(shape, weight):
+def test_invalid_weights_raise(shape, weight):
     with pytest.raises(ValueError, match=r"(?i)weight"):
         GaussianMixture(2, covariance=shape).fit(X, sample_weight=weight)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("init", ["lbg", "kmeans", "random"])
-def test_rows_of_weight_0_are_as_if_they_were_not_there(shape, init):
+def test_rows_of_weight_zero_have_no_effect(shape, init):
     rows = np.concatenate([X, [[1e9, -1e9], [np.nan, 3.0]]])
     model = GaussianMixture(2, covariance=shape, init=init, random_state=0)
 
@@ -133,7 +133,7 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there(shape, init):
     assert_allclose(weighted.means_, clone(model).fit(X).means_, rtol=1e-9)
 
 
-def test_an_unfitted_mixture_says_so():
+def test_unfitted_mixtures_raise():
     for use in (GaussianMixture(2).log_density, Mixture(Categorical()).responsibilities, KMeans(2).predict):
         with pytest.raises(NotFittedError):
             use(X)
@@ -177,7 +177,7 @@ def test_rows_without_variance_are_floored_with_a_warning(shape, tied, rows, K):
     assert np.isfinite(model.sample(4, 0)).all()
 
 
-def test_the_warning_says_whose_covariance_is_at_the_floor():
+def test_the_warning_names_the_covariance_at_the_floor():
     rows = np.concatenate([np.zeros((5, 2)), X + 10])
     with pytest.warns(
         DegenerateDataWarning,
@@ -199,7 +199,7 @@ def test_without_a_floor_a_singular_covariance_raises(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
 @pytest.mark.parametrize("outlier", [[1e12, 0.0], [1e12, -1e12]], ids=["one column", "both"])
-def test_an_outlier_is_survived(shape, tied, outlier):
+def test_an_outlier_does_not_break_the_fit(shape, tied, outlier):
     rows = np.concatenate([np.random.default_rng(0).normal(size=(50, 2)), [outlier]])
 
     with warnings.catch_warnings():
@@ -227,7 +227,7 @@ def test_the_scale_of_all_rows_does_not_matter(shape, scale):
     assert_allclose(scaled.log_density(X * scale) + 2 * np.log(scale), plain.log_density(X), atol=1e-6)
 
 
-def test_a_component_that_answers_for_nothing_is_set_elsewhere():
+def test_a_component_without_responsibility_is_moved():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 8])
     start = [0.5, 0.5], [[4.0, 4.0], [1e4, 1e4]], np.ones((2, 2))
@@ -240,7 +240,7 @@ def test_a_component_that_answers_for_nothing_is_set_elsewhere():
     assert model.score(rows) > GaussianMixture(1).fit(rows).score(rows) + 0.5
 
 
-def test_restarts_end_where_rows_are_too_few_for_all():
+def test_restarts_end_if_there_are_too_few_rows_for_all_components():
     rows = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 30, axis=0)
 
     with pytest.warns(DegenerateDataWarning, match="no variance in some direction"):
@@ -289,7 +289,7 @@ def test_a_relative_floor_is_a_share_of_each_columns_variance():
     assert_allclose(model.covariances_, [[0.01, 100.0]] * 2)
 
 
-def test_a_fit_can_go_on_from_another():
+def test_a_fit_can_continue_from_another():
     first = GaussianMixture(2, tol=1e-2).fit(X[:, :1])
 
     further = GaussianMixture(2, init=first).fit(X[:, :1])
@@ -299,7 +299,7 @@ def test_a_fit_can_go_on_from_another():
 
 
 @pytest.mark.parametrize("start", [KMeansStart, RandomStart])
-def test_of_several_starts_the_likeliest_is_kept(start):
+def test_the_most_likely_of_several_starts_is_kept(start):
     rows = np.random.default_rng(3).normal(size=(60, 2)) ** 3
 
     one, many = (GaussianMixture(3, covariance="diagonal", init=start(n), random_state=0).fit(rows) for n in (1, 6))
@@ -307,7 +307,7 @@ def test_of_several_starts_the_likeliest_is_kept(start):
     assert many.history_[-1] >= one.history_[-1]
 
 
-def test_passes_that_do_not_come_to_rest_are_told():
+def test_no_convergence_warns():
     rng = np.random.default_rng(0)
     with pytest.warns(NotConvergedWarning, match=r"stopped after 1000 iterations.*larger tol, or continue"):
         model = GaussianMixture(3, tol=0, init=[[0.0], [0.1], [0.2]]).fit(rng.normal(size=(200, 1)))
@@ -316,7 +316,7 @@ def test_passes_that_do_not_come_to_rest_are_told():
     assert model.n_iter_ == 1000
 
 
-def test_an_adapted_mixture_takes_no_instalments_and_leaves_the_other_as_it_was():
+def test_adapt_returns_a_new_mixture_without_partial_fit():
     background = GaussianMixture(2).fit(X)
     before = background.means_.copy()
 
@@ -332,7 +332,7 @@ def test_an_adapted_mixture_takes_no_instalments_and_leaves_the_other_as_it_was(
         background.adapt([[np.nan, 1.0]])
 
 
-def test_rows_far_from_every_component_move_nothing_by_adaptation_but_the_nearest():
+def test_adaptation_moves_only_the_component_near_the_rows():
     background = GaussianMixture(2, init=[[0.0, 0.0], [6.0, 5.0]]).fit(X)
 
     adapted = background.adapt(np.full((1000, 2), [6.5, 5.2]))
@@ -374,13 +374,13 @@ def test_drawing_nothing_gives_no_rows():
     ],
     ids=str,
 )
-def test_k_means_names_what_is_wrong(options, error, message):
+def test_k_means_with_invalid_parameters_raises(options, error, message):
     with pytest.raises(error, match=message):
         KMeans(**{"n_clusters": 2, **options}).fit(X)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_k_means_refuses_what_is_not_finite(bad):
+def test_k_means_raises_for_values_that_are_not_finite(bad):
     rows = X.copy()
     rows[2, 0] = bad
     model = KMeans(2, random_state=0).fit(X)
@@ -391,7 +391,7 @@ def test_k_means_refuses_what_is_not_finite(bad):
 
 
 @pytest.mark.parametrize("rows", [np.ones((5, 2)), np.repeat([[0.0, 0.0], [1.0, 1.0]], 5, axis=0)], ids=["one", "two"])
-def test_k_means_of_fewer_places_than_clusters_has_no_inertia(rows):
+def test_k_means_of_fewer_distinct_rows_than_clusters_has_zero_inertia(rows):
     model = KMeans(3, random_state=0).fit(rows)
 
     assert_allclose(model.inertia_, 0, atol=1e-15)
@@ -411,12 +411,12 @@ def test_k_means_of_fewer_places_than_clusters_has_no_inertia(rows):
     ],
     ids=str,
 )
-def test_a_mixture_of_any_density_names_what_is_wrong(options, error, message):
+def test_a_mixture_of_any_density_with_invalid_parameters_raises(options, error, message):
     with pytest.raises(error, match=message):
         Mixture(**{"density": Gaussian("spherical"), "n_components": 2, **options}).fit(X)
 
 
-def test_choosing_names_what_is_wrong():
+def test_choosing_with_invalid_arguments_raises():
     with pytest.raises(InvalidParameterError, match="criterion"):
         choose_mixture(X, criterion="dic")
     with pytest.raises(InvalidParameterError, match=r"one size of at most 8, .* but got n_components=\(9, 16\)"):

@@ -1,4 +1,4 @@
-"""Data in NumPy's files: which arrays are features, and what is said of those that cannot be."""
+"""Data in NumPy's files: which arrays are features, and the error messages for invalid arrays."""
 
 import re
 import zipfile
@@ -104,9 +104,8 @@ ARRAY_FAULTS = {
         {"a": np.ones((2, 1)), "b": np.ones((3, 1))},
         {"target": None},
         (
-            "{path} must have just one array of rows and columns where no target is named, but its arrays "
-            "are 'a' (2, 1), 'b' (3, 1). Leave arrays out with exclude=, or name the target that goes with "
-            "the rows."
+            "Without a target {path} must have exactly one array of rows and columns, but its arrays are "
+            "'a' (2, 1), 'b' (3, 1). Leave arrays out with exclude=, or name the target of the rows."
         ),
     ),
     "Python objects": (

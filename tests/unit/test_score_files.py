@@ -1,4 +1,4 @@
-"""Score files: what is written is read back, and what cannot be read is told by file, line and column."""
+"""Score files: written scores are read back, and errors name the file, the line and the column."""
 
 import gzip
 import os
@@ -37,7 +37,7 @@ every_kind = pytest.mark.parametrize("suffix", TEXT + TYPED)
 every_typed_kind = pytest.mark.parametrize("suffix", TYPED)
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
-# A numpy text ends at its last character that is not NUL.
+# NumPy drops trailing NUL characters of texts.
 characters = st.characters(codec="utf-8", exclude_characters="\0")
 words = st.one_of(st.text(characters, min_size=1), st.text(" \t\r\n,;\"'é+-0.1e", min_size=1))
 numbers = st.floats(allow_nan=False)
@@ -77,7 +77,7 @@ def looks_whole(text):
     return re.fullmatch(r"[+-]?(0|[1-9][0-9]*)(\.0*)?", text.strip(" \t")) is not None
 
 
-# What is written is read back.
+# Written scores are read back.
 
 
 @every_kind
@@ -265,7 +265,7 @@ def test_columns_are_picked_in_the_order_asked_for(file):
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "trials.csv.gz"])
-def test_text_in_the_place_of_a_number_is_told_by_line_and_column(file, name):
+def test_text_in_the_place_of_a_number_is_reported_by_line_and_column(file, name):
     path = file("label,a,b\nx,1,2\ny,3,four\n", name)
 
     assert_refused(
@@ -276,7 +276,7 @@ def test_text_in_the_place_of_a_number_is_told_by_line_and_column(file, name):
 
 
 @pytest.mark.parametrize("text", ["1_0", "0x10", "1d3", "١", "1e", "--1", "infinit", "1\xa0", "true"])
-def test_what_only_looks_like_a_number_is_text(file, text):
+def test_texts_that_only_look_like_numbers_are_texts(file, text):
     assert_refused(
         file(f"label,a\nx,{text}\n"),
         f"Scores must be numbers and none may be missing, but line 2 of {{path}} has {text!r} in column 'a'. "
@@ -320,7 +320,7 @@ def test_the_line_is_right_far_down_a_long_file(file):
     [("", "an empty cell"), ("  ", "an empty cell"), ('""', "an empty cell")]
     + [(text, repr(text)) for text in ("nan", "NaN", "-nan", "nan(1)", "NA", "null", "None")],
 )
-def test_a_missing_score_is_told_by_line_and_column(file, cell, what):
+def test_a_missing_score_is_reported_by_line_and_column(file, cell, what):
     assert_refused(
         file(f"label,a,b\nx,1,2\ny,{cell},3\n"),
         f"Scores must be numbers and none may be missing, but line 3 of {{path}} has {what} in column 'a'. "
@@ -330,7 +330,7 @@ def test_a_missing_score_is_told_by_line_and_column(file, cell, what):
 
 @pytest.mark.parametrize("cell", ["", '""'])
 @pytest.mark.parametrize("other", ["1", "x"])
-def test_a_missing_label_is_told_by_line(file, cell, other):
+def test_a_missing_label_is_reported_by_line(file, cell, other):
     assert_refused(
         file(f"label,a\n{other},1\n{cell},2\n"),
         "Every row must have a label, but line 3 of {path} has an empty cell in column 'label'. "
@@ -339,7 +339,7 @@ def test_a_missing_label_is_told_by_line(file, cell, other):
 
 
 @pytest.mark.parametrize(("row", "cells"), [("y,3", 2), ("y,3,4,5", 4), ("y", 1), ("   ", 1), ('"y,3,4', 1)])
-def test_a_row_with_cells_too_few_or_too_many_is_told_by_line(file, row, cells):
+def test_a_row_with_cells_too_few_or_too_many_is_reported_by_line(file, row, cells):
     assert_refused(
         file(f"label,a,b\nx,1,2\n{row}\n"),
         f"Every row of {{path}} must have 3 cells, one per column, but the row on line 3 has {cells}. "
@@ -347,10 +347,12 @@ def test_a_row_with_cells_too_few_or_too_many_is_told_by_line(file, row, cells):
     )
 
 
-def test_a_quotation_mark_left_open_over_a_long_file_is_told_by_its_line(file):
+def test_a_quotation_mark_left_open_over_a_long_file_is_reported_by_its_line(file):
     path = file('label,a\nx,1\n"y,2\n' + "z,3\n" * 50_000)
 
-    with pytest.raises(TableError, match=r"trials\.csv cannot be read from line 3 onwards \(field larger than .*unclosed quot"):
+    with pytest.raises(
+        TableError, match=r"trials\.csv cannot be read from line 3 onwards \(field larger than .*unclosed quot"
+    ):
         read_scores(path)
 
 
@@ -363,7 +365,7 @@ def test_a_quotation_mark_left_open_over_a_long_file_is_told_by_its_line(file):
         (b"label,a\n" + b"\xff" * 40 + b",1\n", 2, "b'" + "\\xff" * 9 + "\\…"),
     ],
 )
-def test_bytes_that_are_not_utf_8_are_told_by_line(file, content, line, what):
+def test_bytes_that_are_not_utf_8_are_reported_by_line(file, content, line, what):
     assert_refused(file(content), f"{{path}} must be UTF-8, but line {line} holds {what}. Save it with that encoding.")
 
 
@@ -382,7 +384,7 @@ def test_a_damaged_gz_file_is_refused(tmp_path, rng, keep):
         read_scores(path)
 
 
-def test_a_file_that_is_not_packed_but_says_so_is_refused(tmp_path):
+def test_an_uncompressed_file_with_a_gz_suffix_is_refused(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_text("label,a\nx,1\n")
 
@@ -390,7 +392,7 @@ def test_a_file_that_is_not_packed_but_says_so_is_refused(tmp_path):
         read_scores(path)
 
 
-def test_what_the_fast_reader_alone_refuses_is_told_in_its_words(file, monkeypatch):
+def test_a_failure_of_the_fast_reader_alone_is_reported_with_its_message(file, monkeypatch):
     def refuse(*_):
         raise pa.ArrowInvalid("a reason of its own")
 
@@ -399,10 +401,10 @@ def test_what_the_fast_reader_alone_refuses_is_told_in_its_words(file, monkeypat
     assert_refused(file("label,a\nx,1\n"), "{path} cannot be read: a reason of its own")
 
 
-# Columns and files that are not there.
+# Missing columns and files.
 
 
-def test_a_file_that_is_not_there_is_refused_with_the_nearest_name(tmp_path, file):
+def test_the_error_for_a_missing_file_suggests_the_nearest_name(tmp_path, file):
     path = file("label,a\nx,1\n", "trials.csv")
 
     assert_refused(tmp_path / "trial.csv", "There is no file '{path}'. Did you mean 'trials.csv'?")
@@ -424,7 +426,7 @@ def test_a_suffix_that_is_not_known_is_refused(tmp_path, name):
         write_scores(tmp_path / name, [0, 1], [1, 2])
 
 
-def test_a_missing_column_of_labels_is_refused_with_those_that_are_there(file):
+def test_the_error_for_a_missing_column_of_labels_lists_the_columns(file):
     assert_refused(
         file("LABEL,a\nx,1\n"),
         "{path} must have a column of labels 'label', but its columns are 'LABEL', 'a'. Did you mean 'LABEL'?",
@@ -438,7 +440,7 @@ def test_a_missing_column_of_labels_is_refused_with_those_that_are_there(file):
 
 
 @every_typed_kind
-def test_a_missing_column_of_scores_is_refused_with_those_that_are_there(tmp_path, suffix):
+def test_the_error_for_a_missing_column_of_scores_lists_the_columns(tmp_path, suffix):
     path = typed(tmp_path, suffix, {"label": [0], "voice": [1.0], "face": [1.0]})
 
     assert_refused(
@@ -485,11 +487,11 @@ def test_an_empty_file_is_refused(file, content):
     assert_refused(file(content), "{path} must begin with a line of column names, but is empty.")
 
 
-def test_row_numbers_written_by_pandas_are_no_scores(tmp_path):
+def test_row_numbers_written_by_pandas_are_not_scores(tmp_path):
     frame = pd.DataFrame({"label": [0, 1], "a": [0.5, 1.5]}, index=[7, 9])
     message = (
-        "Every column of scores must have a name, but {{path}} has one called {!r}, which pandas writes for row numbers. "
-        "Write the file with index=False, or name the columns of scores with columns=."
+        "Every column of scores must have a name, but {{path}} has one called {!r}, which pandas writes for row "
+        "numbers. Write the file with index=False, or name the columns of scores with columns=."
     )
     frame.to_csv(tmp_path / "t.csv")
     frame.to_parquet(tmp_path / "t.parquet")
@@ -499,16 +501,18 @@ def test_row_numbers_written_by_pandas_are_no_scores(tmp_path):
     assert read_scores(tmp_path / "t.csv", columns=["a"]).names == ("a",)
 
 
-def test_a_column_is_asked_for_once_and_not_as_label_too(file):
+def test_a_column_is_named_once_and_not_also_as_label(file):
     path = file("label,a\n0,1\n")
 
     with pytest.raises(InvalidParameterError, match="Each column of scores must be named once, but 'a' is named twice"):
         read_scores(path, columns=["a", "a"])
-    with pytest.raises(InvalidParameterError, match="A column of labels cannot also be one of scores, but 'label' is both"):
+    with pytest.raises(
+        InvalidParameterError, match="A column of labels cannot also be one of scores, but 'label' is both"
+    ):
         read_scores(path, columns=["label"])
 
 
-# Files that bring their types along.
+# Files that store types.
 
 
 @every_typed_kind
@@ -554,7 +558,7 @@ def test_scores_of_any_type_of_number_are_read(tmp_path, kind):
         ([None, 1], "Every row must have a label, but row 1 of {path} has no value in column 'label'."),
     ],
 )
-def test_a_missing_label_is_told_by_row(tmp_path, suffix, column, message):
+def test_a_missing_label_is_reported_by_row(tmp_path, suffix, column, message):
     path = typed(tmp_path, suffix, {"label": column, "a": [1.0, 2.0]})
 
     assert_refused(path, message + " Fill it in or drop the row.")
@@ -565,7 +569,7 @@ def test_a_missing_label_is_told_by_row(tmp_path, suffix, column, message):
     ("column", "what"),
     [([1.0, None], "row 2 of {path} has no value"), ([1.0, float("nan")], "row 2 of {path} has nan")],
 )
-def test_a_missing_score_is_told_by_row(tmp_path, suffix, column, what):
+def test_a_missing_score_is_reported_by_row(tmp_path, suffix, column, what):
     path = typed(tmp_path, suffix, {"label": [0, 1], "a": column})
 
     assert_refused(
@@ -630,7 +634,7 @@ def test_a_stream_of_arrow_is_read_too(tmp_path):
     assert_array_equal(read_scores(tmp_path / "t.arrow").labels, ["a", "b"])
 
 
-def test_names_of_folders_are_no_columns(tmp_path):
+def test_names_of_folders_are_not_columns(tmp_path):
     """A reader that knows partitioned data sets would take a column from such a path."""
     folder = tmp_path / "label=7"
     folder.mkdir()
@@ -639,7 +643,7 @@ def test_names_of_folders_are_no_columns(tmp_path):
     assert_array_equal(read_scores(folder / "t.parquet").labels, [0, 1])
 
 
-# What cannot be written.
+# Values that cannot be written.
 
 
 @pytest.mark.parametrize(
@@ -666,7 +670,9 @@ def test_labels_and_scores_that_cannot_be_written_are_refused(tmp_path, labels, 
 
 
 def test_nan_is_not_written(tmp_path):
-    with pytest.raises(MissingValuesError, match=r"Scores must not be NaN, but row 1 has NaN in column 0\. Drop such rows"):
+    with pytest.raises(
+        MissingValuesError, match=r"Scores must not be NaN, but row 1 has NaN in column 0\. Drop such rows"
+    ):
         write_scores(tmp_path / "t.csv", [0, 1], [[1, 2], [np.nan, 3]])
 
 
@@ -700,7 +706,7 @@ def test_whole_floats_are_written_as_whole_numbers(tmp_path, suffix):
     assert read_scores(tmp_path / f"t{suffix}").labels.tolist() == [1, 2]
 
 
-# Whole or not at all.
+# Atomic writing.
 
 
 @pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt(), MemoryError()])
@@ -738,7 +744,7 @@ def test_a_failure_to_move_leaves_everything_as_it_was(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_nothing_is_beside_a_file_once_written_and_an_old_one_is_replaced(tmp_path):
+def test_writing_replaces_an_old_file_and_leaves_no_temporary_file(tmp_path):
     path = tmp_path / "t.csv"
     for score in (1.5, 2.5):
         write_scores(path, [0], [score])
@@ -764,7 +770,7 @@ def test_modes_and_links_are_kept(tmp_path):
     assert fresh.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_a_folder_that_is_not_there_and_a_folder_in_the_place_of_a_file_are_refused(tmp_path):
+def test_a_missing_folder_and_a_folder_in_place_of_a_file_are_refused(tmp_path):
     (tmp_path / "folder.csv").mkdir()
 
     with pytest.raises(TableError, match=r"cannot be written: there is no folder '.*nowhere'\. Create it\."):
@@ -776,21 +782,21 @@ def test_a_folder_that_is_not_there_and_a_folder_in_the_place_of_a_file_are_refu
 # Errors and imports.
 
 
-def test_the_errors_are_of_the_family_and_what_python_expects():
+def test_the_errors_derive_from_likely_error_and_a_builtin_error():
     assert issubclass(TableError, LikelyError)
     assert issubclass(TableError, ValueError)
     assert issubclass(MissingDependencyError, LikelyError)
     assert issubclass(MissingDependencyError, ImportError)
 
 
-def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch):
+def test_without_pyarrow_the_message_names_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     with pytest.raises(MissingDependencyError, match=r"needs pyarrow, which is not installed\. Run: pip install"):
         write_scores(tmp_path / "t.csv", [0], [1])
 
 
-def test_the_room_does_not_load_pyarrow_until_it_is_needed():
+def test_the_package_does_not_load_pyarrow_until_it_is_needed():
     """What scikit-learn loads by itself, such as a pandas that brings pyarrow, is not this room's."""
     code = "import sys; import sklearn.utils.validation; before = 'pyarrow' in sys.modules; import likely.tables; "
     code += "print('pyarrow' in sys.modules and not before)"
@@ -800,7 +806,7 @@ def test_the_room_does_not_load_pyarrow_until_it_is_needed():
     assert said.strip() == "False"
 
 
-def test_semicolons_between_cells_are_noticed(tmp_path):
+def test_semicolons_between_cells_are_detected(tmp_path):
     path = tmp_path / "spreadsheet.csv"
     path.write_text("label;llr;other\ntarget;1.5;-2\nnontarget;-inf;3\n")
     table = read_scores(path)

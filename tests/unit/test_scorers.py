@@ -68,7 +68,7 @@ def test_scorers_work_in_cross_validation_and_search(rows):
     several = cross_validate(LogisticRegression(), X, y, cv=FOLDS, scoring=dict(scorers))
     search = GridSearchCV(GaussianClassifier(), {"tied": [False, True]}, cv=FOLDS, scoring=scorers.neg_cllr).fit(X, y)
 
-    assert ((-1 <= costs) & (costs <= 0)).all()
+    assert ((costs >= -1) & (costs <= 0)).all()
     assert all(np.isfinite(several[f"test_{name}"]).all() for name in scorers)
     by_hand = [
         np.mean([-Trials(y[b], GaussianClassifier(tied=tied).fit(X[a], y[a]).llr(X[b])).cllr() for a, b in FOLDS.split(X)])

@@ -1,4 +1,4 @@
-"""Working memory: reused by its owner, shared with nobody."""
+"""Workspaces reuse memory for one owner, and never share it between owners or threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
@@ -45,7 +45,7 @@ def test_two_threads_never_share_memory():
     assert not np.shares_memory(one, other)
 
 
-def test_what_is_lent_is_not_given_to_anyone_else_meanwhile():
+def test_borrowed_memory_is_not_given_out_again_before_it_is_returned():
     workspace = Workspace()
 
     with workspace.borrow("piece", (6,)) as outer, workspace.borrow("piece", (6,)) as inner:
@@ -53,7 +53,7 @@ def test_what_is_lent_is_not_given_to_anyone_else_meanwhile():
         assert not any(np.shares_memory(a, b) for a, b in combinations([outer, inner, plain], 2))
 
 
-def test_what_was_lent_is_back_after_an_error():
+def test_borrowed_memory_is_returned_after_an_error():
     workspace = Workspace()
     first = workspace.array("piece", (6,))
 

@@ -128,7 +128,9 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         n_classes = 2 if systems.x.ndim == 2 else systems.x.shape[2]
         if n_classes != expected:
             raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but got {n_classes}.")
-        return systems.given_back(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(np.shape(scores))
+        return systems.restore_columns(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(
+            np.shape(scores)
+        )
 
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Fit the calibrator to scores, and return them calibrated."""

@@ -73,7 +73,7 @@ class _Fusion(Fitted, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} was fitted to {self.n_systems_} systems, but got scores of "
                 f"{systems.x.shape[1]}."
             )
-        return systems.given_back(self._fuse(systems.x))
+        return systems.restore_columns(self._fuse(systems.x))
 
     def fit_transform(self, scores: Any, y: Any = None, sample_weight: Any = None) -> Floats:
         """Fit the fuser to scores, and return them fused."""

@@ -136,7 +136,7 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         between = (after > 0) & (after < len(self.scores_))
         between[between] = self.scores_[after[between]] != x[between]
         mapped = np.where(between, self._between(x, np.clip(after, 1, len(self.llr_) - 1)), exact)
-        return llrs.given_back(mapped).reshape(np.shape(scores))
+        return llrs.restore_columns(mapped).reshape(np.shape(scores))
 
     def _between(self, x: Floats, after: Any) -> Floats:
         """Interpolate the llrs of scores between the points before and after them."""

@@ -1,4 +1,4 @@
-"""Weighted sums of scores, trained by prior-weighted logistic regression: the core of calibration and fusion."""
+"""Prior-weighted logistic regression on scores, for affine calibration and linear fusion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.objectives.separation import LONG_STEP, Margins, soften_targets
 from likely.statistics.objective import Objective
 
 _START_ROWS = 2**14
-"""Rows of each class on which the start is found; from there two or three passes over all rows suffice."""
+"""Rows per class of the subsample that gives the start; from there two or three passes over all rows suffice."""
 
 
 def _check_offset(value: Any, scope: Scope) -> None:
@@ -31,7 +31,7 @@ OFFSET = Constraint("a number for two classes, else one for each class", _check_
 
 
 class MapFit(NamedTuple):
-    """A map that was found: one weight for each system, and an offset (two classes) or one for each class."""
+    """Fitted map: one weight per system, and one offset (two classes) or one per class."""
 
     classes: Labels
     weights: Floats
@@ -41,18 +41,23 @@ class MapFit(NamedTuple):
 
 
 class LogisticMap(Fitted):
-    """What :class:`AffineCalibrator` and :class:`LogisticFusion` share.
+    """Base class of :class:`AffineCalibrator` and :class:`LogisticFusion`.
 
     Notes
     -----
-    Two classes: llr = Σ_s w_s x_s + b. More: the calibrated log-likelihood of class k is Σ_s w_s x_sk + b_k, with the
-    b_k adding up to 0. The objective is the cross-entropy at the priors π of the parameter, in which every class
-    weighs its prior whatever its number of rows,
+    For two classes llr = Σ_s w_s x_s + b. For more classes the calibrated log-likelihood of class k is
+    Σ_s w_s x_sk + b_k, where the b_k sum to 0. The objective is the cross-entropy at the priors π of
+    ``training_prior``; the total weight of each class is its prior, whatever its number of rows:
 
-        Σ_k π_k / N_k Σ_{i in k} −log P(k given x_i),   P(k given x) ∝ π_k exp(calibrated log-likelihood of k),
+        Σ_k π_k / N_k Σ_{i in k} −log P(k given x_i),   P(k given x) ∝ π_k exp(calibrated log-likelihood of k).
 
-    so the map holds no prior. There is no penalty: an affine map of the scores changes weights and offset, and not the
-    result.
+    The map therefore contains no prior. There is no penalty, so an affine transformation of the scores changes the
+    weights and the offset, but not the result.
+
+    References
+    ----------
+    N. Brümmer and J. du Preez, Application-independent evaluation of speaker detection, Computer Speech and Language 20
+    (2006).
     """
 
     _inputs: ClassVar[Constraints] = {"classes_": class_labels()}
@@ -60,7 +65,7 @@ class LogisticMap(Fitted):
     training_prior: Any
 
     def _fit(self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None) -> MapFit:
-        """Find weights and offset by Newton's method; ``near`` holds ones to start from."""
+        """Fit the weights and the offset by Newton's method; ``near`` holds weights and offset for a warm start."""
         x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
         whom, n = type(self).__name__, len(classes)
         priors = (
@@ -68,7 +73,8 @@ class LogisticMap(Fitted):
             if self.training_prior is None
             else training_priors(whom, self.training_prior, classes)
         )
-        standard, mean, scale = _standardized(x)
+        # Standardise the scores; Newton's method runs in these units.
+        standard, mean, scale = _standardize(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
         rows = np.bincount(codes, weight, len(classes)).astype(np.float64)
         hard = np.eye(len(classes))
@@ -76,16 +82,19 @@ class LogisticMap(Fitted):
         start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
         if near is not None:
             start = np.concatenate([near[0] * scale, np.atleast_1d(near[1] + near[0] @ mean)])
-        least = np.log(2) * (priors / rows).min() * (1.0 if weight is None else weight.min())
-        fitted = _solve(source, of, start, (priors / rows, priors, hard), least)
-        if fitted.objective.value < least or _runs_away(source, fitted, len(classes)):
-            warn_of_degenerate_data(_no_maximum(type(self).__name__))
+        # A misclassified row has a loss of at least log 2. An objective below that of the lightest such row means that
+        # the scores separate the classes, so the solver can stop.
+        lower_bound = np.log(2) * (priors / rows).min() * (1.0 if weight is None else weight.min())
+        fitted = _solve(source, of, start, (priors / rows, priors, hard), lower_bound)
+        if fitted.objective.value < lower_bound or _is_unbounded(source, fitted, len(classes)):
+            warn_of_degenerate_data(_describe_separation(type(self).__name__))
             fitted = _solve(source, of, start, (priors / rows, priors, soften_targets(rows)), -np.inf)
         elif not fitted.converged:
             warn_of_degenerate_data(
-                f"{type(self).__name__} stopped after {fitted.n_iter} steps before its likelihood was at its maximum. "
-                "The best weights so far are kept; look for outliers among the scores."
+                f"{type(self).__name__} stopped after {fitted.n_iter} steps before it reached the maximum likelihood. "
+                "The best weights so far are kept. Check the scores for outliers."
             )
+        # Convert the solution to the units of the scores.
         weights = fitted.parameters[: x.shape[1]] / scale
         offsets = fitted.parameters[x.shape[1] :] - weights @ mean
         offset = float(offsets[0]) if x.ndim == 2 else np.asarray(offsets - offsets.mean())
@@ -93,16 +102,16 @@ class LogisticMap(Fitted):
 
     @staticmethod
     def _map(x: Floats, weights: Floats, offset: Any) -> Floats:
-        """The weighted sum of the systems; one of weight 0 has no say, not even by an infinity."""
-        heard = weights != 0
+        """Return the weighted sum of the systems. A system of weight 0 has no effect, even if its score is infinite."""
+        used = weights != 0
         with np.errstate(invalid="ignore"):
-            total = np.tensordot(x[:, heard], weights[heard], (1, 0)) + offset
-        # Infinities that contradict each other leave nothing known.
+            total = np.tensordot(x[:, used], weights[used], (1, 0)) + offset
+        # ∞ − ∞: contradictory infinite scores carry no information.
         return np.where(np.isnan(total), 0.0, total) if x.ndim == 2 else np.where(np.isnan(total), -np.inf, total)
 
 
 def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], lower_bound: float) -> Solution:
-    """Minimise, from a start found on some rows of each class where there are many."""
+    """Minimise the objective. If there are many rows, start from the solution on a subsample of each class."""
     n_classes = len(args[1])
     counts = source.reduce(class_counts, n_classes)
     if counts.rows.sum() > 4 * _START_ROWS * n_classes and not start.any():
@@ -110,14 +119,15 @@ def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...]
         shares = args[1] / few.reduce(class_counts, n_classes).weights
         found = newton(lambda theta: few.reduce(of, theta, shares, *args[1:]), start, Goal(lower_bound=lower_bound))
         start = found.parameters if found.converged else start
-    # From afar the last step overshoots its goal by far; from nearby it would stop just short of it.
+    # Newton's method converges quadratically. From zero the last step passes tol by a wide margin. A start close to the
+    # solution can stop just at tol, so it needs a smaller one.
     tol = 1e-18 if start.any() else 1e-15
     goal = Goal(tol, lower_bound=lower_bound)
     return newton(lambda theta: source.reduce(of, theta, *args), start, goal)
 
 
-def _runs_away(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
-    """Whether a step is left that favours the truth of some rows and harms none: then there is no maximum."""
+def _is_unbounded(source: ArraySource, fitted: Solution, n_classes: int) -> bool:
+    """Return whether the last Newton step favours the true class of some rows and harms none: no maximum exists."""
     step = fitted.late_step
     if step is None or np.abs(step).max() <= 1e-3 * (1 + np.abs(fitted.parameters).max()):
         return False
@@ -137,7 +147,7 @@ def _llrs(block: Block, theta: Floats) -> Floats:
 
 
 def _log_likelihoods(block: Block, theta: Floats, n_classes: int) -> Floats:
-    """Σ_s w_s x_s + b, a system at a time: an einsum over few systems takes twice as long."""
+    """Return Σ_s w_s x_s + b, summed system by system; an einsum over few systems takes twice as long."""
     total = np.tile(theta[-n_classes:], (len(block), 1))
     for weight, scores in zip(theta[:-n_classes], _by_system(block, n_classes), strict=True):
         total += weight * scores
@@ -145,13 +155,13 @@ def _log_likelihoods(block: Block, theta: Floats, n_classes: int) -> Floats:
 
 
 def _by_system(block: Block, n_classes: int) -> list[Floats]:
-    """Scores of shape (n, n_classes), one array for each system."""
+    """Return scores of shape (n, n_classes), one array per system."""
     X = np.asarray(block.X)
     return [X[:, start : start + n_classes] for start in range(0, X.shape[1], n_classes)]
 
 
 def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
-    """Cross-entropy of llrs X w + b at a prior, of a block."""
+    """Return value, gradient and Hessian of the cross-entropy of llrs X w + b at a prior, for a block."""
     X, codes = np.asarray(block.X), block.require_codes()
     weight = class_weight.take(codes)
     if block.weight is not None:
@@ -160,6 +170,7 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
     loss, residual, slope = logistic_loss(_llrs(block, theta) + np.log(priors[1] / priors[0]), target)
     residual *= weight
     slope *= weight
+    # Hessian X'DX with D = diag(weight · P (1 − P)), bordered by the row and column of the offset.
     weighted = X.T * slope
     hessian = np.empty((len(theta), len(theta)))
     hessian[:-1, :-1] = weighted @ X
@@ -169,7 +180,7 @@ def _binary(block: Block, theta: Floats, class_weight: Floats, priors: Floats, t
 
 
 def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Objective:
-    """Cross-entropy of log-likelihoods Σ_s w_s x_s + b at some priors, of a block."""
+    """Return value, gradient and Hessian of the cross-entropy of Σ_s w_s x_s + b at given priors, for a block."""
     n_classes, codes = len(priors), block.require_codes()
     systems = _by_system(block, n_classes)
     weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
@@ -180,32 +191,36 @@ def _multiclass(block: Block, theta: Floats, class_weight: Floats, priors: Float
 
 
 def _hessian(systems: list[Floats], posteriors: Floats, weight: Floats) -> Floats:
-    """Hessian of the softmax loss by weights and offsets; singular, since a shift of all offsets changes nothing."""
+    """Return the Hessian of the softmax loss in weights and offsets.
+
+    It is singular, because a common shift of all offsets does not change the loss.
+    """
     n_systems, n_classes = len(systems), posteriors.shape[1]
-    rows, columns = np.ones(len(posteriors)), np.ones(n_classes)  # products with them sum faster than sum does
+    rows, columns = np.ones(len(posteriors)), np.ones(n_classes)  # matrix products with ones are faster than sum
     spread = weight[:, None] * posteriors
     hessian = np.empty((n_systems + n_classes,) * 2)
     for s, scores in enumerate(systems):
-        pulled = scores - ((scores * posteriors) @ columns)[:, None]
-        pulled *= spread
-        hessian[s, :n_systems] = [np.vdot(pulled, other) for other in systems]
-        hessian[s, n_systems:] = hessian[n_systems:, s] = rows @ pulled
+        # Scores minus their posterior mean, weighted: the covariance of the scores under the posterior.
+        centred = scores - ((scores * posteriors) @ columns)[:, None]
+        centred *= spread
+        hessian[s, :n_systems] = [np.vdot(centred, other) for other in systems]
+        hessian[s, n_systems:] = hessian[n_systems:, s] = rows @ centred
     hessian[n_systems:, n_systems:] = np.diag(rows @ spread) - posteriors.T @ spread
     return hessian
 
 
-def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
-    """Scores about a middle, in units of each system's spread; the middles; the spreads.
+def _standardize(x: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return scores centred by the median and divided by the scale of each system, the medians, and the scales.
 
-    The result does not depend on them, but the digits do: so medians and quantiles of some rows, which outliers do not
-    move. For more than two classes each row is first centred, since a constant of the row means nothing. A system that
-    says the same of all rows says nothing, and becomes 0.
+    The solution does not depend on them, only its accuracy does. Medians and quantiles of a subsample are robust to
+    outliers. For more than two classes each row is centred first, because a constant per row has no effect. A system
+    with the same score in all rows is uninformative; its scores become 0.
     """
     axes = 0 if x.ndim == 2 else (0, 2)
     sizes = np.maximum(x.max(axis=axes), -x.min(axis=axes))
     size = sizes.max()
-    if not 1e-100 < size < 1e100 and size > 0:  # whose differences and products might overflow or vanish
-        standard, middle, scale = _standardized(x / size)
+    if not 1e-100 < size < 1e100 and size > 0:  # differences and products might overflow or underflow
+        standard, middle, scale = _standardize(x / size)
         return standard, middle * size, scale * size
     centred = x if x.ndim == 2 else x - x.mean(axis=2, keepdims=True)
     some = slice(None, None, max(1, len(x) // _START_ROWS))
@@ -214,17 +229,17 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats]:
     reach = np.maximum(centred.max(axis=axes), -centred.min(axis=axes))
     scale = np.quantile(np.abs(centred[some]), 0.68, axis=axes)
     scale = np.where(scale > 1e-9 * reach, scale, reach)
-    silent = reach <= 64 * np.finfo(np.float64).eps * sizes
-    if silent.any():
-        centred[:, silent] = 0.0
-    scale[silent] = 1.0
+    constant = reach <= 64 * np.finfo(np.float64).eps * sizes
+    if constant.any():
+        centred[:, constant] = 0.0
+    scale[constant] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
     return centred, middle, scale
 
 
-def _no_maximum(whom: str) -> str:
+def _describe_separation(whom: str) -> str:
     return (
-        f"{whom}: the scores tell some rows of the classes apart without any mistake, so the likelihood has no maximum "
-        "and the best weight is infinite. Trained as if each class had one more row shown as each class (Laplace's "
-        "rule), which keeps llrs finite; more, or harder, rows would determine them."
+        f"{whom}: the scores separate some rows of the classes without error, so the likelihood has no maximum and the "
+        "optimal weight is infinite. The map is fitted as if every class had one more row of each label (Laplace's "
+        "rule), which keeps llrs finite. More rows, or rows that are harder to classify, would determine the weight."
     )

@@ -56,7 +56,7 @@ class Pooled:
 
     @cached_property
     def llr(self) -> Floats:
-        """Log-likelihood ratio of each block, increasing from block to block; infinite if a block has only one class."""
+        """Log-likelihood ratio of each block, increasing from block to block; infinite for a block of one class."""
         # log(targets / nontargets) of the block, minus that of all trials: the prior odds cancel.
         odds = log(self.targets) - log(self.nontargets)
         return np.asarray(odds - (np.log(self.misses[-1]) - np.log(self.false_alarms[0])))

@@ -1,4 +1,4 @@
-"""How frequent the classes are in rows without labels."""
+"""Estimation of class priors from unlabelled rows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from likely.exceptions import InvalidDataError
 
 
 def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 1000) -> Floats:
-    """Priors that make unlabelled rows most likely, given calibrated evidence about them, by EM.
+    """Estimate the class priors of unlabelled rows from calibrated log-likelihoods, by maximum likelihood (EM).
 
     Parameters
     ----------
-    log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' llrs
-        Calibrated: bad calibration is taken for a shift of the priors.
+    log_likelihoods : array of shape (n, n_classes), or (n,) for the llrs of two classes
+        Calibrated log-likelihoods. Errors of calibration bias the estimated priors.
     tol : float
-        Of the mean log-likelihood: the loop ends when it is certain to be within this of its maximum.
+        Stopping tolerance: an upper bound of the distance of the mean log-likelihood from its maximum.
     max_iter : int
-        Steps after which to give up, with a warning.
+        Maximum number of steps; the function warns if it reaches it.
 
     Returns
     -------
@@ -32,10 +32,15 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
 
     Notes
     -----
-    EM averages the posteriors under the last priors and takes the averages for the next (Saerens, Latinne and
-    Decaestecker 2002). The mean log-likelihood L is concave in π with gradient g_k = mean_i P(x_i given k) / P(x_i) and
-    Σ π_k g_k = 1, so its maximum is at most max_k g_k − 1 away. EM multiplies π by g; powers of g, doubled while the
-    likelihood rises, go the same way faster, where classes overlap a thousand times.
+    EM averages the posteriors under the current priors; the averages are the next priors (Saerens, Latinne and
+    Decaestecker 2002). The mean log-likelihood L is concave in π, with gradient g_k = mean_i P(x_i given k) / P(x_i) and
+    Σ π_k g_k = 1, so its maximum is at most max_k g_k − 1 away. An EM step multiplies π by g. Multiplying by powers of
+    g, doubled while the likelihood increases, is a thousand times faster if the classes overlap.
+
+    References
+    ----------
+    M. Saerens, P. Latinne and C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities: a
+    simple procedure, Neural Computation 14 (2002).
 
     Examples
     --------
@@ -50,20 +55,23 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
     scores = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
     if scores.ndim != 2 or scores.shape[1] < 2 or not len(scores):
         raise InvalidDataError(
-            f"estimate_priors takes log-likelihoods of shape (n, classes), or llrs, but shape {scores.shape} came."
+            f"estimate_priors needs log-likelihoods of shape (n, classes) or llrs of shape (n,), but got the shape "
+            f"{scores.shape}."
         )
     likelihoods = np.exp(log_normalize(np.where(np.isneginf(scores.max(axis=1, keepdims=True)), 0.0, scores)))
-    return _most_likely(likelihoods, tol, max_iter)
+    return _maximize_likelihood(likelihoods, tol, max_iter)
 
 
-def _most_likely(likelihoods: Floats, tol: float, max_iter: int) -> Floats:
+def _maximize_likelihood(likelihoods: Floats, tol: float, max_iter: int) -> Floats:
     n, n_classes = likelihoods.shape
     priors, power = np.full(n_classes, 1 / n_classes), 1.0
     mixed = likelihoods @ priors
     for _ in range(max_iter):
+        # The gradient bounds the distance from the maximum (see Notes of estimate_priors).
         gradient = likelihoods.T @ (1 / mixed) / n
         if gradient.max() - 1 <= tol:
             return priors
+        # Extended EM step; accept it if the likelihood increases (power 1 is plain EM, which always does).
         longer = priors * gradient**power
         longer /= longer.sum()
         remixed = likelihoods @ longer
@@ -72,8 +80,8 @@ def _most_likely(likelihoods: Floats, tol: float, max_iter: int) -> Floats:
         else:
             power = max(1.0, power / 8)
     warnings.warn(
-        f"estimate_priors stopped after {max_iter} steps, {gradient.max() - 1:.1e} of mean log-likelihood from "
-        "the maximum at most. The evidence says little about the priors.",
+        f"estimate_priors stopped after {max_iter} steps. The mean log-likelihood is at most {gradient.max() - 1:.1e} "
+        "below its maximum. The log-likelihoods determine the priors poorly; raise max_iter or tol.",
         ConvergenceWarning,
         stacklevel=3,
     )

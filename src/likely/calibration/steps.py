@@ -48,7 +48,7 @@ class Steps:
             order = order[weight[order] > 0]
             scores, is_target, weight = scores[order], is_target[order], weight[order]
         else:
-            scores, is_target = _sorted_by_merging(scores, is_target)
+            scores, is_target = _sort_by_merging(scores, is_target)
         below = np.concatenate(
             [[0.0], np.cumsum(is_target if weight is None else is_target * weight, dtype=np.float64)]
         )
@@ -59,10 +59,10 @@ class Steps:
         else:
             above = np.concatenate([[0.0], np.cumsum(~is_target * weight)])
             np.subtract(above[-1], above, out=above)
-        return cls._without_ties(scores, below, above)
+        return cls._merge_ties(scores, below, above)
 
     @classmethod
-    def _without_ties(cls, scores: Floats, misses: Floats, false_alarms: Floats) -> Steps:
+    def _merge_ties(cls, scores: Floats, misses: Floats, false_alarms: Floats) -> Steps:
         firsts = np.empty(len(scores) + 1, dtype=bool)
         firsts[[0, -1]] = True
         np.not_equal(scores[1:], scores[:-1], out=firsts[1:-1])
@@ -86,7 +86,7 @@ class Steps:
         above = np.concatenate([[0.0], np.cumsum(nontargets[kept])])
         return Steps(self.thresholds[kept], below, above[-1] - above)
 
-    def fewer(self) -> Steps:
+    def subsample(self) -> Steps:
         """Return a subsample of the steps, denser where few rows of a class lie beyond, because rates are small there.
 
         The weight between neighbouring steps is about 1/500 of the weight of either class beyond them, on either side,
@@ -114,7 +114,7 @@ def _levels(most: float, n_steps: int) -> Floats:
     return most / n_steps * np.concatenate([np.arange(_ALL), _ALL * (1 + _FINENESS) ** np.arange(n)])
 
 
-def _sorted_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:
+def _sort_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:
     """Return the scores in ascending order, and which of them belong to targets.
 
     Each class is sorted separately, and a stable sort merges the two sorted runs. This takes half the time of sorting

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -85,7 +85,7 @@ def compare(
 
     folder = run or Path(f"{strip_suffixes(file)}-run")
     options = CompareOptions(
-        family or None, folds=parse_folds(folds), by=by, fuse=fuse, seed=seed, run=folder, restart=restart
+        family or None, folds=parse_folds(folds), by=cast(Any, by), fuse=fuse, seed=seed, run=folder, restart=restart
     )
     compare_files(file, data, where, others, options, save, as_json)
 

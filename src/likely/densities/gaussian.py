@@ -10,7 +10,7 @@ import numpy as np
 
 from likely._constraints import Constraints, floats, instance_of, none_or
 from likely._numerics import dense
-from likely._typing import Booleans, Floats, Integers, Rows
+from likely._typing import Booleans, CovarianceName, Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, Source, over_rows
 from likely.blocks.gathering import moments, total_moments
 from likely.densities.base import Density
@@ -150,11 +150,13 @@ class Gaussian(Density):
     _State = GaussianState
     _constraints: ClassVar[Constraints] = {"covariance": SHAPE}
 
-    def __init__(self, covariance: Any = "full") -> None:
+    def __init__(self, covariance: CovarianceName | Covariance = "full") -> None:
         self.covariance = covariance
 
     @classmethod
-    def from_moments(cls, moments: Moments | DiagonalMoments, covariance: Any = "full") -> Gaussian:
+    def from_moments(
+        cls, moments: Moments | DiagonalMoments, covariance: CovarianceName | Covariance = "full"
+    ) -> Gaussian:
         """Return the Gaussian estimated from given moments."""
         kind = shape_of(covariance).moments
         if kind is Moments and not isinstance(moments, Moments):

@@ -1,4 +1,4 @@
-"""What all displays share: systems and their names, data frames of the points, and how drawing begins and ends."""
+"""Base classes of displays: named systems, data frames of the points, and drawing on axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from likely._typing import Floats, Labels
+from likely._typing import Floats, FrameBackend, Labels
 from likely._validation import check_labels
 from likely.displays.canvas import MatplotlibCanvas, make_panels
 from likely.evaluation import Trials
@@ -17,17 +17,16 @@ from likely.resampling.chains import check_scorer, scores_of
 from likely.tables.frames import make_frame
 
 
-
 class Display:
-    """Computed data, ready to be drawn or tabulated.
+    """Base class of displays: computed data that can be drawn or tabulated.
 
-    The class methods ``from_predictions`` and ``from_estimator`` compute and do not draw. ``plot`` draws, as often as
-    it is called, and keeps the axes and figure of the last call.
+    The class methods ``from_predictions`` and ``from_estimator`` compute and do not draw. ``plot`` draws. It can be
+    called several times, and stores the axes and the figure of the last call.
 
     Attributes
     ----------
     curves : dict {system: Curve}
-    ax_ : matplotlib Axes, or array of them where each system has its own panel
+    ax_ : matplotlib Axes, or array of them if each system has a panel
         After ``plot``.
     figure_ : matplotlib Figure
         After ``plot``.
@@ -41,7 +40,7 @@ class Display:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {', '.join(self.curves)}>"
 
-    def frame(self, backend: str | None = None) -> Any:
+    def frame(self, backend: FrameBackend | None = None) -> Any:
         """Return all points as one long data frame: the system's name, then the columns of its curve.
 
         Parameters
@@ -62,7 +61,7 @@ class Display:
         return columns
 
     def _begin_panels(self, ax: Any, *, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
-        """Yield axes for each system, titled with its name where there are several."""
+        """Yield axes for each system, titled with its name if there are several."""
         axes = make_panels(ax, len(self.curves), self._figure_size(), by_row=by_row, beside=beside)
         self._keep_axes(axes)
         for panel, name in zip(axes, self.curves, strict=True):
@@ -82,10 +81,10 @@ class CurveDisplay(Display):
     """A display that draws all systems on one pair of axes."""
 
     _legend_beside: ClassVar[bool] = True
-    """Whether the legend of a new figure stands beside the axes."""
+    """Whether a new figure has its legend beside the axes."""
 
     _legend_loc: ClassVar[str] = "best"
-    """Where the legend stands within the axes."""
+    """Position of the legend within the axes."""
 
     def plot(self, ax: Any = None, *, legend: bool = True, **line: Any) -> Self:
         """Draw the curves.
@@ -93,8 +92,9 @@ class CurveDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            Axes to draw on; by default those of a new figure.
         legend : bool, default True
+            Whether to draw a legend.
         **line
             Options of matplotlib's lines, for all curves.
         """
@@ -112,27 +112,27 @@ class CurveDisplay(Display):
 
 
 class TrialsDisplay(Display):
-    """A display of two classes' scores."""
+    """A display of scores of two classes."""
 
     @classmethod
     def from_predictions(
         cls, y_true: Any, scores: Any, *, name: str | None = None, pos_label: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Compute the display of scores; nothing is drawn."""
+        """Compute the display of scores, without drawing."""
         raise NotImplementedError
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any) -> Any:
-        """Compute the display of fitted estimators on some rows; nothing is drawn until ``plot``.
+        """Compute the display of fitted estimators on some rows; call ``plot`` to draw it.
 
         Parameters
         ----------
         estimator : fitted classifier of two classes, or mapping {name: classifier}
-            Its ``log_likelihood`` is used, or else its ``decision_function``, or else its log posteriors.
+            Scores are its ``log_likelihood``, or else its ``decision_function``, or else its log posteriors.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         name : str, optional
-            Of a single system; by default the estimator's class.
+            Name of a single system; by default the estimator's class.
         **options
             As for ``from_predictions``.
         """
@@ -146,7 +146,7 @@ class TrialsDisplay(Display):
 
 
 def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, sample_weight: Any) -> dict[str, Trials]:
-    """Sort the trials of each system."""
+    """Make the trials of each system."""
     return {
         key: Trials(y_true, values, pos_label=pos_label, sample_weight=sample_weight)
         for key, values in name_scores(scores, name).items()
@@ -154,12 +154,12 @@ def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, samp
 
 
 def name_scores(scores: Any, name: str | None) -> dict[str, Any]:
-    """Scores by the name of their system: a mapping unchanged, or one system's scores under its name."""
+    """Return scores by the name of their system: a mapping unchanged, or one system's scores under its name."""
     return _name_systems(scores, "scores" if name is None else name, name)
 
 
 def name_estimators(estimator: Any, name: str | None) -> dict[str, Any]:
-    """Estimators by name: a mapping unchanged, or one under the given name or that of its class."""
+    """Return estimators by name: a mapping unchanged, or one under the given name or that of its class."""
     return _name_systems(estimator, type(estimator).__name__ if name is None else name, name)
 
 
@@ -167,10 +167,10 @@ def _name_systems(systems: Any, default: str, name: str | None) -> dict[str, Any
     if not isinstance(systems, Mapping):
         return {default: systems}
     if not systems:
-        raise InvalidParameterError("A display needs one system at least, but the mapping is empty.")
+        raise InvalidParameterError("A display needs at least one system, but the mapping is empty.")
     if name is not None:
         raise InvalidParameterError(
-            f"name={name!r} names a single system, but a mapping of {len(systems)} was given, which names them itself.",
+            f"name={name!r} names a single system, but a mapping of {len(systems)} systems was given, which has their names.",
             parameter="name",
         )
     return {str(key): system for key, system in systems.items()}
@@ -184,26 +184,26 @@ def score_classes(estimator: Any, X: Any, y: Any) -> tuple[Labels, Floats]:
     unknown = [label for label in codes_of(labels)[0].tolist() if label not in classes.tolist()]
     if unknown:
         raise InvalidDataError(
-            f"y holds the label {unknown[0]!r}, which {type(estimator).__name__} does not know. It knows "
+            f"y has the label {unknown[0]!r}, which is not a class of {type(estimator).__name__}. Its classes are "
             f"{classes.tolist()[:10]}."
         )
     return classes, scores_of(estimator, X)
 
 
 def decide(estimator: Any, X: Any, application: Any) -> Labels:
-    """Return an estimator's decisions in an application, or its predictions without one."""
+    """Return an estimator's decisions in an application, or its predictions if there is no application."""
     if application is None:
         return np.asarray(estimator.predict(X))
     if not hasattr(estimator, "decide"):
         raise IncompatiblePartsError(
-            f"{type(estimator).__name__} has no decide, so it takes no application. Calibrate it first, or leave "
-            "application out to show what it predicts."
+            f"{type(estimator).__name__} has no method decide, so it cannot use an application. Calibrate it first, or "
+            "leave out application to show its predictions."
         )
     return np.asarray(estimator.decide(X, application))
 
 
 def _concatenate(parts: list[Any]) -> Any:
-    """Join arrays of numbers to an array, and lists, which may hold labels and None, to a list."""
+    """Concatenate arrays of numbers to an array, and lists, which may contain labels and None, to a list."""
     if isinstance(parts[0], list):
         return [value for part in parts for value in part]
     return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""The matplotlib canvas, and figures with panels; nothing global of matplotlib is changed."""
+"""The matplotlib canvas, and figures with panels. Global settings of matplotlib are not changed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from likely.exceptions import InvalidParameterError, MissingDependencyError
 from likely.plots.canvas import Axis, visible_points
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D")
-"""Okabe and Ito's colours, which colour-blind people tell apart, without the yellow, which is pale on white."""
+"""Okabe and Ito's colours, which colour-blind people can distinguish, without yellow, which is pale on white."""
 
 INK, QUIET = "#333333", "#8a8a8a"
-"""Text and marks that belong to no system; reference lines."""
+"""Colours of text and marks that belong to no system, and of reference lines."""
 
 FEW = 4000
-"""Curves of no more points are not thinned."""
+"""Curves of at most this many points are not thinned."""
 
 _SHAPES = "osD^v"
 
@@ -41,8 +41,8 @@ class MatplotlibCanvas:
         self._entries: list[Any] = []
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
-        """Set scales, limits and titles, with a quiet grid and no frame at the top and right."""
-        # Lines along the edges would be cut in half by the frame where the data fill square axes.
+        """Set scales, limits and titles, with a light grid and no frame at the top and right."""
+        # Without a margin, the frame of square axes would hide half of lines along the edges.
         room = 0.015 if equal and x.scale == "linear" else 0.0
         for axis, which in ((x, "x"), (y, "y")):
             self._set_scale(axis, which)
@@ -78,13 +78,13 @@ class MatplotlibCanvas:
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve with as many points as can be seen."""
+        """Draw a curve, thinned to the visible points."""
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if len(x) > FEW:
             scaled = self._x.transform(x), self._y.transform(y)
             kept = visible_points(*scaled, self._x.ends, self._y.ends, keep)
             x, y = x[kept], y[kept]
-        style = {"color": color_of(series), "linewidth": 1.6, "label": _join_label(label)}
+        style = {"color": get_color(series), "linewidth": 1.6, "label": _join_label(label)}
         style |= {"drawstyle": "steps-pre"} if steps else {}
         style |= self._options
         style |= {"linestyle": "--", "label": None} if stroke == "dashed" else {}
@@ -94,29 +94,29 @@ class MatplotlibCanvas:
         self.ax.plot(x, y, color=QUIET, linewidth=1.2, linestyle=":", zorder=1, label=label or None)
 
     def bars(self, edges: Any, heights: Any, category: int, label: str, note: str = "") -> None:
-        options = {"color": color_of(category), "alpha": 0.5, "label": _join_label((label, note)), **self._options}
+        options = {"color": get_color(category), "alpha": 0.5, "label": _join_label((label, note)), **self._options}
         self.ax.bar(edges[:-1], heights, np.diff(edges), align="edge", linewidth=0, **options)
 
     def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
-        """Draw a disc in the middle of each block, whose area is the block's share of the rows."""
-        color = self._options.get("color", color_of(series))
+        """Draw a disc in the middle of each block, with an area proportional to its share of the rows."""
+        color = self._options.get("color", get_color(series))
         self.ax.scatter((low + high) / 2, level, s=600 * shares, color=color, alpha=0.35, linewidth=0, clip_on=False)
 
     def entry(self, text: str, stroke: str) -> None:
         self.add_entry(text, linestyle="--" if stroke == "dashed" else "-")
 
-    # What matplotlib's canvas offers beyond the primitives.
+    # Methods beyond the Canvas protocol.
 
     def band(self, x: Floats, low: Floats, high: Floats, series: int, alpha: float) -> None:
         """Fill the area between two curves."""
-        color = self._options.get("color", color_of(series))
+        color = self._options.get("color", get_color(series))
         self.ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0)
 
     def mark(self, at: tuple[float, float], series: int, shape: int, hollow: bool) -> None:
-        """Draw a marker, on the edge of the axes where the point lies beyond them."""
+        """Draw a marker, on the edge of the axes if the point lies beyond them."""
         point = [float(np.clip(value, axis.low, axis.high)) for value, axis in zip(at, (self._x, self._y), strict=True)]
         look = {"markersize": 9, "markerfacecolor": "white", "markeredgewidth": 1.6} if hollow else {"markersize": 5.5}
-        color = self._options.get("color", color_of(series))
+        color = self._options.get("color", get_color(series))
         marker = _SHAPES[shape % len(_SHAPES)]
         self.ax.plot(*point, color=color, marker=marker, linestyle="none", clip_on=False, zorder=5 - hollow, **look)
 
@@ -134,7 +134,7 @@ class MatplotlibCanvas:
     def legend(self, *, beside: bool = False, loc: str = "best") -> None:
         """Draw the legend of all labelled curves and entries, within the axes or beside them."""
         handles = [*self.ax.get_legend_handles_labels()[0], *self._entries]
-        # The layout reserves room for a legend of the figure; that of axes with a fixed aspect would be cut off.
+        # The layout reserves space for a legend of the figure. A legend of axes with a fixed aspect would be cut off.
         owner, where = (self.ax.figure, "outside right upper") if beside else (self.ax, loc)
         if handles:
             owner.legend(handles=handles, loc=where, edgecolor="none", framealpha=0.85, fontsize=9)
@@ -143,7 +143,7 @@ class MatplotlibCanvas:
 def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = True, beside: bool = False) -> Any:
     """Return an array of n axes: the given ones, or those of a new figure, side by side or below each other.
 
-    A new figure has room for a legend ``beside`` the axes.
+    With ``beside``, a new figure has space for a legend beside the axes.
     """
     if ax is None:
         return arrange_panels(None, n, n if by_row else 1, size, 2.4 if beside else 0.0)
@@ -152,14 +152,14 @@ def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = Tr
     if len(axes) != n:
         raise InvalidParameterError(
             f"ax must be {'one axes object' if n == 1 else f'a sequence of {n} axes, one for each system'}, "
-            f"but there {'is' if len(axes) == 1 else 'are'} {len(axes)}.",
+            f"but has {len(axes)}.",
             parameter="ax",
         )
     return axes
 
 
 def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], margin: float) -> Any:
-    """Return an array of n axes: the given ones, or those of a new figure in rows of ``n_columns``, with a margin."""
+    """Return an array of n axes: the given ones, or those of a new figure in rows of ``n_columns`` with a margin."""
     if ax is not None:
         return make_panels(ax, n, size)
     _require_matplotlib()
@@ -174,13 +174,13 @@ def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], m
     return axes[:n]
 
 
-def color_of(index: int) -> str:
-    """The colour of a system or class by its position; colours repeat after seven."""
+def get_color(index: int) -> str:
+    """Return the colour of a system or class by its position; colours repeat after seven."""
     return COLORS[index % len(COLORS)]
 
 
 def lighten(color: str, share: float = 0.3) -> tuple[float, float, float]:
-    """Mix a colour with white, of which it keeps a share."""
+    """Mix a colour with white, keeping a share of the colour."""
     red, green, blue = (1 - share * (1 - int(color[i : i + 2], 16) / 255) for i in (1, 3, 5))
     return red, green, blue
 

@@ -14,7 +14,7 @@ from likely._typing import Floats, Integers, Labels
 from likely._validation import check_labels
 from likely.decisions import Application
 from likely.displays.base import Display, decide, name_estimators, name_scores
-from likely.displays.canvas import COLORS, INK, MatplotlibCanvas, color_of, lighten
+from likely.displays.canvas import COLORS, INK, MatplotlibCanvas, get_color, lighten
 from likely.evaluation import Confusion, confusion
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
@@ -301,7 +301,7 @@ class DecisionRegionsDisplay(Display):
         shown, codes = self.X[::stride], self.codes[::stride]
         options = {"s": 16, "edgecolor": "white", "linewidth": 0.5, **points}
         for k, label in enumerate(labels):
-            ax.scatter(*shown[codes == k].T, **{"color": color_of(k), "label": str(label), **options})
+            ax.scatter(*shown[codes == k].T, **{"color": get_color(k), "label": str(label), **options})
 
 
 class _Rows:
@@ -353,7 +353,7 @@ def _codes(estimator: Any, grid: Any, application: Application | None, classes: 
 
 
 def _draw_regions(ax: Any, regions: DecisionRegions) -> None:
-    palette = [lighten(color_of(k)) for k in range(len(regions.classes))]
+    palette = [lighten(get_color(k)) for k in range(len(regions.classes))]
     image = np.array([*palette, (0.93, 0.93, 0.93)])[regions.decisions]
     ax.imshow(image, extent=(*_span(regions.first), *_span(regions.second)), origin="lower", aspect="auto")
 

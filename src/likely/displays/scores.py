@@ -144,7 +144,7 @@ class ScoreHistogram(Curve):
     @classmethod
     def of(cls, trials: Trials, bins: int) -> Self:
         """Count trials in equal bins between the least and the greatest finite score."""
-        edges = np.linspace(*curves.finite_range([trials.llr]), bins + 1)
+        edges = np.linspace(*curves.find_finite_range([trials.llr]), bins + 1)
         scores = np.clip(trials.llr, edges[0], edges[-1])
         weight = np.ones(len(scores)) if trials.weight is None else trials.weight
         classes = trials.is_target, ~trials.is_target

@@ -11,7 +11,6 @@ from likely._html import html_table
 from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
 
-
 SHOWN_POINTS = 9
 """Points of a curve that its table in a notebook shows."""
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from likely._typing import EERMethod
 from likely.evaluation.curves import (
     BayesErrorCurve,
     CostCurve,
@@ -110,7 +111,9 @@ def min_cllr(y_true: Any, scores: Any, *, pos_label: Any = None, sample_weight: 
     return Trials(y_true, scores, pos_label=pos_label, sample_weight=sample_weight).min_cllr()
 
 
-def eer(y_true: Any, scores: Any, method: str = "rocch", *, pos_label: Any = None, sample_weight: Any = None) -> float:
+def eer(
+    y_true: Any, scores: Any, method: EERMethod = "rocch", *, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Equal error rate; see :meth:`Trials.eer` for the methods.
 
     Examples

@@ -97,7 +97,7 @@ class Scorers(Mapping[str, Scorer]):
         return self._by_name[name]
 
     def __getattr__(self, name: str) -> Scorer:
-        found = self.__dict__.get("_by_name", {}).get(name)
+        found: Scorer | None = self.__dict__.get("_by_name", {}).get(name)
         if found is None:
             raise AttributeError(
                 f"There is no scorer {name!r}. There are {', '.join(self.__dict__.get('_by_name', {}))}."

@@ -13,11 +13,11 @@ from scipy.special import expit
 
 from likely._html import html_table
 from likely._numerics import log
-from likely._typing import Floats, Integers
+from likely._typing import EERMethod, Floats, Integers
 from likely._validation import check_option
 from likely.blocks import for_each
 from likely.calibration.pav import Pooled, pool
-from likely.calibration.steps import CHUNK, MANY, Steps
+from likely.calibration.steps import CHUNK, MAX_RESAMPLED_STEPS, Steps
 from likely.decisions import Application, as_application, llr_threshold
 from likely.evaluation.confusion import Confusion
 from likely.evaluation.curves import (
@@ -96,12 +96,12 @@ class Trials:
 
         Each score is lowered a little, to the next of the remaining scores.
         """
-        if len(self.steps.thresholds) < MANY:
+        if len(self.steps.thresholds) < MAX_RESAMPLED_STEPS:
             return self
         other = copy(self)
         other.__dict__.pop("pooled", None)
         other.__dict__.pop("_cell_of_row", None)
-        other._set_steps(self.steps.fewer())
+        other._set_steps(self.steps.subsample())
         return other
 
     @cached_property
@@ -128,7 +128,7 @@ class Trials:
             lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1])) / self.n_targets
         return 1 - lost / 2
 
-    def eer(self, method: str = "rocch") -> float:
+    def eer(self, method: EERMethod = "rocch") -> float:
         """Return the equal error rate, at which the rates of misses and false alarms are equal.
 
         Parameters
@@ -218,7 +218,7 @@ class Trials:
 
     def _repr_html_(self) -> str:
         nontarget, target = self.classes.tolist()
-        rows = [
+        rows: list[list[Any]] = [
             ["targets", f"{target}: {self.n_targets:g}"],
             ["nontargets", f"{nontarget}: {self.n_nontargets:g}"],
             ["equal error rate", self.eer()],

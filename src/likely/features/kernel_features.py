@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +22,7 @@ from likely._constraints import (
     numbers,
     random_state,
 )
-from likely._typing import Floats, Rows
+from likely._typing import Floats, KernelName, Rows
 from likely._validation import check_rows
 from likely.blocks import SAMPLE_ROWS, Block, Source, SourceLearner, check_finite
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError
@@ -119,7 +120,12 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
     projection_: Floats
 
     def __init__(
-        self, n_landmarks: int = 100, *, kernel: Any = "rbf", landmarks: Any = None, random_state: Any = None
+        self,
+        n_landmarks: int = 100,
+        *,
+        kernel: KernelName | Kernel | Callable[..., Any] = "rbf",
+        landmarks: Any = None,
+        random_state: Any = None,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.kernel = kernel
@@ -271,7 +277,9 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
     dual_coef_: Floats
     offset_: Floats
 
-    def __init__(self, n_components: int | None = None, *, kernel: Any = "rbf") -> None:
+    def __init__(
+        self, n_components: int | None = None, *, kernel: KernelName | Kernel | Callable[..., Any] = "rbf"
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
 

@@ -31,7 +31,7 @@ from likely._constraints import (
 )
 from likely._fitted import INPUTS
 from likely._numerics import dense, is_rounding
-from likely._typing import Floats, Integers, Rows
+from likely._typing import Floats, Integers, Rows, WhitenedCovariance, WhiteningForm
 from likely._validation import check_rows
 from likely.blocks import AdditiveLearner, AdditiveState, Block, class_moments, moments, over_rows, total_moments
 from likely.densities import Full
@@ -277,7 +277,7 @@ class Whiten(Projection):
         "floor": number(0, 1),
     }
 
-    def __init__(self, *, form: str = "zca", by: str = "total", floor: float = FLOOR) -> None:
+    def __init__(self, *, form: WhiteningForm = "zca", by: WhitenedCovariance = "total", floor: float = FLOOR) -> None:
         self.form = form
         self.by = by
         self.floor = floor

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, priors
-from likely._typing import Booleans, Floats, Integers, Labels, Rows
+from likely._typing import Booleans, CovarianceName, Floats, Integers, Labels, Rows
 from likely.blocks import AdditiveLearner, AdditiveState, Source, check_classes, class_moments
-from likely.densities import Covariance, Gaussians, Spherical
-from likely.densities.covariance import FLOOR, SHAPE, shape_of
+from likely.densities import Gaussians, Spherical
+from likely.densities.covariance import FLOOR, SHAPE, Covariance, shape_of
 from likely.densities.gaussian import estimate_gaussians
 from likely.densities.leave_one_out import leave_one_out
 from likely.densities.missing import estimate_expected_moments
@@ -194,7 +194,9 @@ class GaussianClassifier(_MomentGaussianClassifier):
 
     _constraints: ClassVar[Constraints] = {"covariance": SHAPE, "tied": flag, "priors": priors()}
 
-    def __init__(self, covariance: Any = "full", *, tied: bool = False, priors: Any = None) -> None:
+    def __init__(
+        self, covariance: CovarianceName | Covariance = "full", *, tied: bool = False, priors: Any = None
+    ) -> None:
         self.covariance = covariance
         self.tied = tied
         self.priors = priors

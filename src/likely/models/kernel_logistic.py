@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
@@ -24,7 +24,7 @@ from likely._constraints import (
     probabilities,
     random_state,
 )
-from likely._typing import Floats, Rows
+from likely._typing import Floats, KernelName, Rows
 from likely._validation import check_n_classes
 from likely.blocks import SAMPLE_ROWS, Block, MappedSource, Source, SourceLearner, check_finite
 from likely.decisions import training_priors
@@ -170,7 +170,7 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
         self,
         regularization: float = 1e-2,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelName | Kernel | Callable[..., Any] = "rbf",
         training_prior: Any = None,
         n_landmarks: int | None = None,
         tol: float = 1e-8,

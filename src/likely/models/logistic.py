@@ -25,7 +25,7 @@ from likely._constraints import (
     tuple_of,
 )
 from likely._numerics import log, log_normalize
-from likely._typing import Floats, Rows
+from likely._typing import Floats, PenaltyName, Rows, SolverName
 from likely._validation import check_n_classes
 from likely.blocks import Source, SourceLearner, block_rows, count_classes
 from likely.decisions import training_priors
@@ -36,7 +36,7 @@ from likely.exceptions import (
 )
 from likely.models.base import EvidenceClassifier
 from likely.models.linear_scores import linear_scores
-from likely.objectives import Goal, LinearProblem, Solution, choose_solver, resolve_penalty
+from likely.objectives import ElasticNet, Goal, GradientDescent, LinearProblem, Solution, choose_solver, resolve_penalty
 from likely.objectives.problem import PENALTY
 from likely.objectives.separation import Separator, find_separator, soften_targets
 from likely.objectives.solvers import SOLVER
@@ -164,9 +164,9 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         self,
         regularization: float = 0.0,
         *,
-        penalty: Any = "l2",
+        penalty: PenaltyName | ElasticNet | None = "l2",
         training_prior: Any = None,
-        solver: Any = "auto",
+        solver: SolverName | GradientDescent = "auto",
         tol: float = 1e-8,
         max_iter: int = 1000,
         priors: Any = None,

@@ -27,11 +27,11 @@ from likely._constraints import (
     priors,
     random_state,
 )
-from likely._typing import Floats, Integers, Labels
+from likely._typing import CovarianceName, Floats, Integers, Labels, StartName
 from likely._validation import check_n_classes
 from likely.blocks import Block, Source
 from likely.densities import LBG, GaussianMixture
-from likely.densities.covariance import SHAPE
+from likely.densities.covariance import SHAPE, Covariance
 from likely.densities.mixtures.starting import FLOOR, FLOORS, STARTS, mixture_shape, start_of
 from likely.exceptions import (
     DegenerateDataWarning,
@@ -143,9 +143,9 @@ class MixtureClassifier(DensitiesByClass):
         self,
         n_components: Any = 2,
         *,
-        covariance: Any = "full",
+        covariance: CovarianceName | Covariance = "full",
         tied: bool = False,
-        init: Any = "lbg",
+        init: StartName | Any = "lbg",
         floor: Any = FLOOR,
         relevance: float | None = None,
         random_state: Any = None,

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from likely._constraints import Constraints, check_parameters, count, flag, floats, instance_of, one_of, random_state
 from likely._fitted import all_or_nothing
-from likely._typing import Floats, Integers, Labels, Rows
+from likely._typing import Floats, Integers, KeptWeights, Labels, Rows
 from likely._validation import check_labels, check_n_classes, encode_labels
 from likely.blocks import Block, Source, SourceLearner
 from likely.exceptions import (
@@ -142,7 +142,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
     intercept_: Floats
 
     def __init__(
-        self, *, keep: str = "average", max_iter: int = 100, shuffle: bool = False, random_state: Any = None
+        self, *, keep: KeptWeights = "average", max_iter: int = 100, shuffle: bool = False, random_state: Any = None
     ) -> None:
         self.keep = keep
         self.max_iter = max_iter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
@@ -28,7 +28,7 @@ from likely._constraints import (
     priors,
 )
 from likely._formatting import format_count
-from likely._typing import Floats, Labels, Rows
+from likely._typing import Floats, KernelName, Labels, Multiclass, Rows, SVMSolverName
 from likely._validation import check_n_classes
 from likely.blocks import Block, Source, SourceLearner, block_rows, check_finite, count_classes
 from likely.decisions import training_priors
@@ -43,6 +43,7 @@ from likely.kernels.standard import KERNEL
 from likely.models.base import ScoreClassifier
 from likely.models.linear_scores import check_scores, linear_scores
 from likely.models.svm_training import plan_solvers, train
+from likely.objectives import DualSolver, PrimalSolver
 from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, combine_scores, describe_sides, make_sides
 
 MIN_COST = 1e-100
@@ -212,12 +213,12 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         self,
         C: float | None = None,
         *,
-        kernel: Any = "linear",
+        kernel: KernelName | Kernel | Callable[..., Any] = "linear",
         bias_scale: float | None = None,
         training_prior: Any = None,
-        multiclass: str = "ovr",
+        multiclass: Multiclass = "ovr",
         regularization: float | None = None,
-        solver: Any = "auto",
+        solver: SVMSolverName | DualSolver | PrimalSolver = "auto",
         tol: float = 1e-4,
     ) -> None:
         self.C = C

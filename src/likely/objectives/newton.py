@@ -117,7 +117,9 @@ def newton(
     tol = max(goal.tol, MIN_TOL)
     while True:
         # Newton step −H⁻¹g and half the squared Newton decrement, ½ g'H⁻¹g.
-        step, flat_gain = _newton_step(objective) if compute_step is None else (compute_step(parameters, objective), 0.0)
+        step, flat_gain = (
+            _newton_step(objective) if compute_step is None else (compute_step(parameters, objective), 0.0)
+        )
         gap = -float(objective.gradient @ step) / 2
         if late is None and gap <= LATE_GAP * abs(objective.value):
             late = step  # in later steps rounding hides the flat directions
@@ -185,7 +187,9 @@ def newton_cg(problem: LinearProblem, start: Floats, goal: Goal, max_products: i
         relative = np.linalg.norm(gradient) / np.sqrt(max(abs(objective.value), np.finfo(np.float64).tiny))
         # T'HT u = −T'g by conjugate gradients; the step is T u.
         size = len(gradient)
-        hessian = LinearOperator((size, size), matvec=lambda u: change.apply_transpose(problem.hessian_product(v, change.apply(u))))
+        hessian = LinearOperator(
+            (size, size), matvec=lambda u: change.apply_transpose(problem.hessian_product(v, change.apply(u)))
+        )
         step, _ = cg(hessian, -gradient, rtol=min(0.3, float(relative)), maxiter=max_products)
         return change.apply(np.asarray(step))
 

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from likely._typing import Floats
 from likely.objectives.newton import MIN_TOL, ROUNDING, Goal, Solution
 from likely.objectives.problem import LinearProblem
-from likely.objectives.whitening import Whitening, make_diagonal_whitening, estimate_gap, make_whitening
+from likely.objectives.whitening import Whitening, estimate_gap, make_diagonal_whitening, make_whitening
 
 ROUNDS = (12, 100)
 """Number of steps after which the whitening is computed again; the last number repeats."""
@@ -189,7 +189,7 @@ class _FreeCoordinates:
 
 
 class _SplitCoordinates:
-    """v = scale · (x⁺ − x⁻) with x⁺, x⁻ ≥ 0, so that the L1 penalty is linear in x; parameters without it have no x⁻."""
+    """v = scale · (x⁺ − x⁻) with x⁺, x⁻ ≥ 0, so that the L1 penalty is linear; unpenalised parameters have no x⁻."""
 
     def __init__(self, problem: LinearProblem, base: Floats, scaled: Whitening) -> None:
         self.scaled, self.cost = scaled, problem.l1_weights

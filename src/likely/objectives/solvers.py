@@ -27,7 +27,7 @@ from likely.objectives.linear_rows import extend_rows
 from likely.objectives.newton import Goal, Solution, newton, newton_cg
 from likely.objectives.problem import LinearProblem
 from likely.objectives.quasi_newton import quasi_newton
-from likely.objectives.whitening import make_diagonal_whitening, estimate_gap
+from likely.objectives.whitening import estimate_gap, make_diagonal_whitening
 
 FEW_PARAMETERS, FEW_PRODUCTS = 512, 2**31
 """Upper limits of the number of parameters, and of multiplications per pass, for Newton's method with formed

@@ -178,7 +178,7 @@ def _inverse_root(diagonal: Floats) -> Floats:
 
 
 def _factor(block: Floats) -> Floats:
-    """Return the Cholesky factor of a block with unit diagonal plus a small jitter; the identity if all jitters fail."""
+    """Return the Cholesky factor of a block with unit diagonal plus a jitter; the identity if all jitters fail."""
     block[np.diag_indices_from(block)] = 1.0  # also for parameters on which nothing depends
     for jitter in (1e-10, 1e-8, 1e-6):
         block[np.diag_indices_from(block)] = 1.0 + jitter

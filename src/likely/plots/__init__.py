@@ -1,5 +1,5 @@
-"""Plots, each drawn once: functions over a few primitives that every canvas offers.
+"""Plots as functions over a few primitives of a canvas, independent of the backend.
 
-``canvas.py`` has the axes, the protocol of a canvas and the thinning of curves, ``curves.py`` the plots. The package
-``likely.displays`` draws them with matplotlib, ``likely.report`` as SVG; this package imports neither.
+``canvas.py`` has the axes, the protocol of a canvas and the thinning of curves; ``curves.py`` has the plots. The
+package ``likely.displays`` draws them with matplotlib, ``likely.report`` as SVG. This package imports neither.
 """

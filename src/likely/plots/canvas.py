@@ -1,4 +1,4 @@
-"""Axes, the canvas that plots are drawn on, and the thinning of long curves."""
+"""Axes, the protocol of a canvas, and the thinning of long curves."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from likely._typing import Booleans, Floats
 Tick: TypeAlias = tuple[float, str]
 
 CELLS = 2000
-"""Cells along each side of the axes, for thinning: finer than the pixels of a page-wide print."""
+"""Number of cells along each axis for thinning, finer than the pixels of a page-wide print."""
 
 _CERTAIN = 1e-12
-"""Rates nearer to 0 and 1 have the normal quantile of this one."""
+"""Rates are clipped to at least this distance from 0 and 1 before their normal quantile is taken."""
 
 _FAR = 1e300
 """Ends of axes lie within ± this value, so that their difference does not overflow."""
 
 _RATES = (0.01, 0.1, 1e-3, 0.4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.02, 0.2, 0.6, 0.8, 0.9, 0.95, 0.99, 0.05, 5e-3, 0.98)
-"""Ticks of a probit axis, in the order of importance: where there is no room for all, the first stay."""
+"""Ticks of a probit axis in order of importance. If there is no room for all, the first ones are kept."""
 
-_ROOM = 0.0745
-"""Least distance of two ticks of a probit axis, as a share of its length."""
+_MIN_DISTANCE = 0.0745
+"""Minimum distance of two ticks of a probit axis, as a share of its length."""
 
 
 class Canvas(Protocol):
-    """What a plot is drawn on.
+    """Protocol of a canvas on which plots are drawn.
 
     ``series`` is the position of a system, which determines its colour. ``variant`` names one of several versions of a
     curve, of which the page shows one at a time. ``stroke`` is one of "line", "solid", "dashed" and "thread". A label
@@ -42,7 +42,7 @@ class Canvas(Protocol):
     Attributes
     ----------
     edge : float
-        Points beyond the axes that belong on their edge are drawn this share of the length away from it.
+        Distance from the edge at which points beyond the axes are drawn, as a share of the axis length.
     """
 
     edge: float
@@ -62,19 +62,20 @@ class Canvas(Protocol):
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve, clipped to the axes; NaN interrupts it. ``steps`` holds each value back to the point before.
+        """Draw a curve, clipped to the axes; NaN interrupts it.
 
-        ``keep`` marks points that thinning must not drop.
+        With ``steps``, each value extends back to the previous point. ``keep`` marks points that thinning must not
+        drop.
         """
 
     def reference(self, x: Any, y: Any, label: str = "") -> None:
-        """Draw a quiet dotted line behind the curves."""
+        """Draw a dotted reference line behind the curves."""
 
     def bars(self, edges: Any, heights: Any, category: int, label: str, note: str = "") -> None:
         """Draw adjacent bars in the colour of a class of the data."""
 
     def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
-        """Draw level blocks from ``low`` to ``high`` whose size shows their share of the rows."""
+        """Draw horizontal blocks from ``low`` to ``high`` whose size shows their share of the rows."""
 
     def entry(self, text: str, stroke: str) -> None:
         """Explain a stroke in the legend."""
@@ -87,9 +88,9 @@ class Trace:
     Attributes
     ----------
     name : str or None
-        Where it is None, the legend does not mention the system.
+        If None, the system is not in the legend.
     note : str
-        Follows the name in the legend.
+        Text after the name in the legend.
     parts : mapping {variant: tuple of arrays}
         Coordinates of each version of the curve; their meaning depends on the plot.
     keep : array of bool, optional
@@ -120,7 +121,7 @@ class Axis:
         A second row of ticks.
     scale : {"linear", "probit", "log", "category"}
     percent : bool
-        Values are shares and ticks show percent.
+        Whether values are shares, shown by ticks in percent.
     """
 
     low: float
@@ -146,17 +147,18 @@ class Axis:
 
     @property
     def length(self) -> float:
-        """Distance of the ends on the scale."""
+        """Distance between the ends on the scale."""
         return self.ends[1] - self.ends[0]
 
-    def holds(self, value: float) -> bool:
+    def contains(self, value: float) -> bool:
+        """Return whether a value lies within the axis."""
         return self.low <= value <= self.high
 
 
 def linear_axis(low: float, high: float, title: str = "", n_ticks: int = 6, *, rounded: bool = False) -> Axis:
     """Make an axis of numbers with about ``n_ticks`` ticks at round values.
 
-    ``rounded`` moves the ends outwards to the next ticks. Where both ends are the same, the axis reaches around them.
+    ``rounded`` moves the ends outwards to the next ticks. If both ends are equal, the axis is widened around them.
 
     Examples
     --------
@@ -167,11 +169,11 @@ def linear_axis(low: float, high: float, title: str = "", n_ticks: int = 6, *, r
     step = _round_up((high - low) / n_ticks)
     if rounded:
         low, high = step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
-    return Axis(low, high, title, tuple(_round_ticks(low, high, n_ticks)))
+    return Axis(low, high, title, tuple(_make_ticks(low, high, n_ticks)))
 
 
 def share_axis(high: float, title: str = "", n_ticks: int = 5) -> Axis:
-    """Make an axis of shares from 0 to a round value from ``high`` on, with ticks in percent."""
+    """Make an axis of shares from 0 to ``high``, rounded up, with ticks in percent."""
     axis = linear_axis(0, 100 * high, title, n_ticks, rounded=True)
     return replace(axis, high=axis.high / 100, ticks=tuple((at / 100, text) for at, text in axis.ticks), percent=True)
 
@@ -186,16 +188,16 @@ def probit_axis(low: float, high: float, title: str = "") -> Axis:
     """
     axis = Axis(low, high, title, scale="probit", percent=True)
     kept: list[float] = []
-    for rate in filter(axis.holds, _RATES):
+    for rate in filter(axis.contains, _RATES):
         distances = np.abs(axis.transform(kept) - axis.transform(rate))
-        if np.all(distances >= _ROOM * axis.length):
+        if np.all(distances >= _MIN_DISTANCE * axis.length):
             kept.append(rate)
     texts = [(rate, np.format_float_positional(round(100 * rate, 10), trim="-")) for rate in sorted(kept)]
     return replace(axis, ticks=tuple(texts))
 
 
 def log_axis(low: float, high: float, title: str = "") -> Axis:
-    """Make a logarithmic axis with ticks at powers of ten, or at 1, 2 and 5 times these where it is short."""
+    """Make a logarithmic axis with ticks at powers of ten; a short one also has ticks at 2 and 5 times these."""
     if high <= low * (1 + 1e-9):
         low, high = low / 3, high * 3
     decades = math.log10(high) - math.log10(low)
@@ -207,7 +209,7 @@ def log_axis(low: float, high: float, title: str = "") -> Axis:
 
 
 def category_axis(names: Sequence[str], title: str = "") -> Axis:
-    """Make an axis with one place for each name: the first at 0, the second at 1."""
+    """Make an axis with one position for each name: 0, 1, and so on."""
     return Axis(-0.5, max(len(names), 1) - 0.5, title, tuple(enumerate(names)), scale="category")
 
 
@@ -221,7 +223,7 @@ def visible_points(
 ) -> Booleans:
     """Select the points of a long curve that suffice to draw it.
 
-    The axes are cut into fine cells. While a curve stays in one cell, only its first and last point there are kept.
+    The axes are divided into fine cells. Of consecutive points in one cell, only the first and the last are kept.
 
     Parameters
     ----------
@@ -230,9 +232,9 @@ def visible_points(
     x_limits, y_limits : (low, high)
         Ends of the axes, on the same scale.
     keep : array of bool of shape (points,), optional
-        Points to keep in any case.
+        Points that are always kept.
     cells : int, default 2000
-        Along each side of the axes.
+        Number of cells along each axis.
 
     Examples
     --------
@@ -248,19 +250,19 @@ def visible_points(
 
 
 def _number_cells(values: Floats, limits: tuple[float, float], cells: int) -> Floats:
-    """The number of the cell of each value; values beyond the axes share a cell on either side."""
+    """Return the cell number of each value; values beyond the axes share one cell on either side."""
     low, high = limits
     return np.floor(np.clip((values - low) / (high - low), -0.01, 1.01) * cells)
 
 
-def edge_value(axis: Axis, share: float) -> float:
-    """The value that lies a share of the axis's length above its low end."""
+def value_at(axis: Axis, share: float) -> float:
+    """Return the value at a share of the axis length above its low end."""
     at = axis.ends[0] + share * axis.length
     return float(ndtr(at)) if axis.scale == "probit" else at
 
 
 def _widen(low: float, high: float) -> tuple[float, float]:
-    """Return a range that is not empty around two values that may be the same."""
+    """Return a nonempty range around two values that may be equal."""
     low, high = (max(-_FAR, min(_FAR, float(value))) for value in (low, high))
     size = max(abs(low), abs(high))
     if high - low > max(1e-9 * size, 1e-200):
@@ -269,13 +271,13 @@ def _widen(low: float, high: float) -> tuple[float, float]:
     return low - half, high + half
 
 
-def _round_up(least: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is not below a number."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+def _round_up(value: float) -> float:
+    """Round up to 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= value * (1 - 1e-9))
 
 
-def _round_ticks(low: float, high: float, n_ticks: int) -> Iterable[Tick]:
+def _make_ticks(low: float, high: float, n_ticks: int) -> Iterable[Tick]:
     step = _round_up((high - low) / n_ticks)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))

@@ -1,7 +1,7 @@
-"""The plots themselves: what is drawn on which axes, whatever the canvas.
+"""The plots: what is drawn on which axes, for any canvas.
 
 Every function takes a canvas and the traces of some systems, sets the axes and draws. Coordinates are arrays in units
-of the data; NaN interrupts a curve. Callers add legends and whatever their canvas alone offers.
+of the data; NaN interrupts a curve. Callers add legends and anything that only their canvas supports.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from scipy.special import logit
 
 from likely._formatting import format_significant
 from likely._typing import Floats
-from likely.plots.canvas import Axis, Canvas, Trace, edge_value, linear_axis, probit_axis, share_axis
+from likely.plots.canvas import Axis, Canvas, Trace, linear_axis, probit_axis, share_axis, value_at
 
 FALSE_ALARMS, MISSES = "False alarms: nontargets accepted (%)", "Misses: targets refused (%)"
 WITHOUT_SCORES = "best decision without scores"
 
-_LOWEST = (0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-"""Where the axes of a DET may begin."""
+_LOW_ENDS = (0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+"""Possible low ends of the axes of a DET plot."""
 
-_HIGHEST_COST = 1.2
-"""Top of a plot of normalised costs. A worse system leaves the plot, so that the others can be told apart."""
+_MAX_COST = 1.2
+"""Top of a plot of normalised costs. Higher costs are cut off, so that the others can be distinguished."""
 
 _PRIORS = tuple((float(logit(prior)), f"{100 * prior:g} %") for prior in (0.01, 0.1, 0.5, 0.9, 0.99))
 
@@ -36,17 +36,17 @@ def draw_roc(canvas: Canvas, traces: Sequence[Trace]) -> None:
 
 
 def draw_det(canvas: Canvas, traces: Sequence[Trace], worst_eer: float) -> tuple[Axis, Axis]:
-    """Draw misses against false alarms on probit axes, where Gaussian scores give straight lines; return the axes.
+    """Draw misses against false alarms on probit axes, on which Gaussian scores give straight lines; return the axes.
 
     Parts are (false-alarm rates, miss rates). A rate of 0 is infinitely far away on such axes and is drawn on their
-    lower edge. The axes end where the curves have little to show, which depends on the largest equal error rate.
+    lower edge. The high end of the axes depends on the largest equal error rate.
     """
     high = 0.6 if worst_eer < 0.1 else 0.9 if worst_eer < 0.25 else 0.99
     pairs = [part for trace in traces for part in trace.parts.values()]
-    x = probit_axis(_lowest_rate(pairs, high), high, FALSE_ALARMS)
-    y = probit_axis(_lowest_rate([pair[::-1] for pair in pairs], high), high, MISSES)
+    x = probit_axis(_find_low_end(pairs, high), high, FALSE_ALARMS)
+    y = probit_axis(_find_low_end([pair[::-1] for pair in pairs], high), high, MISSES)
     canvas.axes(x, y, equal=True)
-    lowest = [edge_value(axis, canvas.edge) for axis in (x, y)]
+    lowest = [value_at(axis, canvas.edge) for axis in (x, y)]
     for k, trace in enumerate(traces):
         for variant, rates in trace.parts.items():
             alarms, misses = (np.where(rate == 0, low, rate) for rate, low in zip(rates, lowest, strict=True))
@@ -54,22 +54,22 @@ def draw_det(canvas: Canvas, traces: Sequence[Trace], worst_eer: float) -> tuple
     return x, y
 
 
-def _lowest_rate(pairs: Sequence[Sequence[Floats]], high: float) -> float:
-    """Where an axis begins: at a round rate below the least one above 0 that can be seen."""
+def _find_low_end(pairs: Sequence[Sequence[Floats]], high: float) -> float:
+    """Return the low end of an axis: a round rate below the lowest visible rate above 0."""
     seen = [rate[(rate > 0) & (other <= high)] for rate, other in pairs]
     least = min((float(np.min(rates, initial=0.015)) for rates in seen), default=0.015)
-    return next((low for low in _LOWEST if 1.2 * low <= least), _LOWEST[-1])
+    return next((low for low in _LOW_ENDS if 1.2 * low <= least), _LOW_ENDS[-1])
 
 
 def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float) -> None:
     """Draw precision at a prior of the target against recall; parts are (false-alarm rates, hit rates)."""
     title = f"Precision at a prior of {format_significant(prior)} (%)"
     canvas.axes(share_axis(1, "Recall: targets accepted (%)"), share_axis(1, title), equal=True)
-    canvas.reference([0, 1], [prior, prior], "deciding for everything")
+    canvas.reference([0, 1], [prior, prior], "accepting every row")
     for k, trace in enumerate(traces):
         for variant, (alarms, hits) in trace.parts.items():
-            there = hits > 0  # precision of nothing is undefined
-            hits, alarms = hits[there], alarms[there]
+            is_defined = hits > 0  # precision is undefined if nothing is accepted
+            hits, alarms = hits[is_defined], alarms[is_defined]
             precision = prior * hits / (prior * hits + (1 - prior) * alarms)
             canvas.line(hits, precision, k, variant=variant, label=trace.label)
 
@@ -77,35 +77,35 @@ def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float)
 def draw_bayes_error(canvas: Canvas, traces: Sequence[Trace]) -> None:
     """Draw normalised costs against the prior log-odds of applications.
 
-    Parts are (log-odds, costs): minimum costs under the name "minimum", actual ones under any others.
+    Parts are (log-odds, costs): minimum costs under the name "minimum", actual costs under any other name.
     """
-    low, high = _range_of_x(traces, (-5.0, 5.0))
+    low, high = _find_x_range(traces, (-5.0, 5.0))
     x = linear_axis(low, high, "Prior log-odds, costs included (misses matter more →)", 10)
-    x = replace(x, under=tuple((at, text) for at, text in _PRIORS if x.holds(at)))
-    y = linear_axis(0, _HIGHEST_COST, "Normalised cost")
+    x = replace(x, under=tuple((at, text) for at, text in _PRIORS if x.contains(at)))
+    y = linear_axis(0, _MAX_COST, "Normalised cost")
     _draw_costs(canvas, traces, x, y, ([x.low, x.high], [1, 1]), WITHOUT_SCORES)
 
 
 def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Floats, Floats]) -> None:
-    """Draw costs that are not normalised against the effective prior; parts as for a Bayes error plot.
+    """Draw costs without normalisation against the effective prior; parts as for a Bayes error plot.
 
     ``constant`` is the curve of the best constant decision.
     """
-    highest = _highest_cost(traces)
+    highest = _find_highest_cost(traces)
     top = 1.25 * highest if 0 < highest < 0.3 else 0.52
-    x = linear_axis(*_range_of_x(traces, (0.0, 1.0)), "Effective prior of the target")
+    x = linear_axis(*_find_x_range(traces, (0.0, 1.0)), "Effective prior of the target")
     _draw_costs(canvas, traces, x, linear_axis(0, top, "Cost (error rate at that prior)"), constant, WITHOUT_SCORES)
 
 
 def draw_cross_entropy(canvas: Canvas, traces: Sequence[Trace], neutral: tuple[Floats, Floats]) -> None:
     """Draw empirical cross-entropies against prior log-odds; parts as for a Bayes error plot.
 
-    ``neutral`` is the curve of llrs that are all 0.
+    ``neutral`` is the curve of llrs of 0.
     """
-    top = min(max(1.05 * _highest_cost(traces), 1.05), 1.3)
-    x = linear_axis(*_range_of_x(traces, (-5.0, 5.0)), "Prior log-odds of the target")
+    top = min(max(1.05 * _find_highest_cost(traces), 1.05), 1.3)
+    x = linear_axis(*_find_x_range(traces, (-5.0, 5.0)), "Prior log-odds of the target")
     y = linear_axis(0, top, "Empirical cross-entropy (bits)")
-    _draw_costs(canvas, traces, x, y, neutral, "neutral: without scores")
+    _draw_costs(canvas, traces, x, y, neutral, "without scores (llr 0)")
 
 
 def _draw_costs(
@@ -114,9 +114,9 @@ def _draw_costs(
     x: Axis,
     y: Axis,
     reference: tuple[Iterable[float], Iterable[float]],
-    of: str,
+    name: str,
 ) -> None:
-    """Actual costs solid, minimum costs dashed, and a reference to compare them with."""
+    """Draw actual costs solid, minimum costs dashed, and a reference curve."""
     canvas.axes(x, y)
     for k, trace in enumerate(traces):
         for variant, (across, costs) in trace.parts.items():
@@ -126,7 +126,7 @@ def _draw_costs(
                 canvas.line(across, costs, k, "solid", variant=variant, label=trace.label)
     canvas.entry("actual", "solid")
     canvas.entry("minimum", "dashed")
-    canvas.reference(*reference, of)
+    canvas.reference(*reference, name)
 
 
 def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
@@ -134,7 +134,7 @@ def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
 
     Parts are (llrs, shares of targets, shares of nontargets). Infinite llrs are drawn on the edges.
     """
-    low, high = finite_range(part[0] for trace in traces for part in trace.parts.values())
+    low, high = find_finite_range(part[0] for trace in traces for part in trace.parts.values())
     margin = 0.04 * (high - low)
     x = linear_axis(low - margin, high + margin, "Log-likelihood ratio")
     y = replace(share_axis(1, "Trials with at least this llr (%)"), high=1.02)
@@ -142,7 +142,7 @@ def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
     canvas.reference([0, 0], [y.low, y.high])
     for k, trace in enumerate(traces):
         for llr, *shares in trace.parts.values():
-            # No trial lies above the highest llr, unless that is infinite and so lies on the edge itself.
+            # No trial lies above the highest llr. An infinite one lies on the edge.
             at_edge = float(np.isposinf(llr[-1]))
             across = np.append(np.clip(llr, x.low, x.high), x.high)
             targets, nontargets = (np.append(share, at_edge * share[-1]) for share in shares)
@@ -169,17 +169,17 @@ def draw_histograms(
     title: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Draw histograms of classes over each other, each as shares of its class; ``title`` is that of the x axis."""
-    most = max((float(np.max(shares, initial=0)) for shares in heights), default=0.0)
-    canvas.axes(linear_axis(edges[0], edges[-1], title, 8), share_axis(most or 1, "Rows of each class (%)"))
+    """Draw overlaid histograms of the classes, each as shares of its class; ``title`` is that of the x axis."""
+    highest = max((float(np.max(shares, initial=0)) for shares in heights), default=0.0)
+    canvas.axes(linear_axis(edges[0], edges[-1], title, 8), share_axis(highest or 1, "Rows of each class (%)"))
     for k, (shares, label) in enumerate(zip(heights, labels, strict=False)):
         canvas.bars(edges, shares, k, label, notes[k] if notes else "")
 
 
 def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) -> None:
-    """Draw what scores claim against what the rows show, by blocks of the best monotone map (PAV).
+    """Draw a reliability diagram: claimed against observed values, by blocks of the best monotone map (PAV).
 
-    Parts are (least claim, greatest claim, what is shown, share of the rows) of each block. Infinite values are drawn
+    Parts are (lowest claim, highest claim, observed value, share of the rows) of each block. Infinite values are drawn
     on the edges. The curve of a calibrated system follows the diagonal.
     """
     canvas.axes(x, y, equal=True)
@@ -192,8 +192,8 @@ def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) 
             canvas.blocks(low, high, level, shares, k, variant=variant)
 
 
-def finite_range(parts: Iterable[Floats]) -> tuple[float, float]:
-    """The least and greatest finite value; −1 and 1 where there is none, and apart by 2 where they are the same."""
+def find_finite_range(parts: Iterable[Floats]) -> tuple[float, float]:
+    """Return the lowest and highest finite value; −1 and 1 if there is none, and values ± 1 if they are equal."""
     values = np.concatenate([part[np.isfinite(part)] for part in parts])
     if not len(values):
         return -1.0, 1.0
@@ -207,12 +207,12 @@ def _draw_lines(canvas: Canvas, traces: Sequence[Trace]) -> None:
             canvas.line(x, y, k, variant=variant, label=trace.label, keep=trace.keep)
 
 
-def _range_of_x(traces: Sequence[Trace], default: tuple[float, float]) -> tuple[float, float]:
+def _find_x_range(traces: Sequence[Trace], default: tuple[float, float]) -> tuple[float, float]:
     known = [x[np.isfinite(x)] for trace in traces for x, _ in trace.parts.values()]
-    return finite_range(known) if any(map(len, known)) else default
+    return find_finite_range(known) if any(map(len, known)) else default
 
 
-def _highest_cost(traces: Sequence[Trace]) -> float:
-    """The highest finite actual cost."""
+def _find_highest_cost(traces: Sequence[Trace]) -> float:
+    """Return the highest finite actual cost."""
     costs = [y for trace in traces for variant, (_, y) in trace.parts.items() if variant != "minimum"]
     return max((float(np.max(y[np.isfinite(y)], initial=0.0)) for y in costs), default=0.0)

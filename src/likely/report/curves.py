@@ -13,7 +13,7 @@ from likely._constraints import is_number
 from likely._numerics import difference
 from likely._typing import Floats, Integers
 from likely.evaluation import Trials
-from likely.plots.canvas import edge_value, probit_axis
+from likely.plots.canvas import probit_axis, value_at
 from likely.report.explorer import Controls, choose_count_unit
 from likely.report.facts import mean_cost
 
@@ -57,19 +57,19 @@ def _compute_roc(trials: Trials) -> dict[str, Any]:
     misses = trials.steps.misses / trials.n_targets
     alarms = trials.steps.false_alarms / trials.n_nontargets
     if len(misses) > FEW:
-        kept = _visible_steps(misses, alarms)
+        kept = _select_visible(misses, alarms)
         misses, alarms = misses[kept], alarms[kept]
     return {"false_alarms": _round_list(alarms[::-1], 6), "misses": _round_list(misses[::-1], 6)}
 
 
-def _visible_steps(misses: Floats, alarms: Floats) -> Integers:
+def _select_visible(misses: Floats, alarms: Floats) -> Integers:
     """Select the points of a ROC curve that a linear or a probit scale of ``CELLS`` cells can show, and both ends.
 
-    Misses rise and false alarms fall, so the first point of each cell is found by bisection, without a look at the
-    others. The last point of the cell before it is kept too, as in :func:`likely.plots.canvas.visible_points`.
+    Misses rise and false alarms fall, so bisection finds the first point of each cell without reading the others. The
+    last point of the cell before it is kept too, as in :func:`likely.plots.canvas.visible_points`.
     """
     probit, shares = probit_axis(1e-6, 1 - 1e-6), np.linspace(0, 1, CELLS + 1)
-    edges = np.concatenate([shares, [edge_value(probit, share) for share in shares.tolist()]])
+    edges = np.concatenate([shares, [value_at(probit, share) for share in shares.tolist()]])
     n = len(misses)
     first = np.concatenate([np.searchsorted(misses, edges), n - np.searchsorted(alarms[::-1], edges)])
     return np.unique(np.clip([*first, *(first - 1), 0, n - 1], 0, n - 1))

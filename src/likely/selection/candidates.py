@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import QuantileTransformer
 
 from likely._formatting import format_count
-from likely._typing import Floats
+from likely._typing import Floats, PenaltyName
 from likely._validation import check_scores
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
@@ -296,7 +296,7 @@ def _nearest_means(shape: DataShape) -> list[Candidate]:
 
 
 def _make_logistics(
-    strengths: tuple[float, ...], *before: Any, penalty: str = "l2"
+    strengths: tuple[float, ...], *before: Any, penalty: PenaltyName = "l2"
 ) -> list[tuple[dict[str, Any], Any]]:
     """Make logistic regressions; with tol=1e-6 costs are those of the optimum, and MNIST takes half the passes."""
     return [({"λ": lam}, [*before, LogisticRegression(lam, penalty=penalty, tol=1e-6)]) for lam in strengths]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from likely._constraints import is_count
-from likely._typing import Floats, Labels
+from likely._typing import Floats, Labels, RankedBy
 from likely._validation import check_labels, check_option, check_scores, check_weight
 from likely.calibration import AffineCalibrator
 from likely.decisions import Application
@@ -59,7 +59,7 @@ class CompareOptions:
     evaluation: Any = None
     scores: Mapping[str, Any] | None = None
     calibrator: Any = None
-    by: str = "minimum"
+    by: RankedBy = "minimum"
     fuse: int = 3
     seed: int = 0
     run: str | os.PathLike[str] | None = None
@@ -102,7 +102,7 @@ def compare(
     evaluation: Any = None,
     scores: Mapping[str, Any] | None = None,
     calibrator: Any = None,
-    by: str = "minimum",
+    by: RankedBy = "minimum",
     fuse: int = 3,
     seed: int = 0,
     run: str | os.PathLike[str] | None = None,
@@ -203,7 +203,7 @@ def compare_scores(
     sample_weight: Any = None,
     groups: Any = None,
     calibrator: Any = None,
-    by: str = "minimum",
+    by: RankedBy = "minimum",
     fuse: int = 0,
     seed: int = 0,
 ) -> Comparison:

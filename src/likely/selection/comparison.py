@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likely._formatting import format_cost
-from likely._typing import Labels
+from likely._typing import FrameBackend, Labels
 from likely.calibration import LogisticFusion
 from likely.decisions import Application
 from likely.exceptions import InvalidParameterError, ModelFileError
@@ -136,7 +136,7 @@ class Comparison:
             return FusedClassifier(estimators)
         return CalibratedClassifier(estimators[0][1], calibrator=self.workings.calibrator)
 
-    def leaderboard(self, backend: str | None = None) -> Any:
+    def leaderboard(self, backend: FrameBackend | None = None) -> Any:
         """Return the systems in order as a data frame, one row for each.
 
         Columns are ``place``, ``system``, ``family``, then for each application ``minimum``, ``actual`` and

@@ -8,13 +8,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from likely._typing import FrameBackend
 from likely._validation import check_option
 from likely.exceptions import MissingDependencyError
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
-def make_frame(columns: Mapping[str, Any], backend: str | None = None) -> Any:
+def make_frame(columns: Mapping[str, Any], backend: FrameBackend | None = None) -> Any:
     """Make a data frame of named columns.
 
     Parameters

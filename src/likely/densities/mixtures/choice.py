@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
 from likely._constraints import is_count
-from likely._typing import Floats, Integers
+from likely._typing import Criterion, Floats, Integers
 from likely._validation import check_option, check_training
 from likely.densities.covariance import Covariance
 from likely.densities.mixtures.gaussian_mixture import GaussianMixture
@@ -42,7 +42,7 @@ def choose_mixture(
     n_components: Any = (1, 2, 4, 8, 16),
     covariances: Any = ("full", "diagonal", "spherical"),
     tied: Any = (False, True),
-    criterion: str = "bic",
+    criterion: Criterion = "bic",
     mixture: GaussianMixture | None = None,
     cv: Any = 5,
     sample_weight: Any = None,

@@ -26,9 +26,9 @@ from likely._constraints import (
 )
 from likely._fitted import all_or_nothing
 from likely._formatting import format_count
-from likely._typing import Floats, Integers
+from likely._typing import Assignments, CovarianceName, Floats, Integers, StartName
 from likely.blocks import Source
-from likely.densities.covariance import SHAPE, shape_of
+from likely.densities.covariance import SHAPE, Covariance, shape_of
 from likely.densities.gaussian import Gaussians
 from likely.densities.mixtures.em import EMResult
 from likely.densities.mixtures.gaussian_family import GaussianFamily
@@ -151,10 +151,10 @@ class GaussianMixture(MixtureBase):
         self,
         n_components: int = 1,
         *,
-        covariance: Any = "full",
+        covariance: CovarianceName | Covariance = "full",
         tied: bool = False,
-        init: Any = "lbg",
-        assignments: str = "soft",
+        init: StartName | Any = "lbg",
+        assignments: Assignments = "soft",
         floor: Any = FLOOR,
         tol: float = 1e-5,
         random_state: Any = None,

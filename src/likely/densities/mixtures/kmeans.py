@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -135,7 +135,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         self,
         n_clusters: int = 8,
         *,
-        init: Any = "k-means++",
+        init: Literal["k-means++"] | Any = "k-means++",
         n_init: int = 1,
         tol: float = 1e-4,
         random_state: Any = None,

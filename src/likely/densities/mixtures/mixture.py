@@ -27,7 +27,7 @@ from likely._constraints import (
     random_state,
 )
 from likely._numerics import dense, log
-from likely._typing import Floats, Integers, Rows
+from likely._typing import Assignments, Floats, Integers, Rows
 from likely._validation import check_rows, check_weight
 from likely.blocks import Block, Source, SourceLearner, hash_positions, with_positions
 from likely.densities.base import DensityMethods, align_categories
@@ -303,7 +303,7 @@ class Mixture(MixtureBase):
         *,
         n_components: int = 2,
         n_init: int = 3,
-        assignments: str = "soft",
+        assignments: Assignments = "soft",
         tol: float = 1e-5,
         random_state: Any = None,
     ) -> None:

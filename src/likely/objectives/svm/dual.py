@@ -71,7 +71,9 @@ class _Problems:
         Problems for which it does not converge, as with columns of very different scales, are solved by working sets.
         """
         found = for_each(lambda side: self._solve_along_costs(side, self._coordinate_solver(side)), [*self.task.sides])
-        return [self._solve_unconverged(side, solutions) for side, solutions in zip(self.task.sides, found, strict=True)]
+        return [
+            self._solve_unconverged(side, solutions) for side, solutions in zip(self.task.sides, found, strict=True)
+        ]
 
     def members(self, side: Floats) -> Integers:
         """Return the rows that take part in a problem."""

@@ -1,13 +1,15 @@
-"""The linear support vector machine of all classes at once, with one margin among them, in the primal.
+"""The multiclass linear support vector machine of Crammer and Singer, with a joint margin, in the primal.
 
-Conventions: parameters θ have a row (w_k, b_k) for each of K classes, scores are f_k = (x − centre)'w_k + b_k, and the
-rows are concatenated where parameters are flat. A row of class y has t_k = 1 + f_k − f_y for the other classes, t_y =
-0, and the cost C; its loss is C max_k t_k. That is C max over probabilities p of Σ p_k t_k, smoothed C max [Σ p_k t_k +
-2 μ (Σ √p_k − 1)], whose derivative by t is C p: the row's dual coefficients.
+Conventions: parameters θ have a row (w_k, b_k) for each of K classes, concatenated if parameters are flat. Scores are
+f_k = (x − centre)'w_k + b_k. A row of class y has t_k = 1 + f_k − f_y for the other classes, t_y = 0, and the cost C.
+Its loss is C max_k t_k, which is C times the maximum of Σ p_k t_k over probabilities p. It is smoothed to C times the
+maximum of Σ p_k t_k + 2 μ (Σ √p_k − 1), whose derivative by t is C p: the row's dual coefficients.
 
 References
 ----------
 Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001).
+Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103 (2005), for smoothing a maximum by a
+strongly concave term in the dual variables.
 """
 
 from __future__ import annotations
@@ -35,13 +37,14 @@ from likely.objectives.svm.path_following import (
 from likely.objectives.svm.primal import WARM_MU, PrimalSolution, make_margin_setting, start_on_sample
 
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
-"""Most parameters of all classes run_rows for Hessians to be formed; the second, where rows are no more than those."""
+"""Maximum number of parameters of all classes for which Hessians are formed; the second if there are no more rows than
+parameters."""
 
 MAX_PRODUCT_VALUES = 2**22
-"""Values, of rows times parameters of all classes, that are held at once while a Hessian is formed."""
+"""Maximum number of values, rows times parameters of all classes, that are held at once while a Hessian is formed."""
 
 MAX_LAMBDA_STEPS = 20
-"""Newton steps for λ, whose error they square."""
+"""Maximum number of Newton steps for λ; they converge quadratically."""
 
 
 def solve_joint(
@@ -58,34 +61,34 @@ def solve_joint(
     Parameters
     ----------
     source : Source
-        Rows with codes, some of every class.
+        Rows with codes, at least one of every class.
     costs : array of shape (n_classes,)
         Finite and > 0.
     bias_scale : float, optional
-        K: rows are extended by the constant K, whose weights are penalised like others, so ½ Σ b_k² / K² is added.
-        Without it biases are free, and sum to 0.
+        Scale K of penalised biases: rows are extended by the constant K, whose weights are penalised like the others.
+        So ½ Σ b_k² / K² is added to the objective. By default biases are free, and sum to 0.
     tol : float
-        Of the duality gap, relative to the primal objective.
+        Duality gap to reach, relative to the primal objective.
     max_passes : int
-        Points to evaluate, each by two passes over all rows.
+        Maximum number of points to evaluate, each by two passes over all rows.
     start : (coef, intercept), optional
-        A warm start; by default the solution on a subsample, if rows are many.
-    on_pass : function of the passes so far and the relative gap, optional
-        Called after each.
+        Warm start; by default the solution on a subsample, if there are many rows.
+    on_pass : function of the number of points and the relative gap, optional
+        Called after each point.
 
     Notes
     -----
-    A maximum is the best mixture, so the loss of a row is the maximum over probabilities p of C Σ p_k t_k. With
-    η_k = C (p_k − [k = y]), and maxima and minimum exchanged, the dual is
+    The loss of a row is the maximum over probabilities p of C Σ p_k t_k. Let η_k = C (p_k − [k = y]). Exchanging the
+    maxima and the minimum gives the dual
 
         max Σ C (1 − p_y) − ½ Σ_k ‖Σ η_k x‖²   over p ≥ 0 that sum to 1 for each row, with Σ η_k = 0 for each class,
 
-    w_k = −Σ η_k x. With ``bias_scale`` the last condition is dropped, and −½ K² Σ_k (Σ η_k)² is added. Smoothing gives
-    p at every point on the way, which a repair makes feasible, so that the dual bound holds at each. See
+    and w_k = −Σ η_k x. With ``bias_scale`` the last condition is dropped, and −½ K² Σ_k (Σ η_k)² is added. Smoothing
+    gives p at every point, and a correction makes them feasible, so that the dual bound holds at every point. See
     :func:`likely.objectives.svm.path_following.follow_path`.
 
-    For two classes w_1 = −w_0 = w / 2 with w and b those of the binary problem, whose costs are twice as high and whose
-    objective is then twice as large: ½ ‖w_0‖² + ½ ‖w_1‖² = ¼ ‖w‖².
+    For two classes w_1 = −w_0 = w / 2, where w and b solve the binary problem with twice the costs. Its objective is
+    then twice as large: ½ ‖w_0‖² + ½ ‖w_1‖² = ¼ ‖w‖².
 
     References
     ----------
@@ -103,14 +106,17 @@ def solve_joint(
     costs = np.asarray(costs, dtype=np.float64)
     counts = source.reduce(class_counts, len(costs))
     if not (costs * counts.weights > 0).all():
-        raise DegenerateDataError("A joint margin needs rows of every class, of a cost and weight > 0.")
+        raise DegenerateDataError("A joint margin needs rows of every class with a cost and weight > 0.")
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts)
         problem = _problem(source, sample, costs, bias_scale, int(counts.rows.sum()))
         if start is None:
             theta, mu = start_on_sample(problem, sample, counts)
         else:
-            theta, mu = problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])), WARM_MU
+            theta, mu = (
+                problem.centre_biases(np.column_stack([start[0], start[1] + start[0] @ problem.origin])),
+                WARM_MU,
+            )
         point, passes = follow_path(problem, theta, mu, tol, max_passes, on_pass)
     point = replace(point, theta=problem.centre_biases(point.theta.reshape(problem.shape)))
     return PrimalSolution(problem, point, passes, bool(point.relative_gap <= tol))
@@ -119,7 +125,7 @@ def solve_joint(
 def _problem(
     source: Source, sample: ArraySource | None, costs: Floats, bias_scale: float | None, n_rows: int
 ) -> JointProblem:
-    """The problem, with Hessians formed if parameters are few."""
+    """Return the problem, with Hessians formed if there are few parameters."""
     size = len(costs) * (source.n_features + 1)
     forms_hessian = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
     setting = make_margin_setting(source, sample, np.ones(len(costs)), costs, forms_hessian)
@@ -128,16 +134,17 @@ def _problem(
 
 @dataclass(frozen=True, eq=False)
 class JointRepair:
-    """What makes dual coefficients feasible.
+    """Correction that makes dual coefficients feasible.
 
-    A row of class y has p_k + 2 g_k (shift_k − mean of the shifts, weighted by g) in place of p_k, which is p to the
-    first order at biases moved by μ · shift, and its coefficients are multiplied by shares[y].
+    A row of class y has p_k + 2 g_k (shift_k − mean of the shifts, weighted by g) in place of p_k: its p to first order
+    when the biases change by μ · shift. Its coefficients are multiplied by shares[y].
 
     Parameters
     ----------
     shift : array of shape (n_classes,)
-        That differ by at most ½, so that no probability is negative.
-    shares : array of shape (n_classes,), of 0 to 1
+        Shifts that differ by at most ½, so that no probability is negative.
+    shares : array of shape (n_classes,)
+        Factors from 0 to 1.
     """
 
     shift: Floats
@@ -146,14 +153,14 @@ class JointRepair:
 
 @dataclass(frozen=True, eq=False)
 class JointSums(MarginSums):
-    """Sums at a point; ``alphas`` are Σ C (1 − p_y) of the rows of each class y.
+    """Sums of a joint problem at θ and μ; ``alphas`` are Σ C (1 − p_y) of the rows of each class y.
 
     Parameters
     ----------
     eta_sums : array of shape (n_classes, n_classes)
-        Σ C (p − 1 at y) of the rows of each class y, a row each.
+        Σ η_k over the rows of class y, at [y, k].
     bias_hessian : array of shape (n_classes, n_classes)
-        Hessian of ``value`` by the biases, times μ.
+        Hessian of ``value`` with respect to the biases, times μ.
     """
 
     eta_sums: Floats
@@ -186,7 +193,7 @@ class JointLosses(SmoothedLosses):
 
     @property
     def hinge(self) -> float:
-        """The plain losses."""
+        """Sum of the plain losses."""
         return float(self.C @ self.t.max(axis=1))
 
     def row_weights(self) -> Floats:
@@ -195,6 +202,7 @@ class JointLosses(SmoothedLosses):
     def sums(self) -> JointSums:
         C, mu, at, K = self.C, self.mu, self.smoothing, self.t.shape[1]
         top = self.t.max(axis=1)
+        # η = C (p − [k = y]), and its derivative by μ through u = t / μ. A constant of the row does not change p.
         eta = C[:, None] * self._subtract_own_class(at.p)
         by_mu = C[:, None] * at.derivative((top[:, None] - self.t) / mu**2)
         first = self.rows.sums(np.hstack([eta, by_mu]).T)
@@ -206,6 +214,7 @@ class JointLosses(SmoothedLosses):
             alphas=-eta_sums.diagonal(),
             gradient=first[:K].reshape(-1),
             gradient_by_mu=first[K:].reshape(-1),
+            # D r² / μ with D = 2 C g (1 − g / Σ g) / μ and r = μ / (2 √p).
             squared_radius=float(C @ (np.sqrt(at.p) * at.complement).sum(axis=1)) / 2,
             hessian=self._hessian(C / mu) if self.forms_hessian else self._hessian_diagonal(C / mu),
             eta_sums=eta_sums,
@@ -213,13 +222,15 @@ class JointLosses(SmoothedLosses):
         )
 
     def dual_coefficients(self, repair: JointRepair) -> Floats:
-        """η = C (p − 1 at y) of feasible p, of shape (n, n_classes)."""
+        """Return η = C (p − [k = y]) of feasible p, of shape (n, n_classes)."""
         at = self.smoothing
         p = at.p + at.derivative(np.broadcast_to(repair.shift, at.p.shape))
-        return np.asarray((self.C * repair.shares.take(self.codes))[:, None] * self._subtract_own_class(np.maximum(p, 0.0)))
+        return np.asarray(
+            (self.C * repair.shares.take(self.codes))[:, None] * self._subtract_own_class(np.maximum(p, 0.0))
+        )
 
     def _subtract_own_class(self, p: Floats) -> Floats:
-        """P less 1 at the class of each row, as minus the sum of the others, which does not cancel."""
+        """Return p − [k = y]; at the class of each row as minus the sum of the others, which does not cancel."""
         own = np.arange(len(p)), self.codes
         p = p.copy()
         p[own] = 0.0
@@ -237,7 +248,7 @@ class JointLosses(SmoothedLosses):
         return self.rows.gram_diagonal(np.ascontiguousarray(D.T)).reshape(-1)
 
     def _hessian(self, weight: Floats) -> Floats:
-        """Σ 2 weight (diag g − g g' / Σ g) ⊗ x x': one product for all pairs of classes, and one for the diagonal."""
+        """Return Σ 2 weight (diag g − g g' / Σ g) ⊗ x x', without rows of negligible weight, run by run."""
         kept = select_heavy_rows(weight * self.smoothing.curvature)
         K, q = self.t.shape[1], self.rows.X.shape[1] + 1
         hessian, blocks = np.zeros((K * q, K * q)), np.zeros((K, q, q))
@@ -251,15 +262,19 @@ class JointLosses(SmoothedLosses):
 
 
 def _multiply(rows: LinearRows, weight: Floats, at: SmoothedMax, direction: Floats) -> Floats:
+    """Return the Hessian times a direction."""
     change = at.derivative(rows.scores(direction.reshape(at.p.shape[1], -1)))
     return np.asarray(rows.sums((weight[:, None] * change).T)).reshape(-1)
 
 
 def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at: SmoothedMax) -> None:
+    """Add −Σ 2 weight g g' / Σ g ⊗ x x' to the Hessian, and the whole diagonal blocks to ``blocks``."""
     g = at.g
+    # All pairs of classes in one product.
     scale = np.sqrt(2 * weight / g.sum(axis=1))
     pairs = ((g * scale[:, None])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
     hessian -= pairs.T @ pairs
+    # Diagonal blocks Σ 2 weight g (1 − g / Σ g) x x': the difference above would cancel.
     own = np.sqrt(2 * weight[:, None] * g * at.complement)
     for block, root in zip(blocks, own.T, strict=True):
         scaled = x * root[:, None]
@@ -267,7 +282,7 @@ def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at:
 
 
 def _hinge(block: Block, theta: Floats, setting: MarginSetting) -> float:
-    """The plain losses of a block."""
+    """Return the sum of the plain losses of a block."""
     return JointLosses.of(block, theta, 1.0, setting).hinge
 
 
@@ -290,29 +305,29 @@ def _dual_sums(block: Block, theta: Floats, mu: float, repair: JointRepair, sett
 
 
 class JointProblem(MarginProblem):
-    """Minimise ½ Σ ‖w_k‖² + Σ C max_k t_k, plus ½ Σ (b_k − w_k'origin)² / K² if biases are regularised."""
+    """Minimise ½ Σ ‖w_k‖² + Σ C max_k t_k, plus ½ Σ (b_k − w_k'origin)² / K² if biases are penalised."""
 
     losses = JointLosses
-    # Steps are less precise than for two sides, which saves more products than the few more steps take.
+    # Newton-CG steps are less precise than for binary problems: that saves more products than the extra steps take.
     precision, max_products = 0.03, 1500
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.setting.costs), len(self.origin) + 1
 
-    def centre_biases(self, lines: Floats) -> Floats:
-        """Flat parameters whose biases, if free, sum to 0: a common shift changes no loss."""
-        lines = lines.copy()
+    def centre_biases(self, theta: Floats) -> Floats:
+        """Return flat parameters whose biases, if free, sum to 0. A common shift of the biases changes no loss."""
+        theta = theta.copy()
         if self.bias_scale is None:
-            lines[:, -1] -= lines[:, -1].mean()
-        return lines.reshape(-1)
+            theta[:, -1] -= theta[:, -1].mean()
+        return theta.reshape(-1)
 
     def primal(self, theta: Floats) -> float:
-        """The objective."""
+        """Return the primal objective at θ."""
         return float(theta @ self.penalty_gradient(theta)) / 2 + self.source.reduce(_hinge, theta, self.setting)
 
     def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
-        """−η of the rows of a block, (n, n_classes): the feasible point at which the dual has the value of the point.
+        """Return −η of the rows of a block, (n, n_classes), the feasible point with the dual objective of ``point``.
 
         They sum to 0 over the classes of a row, and only that of the row's own class is positive.
         """
@@ -320,7 +335,7 @@ class JointProblem(MarginProblem):
             return -JointLosses.of(block, point.theta, point.mu, self.setting).dual_coefficients(point.repair)
 
     def dual_bound(self, sums: JointSums, theta: Floats, mu: float) -> tuple[float, JointRepair]:
-        """The dual objective at the best multiple, up to 1, of feasible coefficients: one more pass over the rows."""
+        """Return the dual objective at the best multiple s ≤ 1 of feasible coefficients, by one more pass."""
         if not np.isfinite(sums.value):
             return -np.inf, JointRepair(np.zeros(self.shape[0]), np.zeros(self.shape[0]))
         repair = self.repair(sums, theta)
@@ -331,20 +346,24 @@ class JointProblem(MarginProblem):
             square = float(
                 np.square(eta_rows + np.outer(eta, self.origin)).sum() + np.square(self.bias_scale * eta).sum()
             )
+        # D(s η) = s total − s²/2 ‖w‖² is largest at s = total / ‖w‖².
         share = min(1.0, total / square) if square > 0 else 1.0
         return share * total - share**2 * square / 2, replace(repair, shares=share * repair.shares)
 
     def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
-        """Balance dual coefficients: free biases demand Σ η_k = 0 of each class; with others −b_k / K² is aimed at.
+        """Return the correction of dual coefficients: Σ η_k = 0 for free biases, about −b_k / K² for penalised ones.
 
-        Coefficients are shifted as moved biases would do it. If that is too much, those of regularised biases go as far
-        as they may; for free ones the coefficients of each class are multiplied by its stationary probability where
-        ``eta_sums`` are the rates of moving from class to class: all that moves in moves out again.
+        Coefficients are shifted, to first order as by a change of the biases. If the shift is too large, it is reduced
+        for penalised biases, for which any p is feasible. For free biases the coefficients of the rows of each class
+        are multiplied by the stationary probability of the class in the Markov chain with rates ``eta_sums``: then
+        Σ η_k is 0 for each class.
         """
         K, no_shift = self.shape[0], np.zeros(self.shape[0])
-        wanted = no_shift if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
+        wanted = (
+            no_shift if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
+        )
         rates = sums.bias_hessian + np.trace(sums.bias_hessian) / K**2
-        try:  # classes that hardly any row moves to make it ill-conditioned, but residuals are small for small shifts
+        try:  # ill-conditioned if hardly any row is near the margin of a class, but small shifts have small residuals
             shift = np.linalg.solve(rates, wanted - sums.eta_sums.sum(axis=0))
         except np.linalg.LinAlgError:
             shift = np.full(K, np.inf)
@@ -357,19 +376,27 @@ class JointProblem(MarginProblem):
 
 
 def _stationary_shares(eta_sums: Floats) -> Floats:
-    """Shares a ≥ 0, at most 1, with Σ_y a_y eta_sums[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
+    """Return 0 ≤ a ≤ 1 with Σ_y a_y eta_sums[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
 
-    Classes are eliminated one after another, and put back in turn. All sums are of numbers that are not negative, so
-    nothing cancels (Grassmann, Taksar and Heyman, Operations Research 33, 1985).
+    This is the stationary distribution of a continuous-time Markov chain with these rates, up to a factor. Classes are
+    eliminated one after another (GTH algorithm), then their shares are computed in reverse order. All terms of the sums
+    are non-negative, so nothing cancels.
+
+    References
+    ----------
+    Grassmann, Taksar and Heyman, Regenerative analysis and steady state distributions for Markov chains, Operations
+    Research 33 (1985).
     """
     K, rates = len(eta_sums), eta_sums.copy()
     np.fill_diagonal(rates, 0.0)
+    # Elimination: the chain observed on the first k classes only.
     for k in range(K - 1, 0, -1):
         out = rates[k, :k].sum()
         if not out > 0:
             return np.zeros(K)
         rates[:k, k] /= out
         rates[:k, :k] += np.outer(rates[:k, k], rates[k, :k])
+    # Back substitution.
     shares = np.ones(K)
     for k in range(1, K):
         shares[k] = shares[:k] @ rates[:k, k]
@@ -377,12 +404,12 @@ def _stationary_shares(eta_sums: Floats) -> Floats:
 
 
 class SmoothedMax(NamedTuple):
-    """Smoothed maxima of the rows of u: the best p, ``complement`` = 1 − g / Σ g, and the excess above the plain maximum.
+    """Smoothed maxima of the rows of u: the maximising p, ``complement`` = 1 − g / Σ g, and the excess over max u.
 
-    max u is the maximum over probabilities p of Σ p_k u_k; smoothed, of Σ p_k u_k + 2 (Σ √p_k − 1). The best p are
-    (λ − u_k)⁻², λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with g = p^1.5. Tails fall as those of
-    the smoothed hinge do, as |u|⁻² and their derivatives as |u|⁻³, so that Newton steps see rows before these come to
-    the margin; those of log Σ exp fall exponentially, and steps overshoot.
+    max u is the maximum over probabilities p of Σ p_k u_k. The smoothed maximum is that of Σ p_k u_k + 2 (Σ √p_k − 1).
+    It is attained at p_k = (λ − u_k)⁻², with λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with
+    g = p^1.5. As for the smoothed hinge, p decays as |u|⁻² and its derivatives as |u|⁻³, so that Newton steps take rows
+    into account before these reach the margin. Those of log Σ exp decay exponentially, and steps overshoot.
     """
 
     p: Floats
@@ -395,17 +422,17 @@ class SmoothedMax(NamedTuple):
 
     @property
     def curvature(self) -> Floats:
-        """Σ g (1 − g / Σ g) of each row: how much it matters to the Hessian."""
+        """Σ g (1 − g / Σ g) of each row, its weight in the Hessian."""
         return np.asarray((self.g * self.complement).sum(axis=1))
 
     def derivative(self, change: Floats) -> Floats:
-        """The change of p with u."""
+        """Return ∂p for a change ∂u."""
         g = self.g
         mean = np.einsum("nk,nk->n", g, change) / g.sum(axis=1)
         return np.asarray(2 * g * (change - mean[:, None]))
 
     def hessian_sum(self, C: Floats) -> Floats:
-        """Σ C 2 (diag g − g g' / Σ g)."""
+        """Return Σ C 2 (diag g − g g' / Σ g) over the rows."""
         g = self.g
         pairs = -(g * (2 * C / g.sum(axis=1))[:, None]).T @ g
         pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.complement))
@@ -416,12 +443,13 @@ class SmoothedMax(NamedTuple):
 
 
 def smoothed_max(u: Floats) -> SmoothedMax:
-    """The smoothed maximum of each row of u, computed such that no digits cancel.
+    """Return the smoothed maximum of each row of u, computed without cancellation.
 
-    δ = λ − max u lies between 1 and √K. (Σ (δ + a)⁻²)^−½ is concave and grows with δ, so that Newton's steps from 1
-    come nearer from below.
+    δ = λ − max u lies between 1 and √K. With a = max u − u, the function (Σ (δ + a)⁻²)^−½ is concave and increasing in
+    δ, so that Newton steps from δ = 1 converge monotonically from below.
     """
     below = u.max(axis=1, keepdims=True) - u
+    # Newton's method for (Σ (δ + a)⁻²)^−½ = 1.
     delta = np.ones((len(u), 1))
     for _ in range(MAX_LAMBDA_STEPS):
         inverse = 1 / (delta + below)
@@ -431,6 +459,7 @@ def smoothed_max(u: Floats) -> SmoothedMax:
         delta += step
         if not (step > 1e-15 * delta).any():
             break
+    # p and the complement; at the largest u the complement is the sum over the others, which does not cancel.
     root = 1 / (delta + below)
     first = np.arange(len(u)), u.argmax(axis=1)
     others = root.copy()

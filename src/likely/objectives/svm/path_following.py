@@ -156,7 +156,7 @@ class SmoothedLosses(ABC):
 
     @abstractmethod
     def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
-        """Return a function that multiplies the Hessian, of some rows, by a direction, and the number of values it holds."""
+        """Return a function that multiplies the Hessian of some rows by a direction, and the number of its values."""
 
 
 def select_heavy_rows(D: Floats) -> Integers:
@@ -399,7 +399,7 @@ class MarginProblem(ABC):
 
 
 def _make_cholesky_solver(hessian: Floats) -> Callable[[Floats], Floats]:
-    """Return a function that solves with a Hessian, which is overwritten, by Cholesky after scaling to unit diagonal."""
+    """Return a function that solves with a Hessian, overwritten, by Cholesky after scaling to a unit diagonal."""
     scale = _inverse_root(hessian.diagonal())
     hessian *= scale[:, None] * scale
     hessian[np.diag_indices_from(hessian)] = 1.0  # also for a bias on which nothing depends

@@ -1,4 +1,8 @@
-"""Linear support vector machines of two sides in the primal, by passes over the rows of a source."""
+"""Binary linear support vector machines in the primal, by passes over the rows of a source.
+
+The minimum is found by :func:`likely.objectives.svm.path_following.follow_path`. For rows in memory, sparse dual
+coefficients are then recovered by a linear program.
+"""
 
 from __future__ import annotations
 
@@ -21,38 +25,39 @@ from likely.objectives.linear_rows import (
     subsample,
 )
 from likely.objectives.svm.coordinate_descent import balance_coefficients
-from likely.objectives.svm.path_following import MarginProblem, MarginSetting, PathPoint, follow_path
+from likely.objectives.svm.path_following import FIRST_MU, MarginProblem, MarginSetting, PathPoint, follow_path
 from likely.objectives.svm.smoothed_hinge import HingeProblem
 from likely.objectives.svm.task import Machine, PrimalSolver, Task, describe_sides, report_progress
 
-FIRST_MU, WARM_MU = 1.0, 0.1
-"""μ to begin with, from θ = 0 and from a warm start: the margin is 1."""
+WARM_MU = 0.1
+"""First μ from a warm start; the margin is 1."""
 
 FEW_PARAMETERS = 2000
-"""Most columns for Hessians to be formed."""
+"""Maximum number of columns for which Hessians are formed."""
 
 SAMPLE_TOLERANCE, SAMPLE_PASSES = 1e-3, 100
-"""Relative gap, and most passes, of the warm start on a subsample."""
+"""Relative gap, and maximum number of passes, of the warm start on a subsample."""
 
 MIN_SUPPORT = 1e-6
 """Smallest dual coefficient of a support vector found in the primal, relative to the largest of its side."""
 
 MARGIN_ROWS_PER_COLUMN, MAX_VALUES = (3, 12, 48), 2**19
-"""Rows for each column that are taken to be at the margin, in turn; and values of them for a linear program."""
+"""Numbers of rows per column that are assumed to be at the margin, tried in turn; and maximum number of values of these
+rows in a linear program."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrimalSolution:
-    """Planes, and bounds from both sides of the minimum of the objective.
+    """Weights and biases of one or more planes, with the primal and dual objectives.
 
     Parameters
     ----------
     problem : MarginProblem
     point : PathPoint
     n_iter : int
-        Points evaluated.
+        Number of points evaluated.
     converged : bool
-        Whether the gap is within the tolerance, relative to ``primal``.
+        Whether the duality gap, relative to ``primal``, is within the tolerance.
     """
 
     problem: MarginProblem
@@ -61,18 +66,18 @@ class PrimalSolution:
     converged: bool
 
     @property
-    def _lines(self) -> Floats:
+    def _theta(self) -> Floats:
         return self.point.theta if self.problem.shape[0] == 1 else self.point.theta.reshape(self.problem.shape)
 
     @property
     def coef(self) -> Floats:
         """Weights, of shape (d,), or (n_classes, d) for a joint margin."""
-        return self._lines[..., :-1]
+        return self._theta[..., :-1]
 
     @property
     def centred_intercept(self) -> Any:
-        """Biases of rows less the centre; of rows far from zero they have digits that ``intercept`` has lost."""
-        return self._lines[..., -1]
+        """Biases for centred rows. For rows far from zero they are more precise than ``intercept``."""
+        return self._theta[..., -1]
 
     @property
     def intercept(self) -> Any:
@@ -81,17 +86,17 @@ class PrimalSolution:
 
     @property
     def centre(self) -> Floats:
-        """About which the rows were seen."""
+        """Centre of the rows."""
         return self.problem.origin
 
     @property
     def primal(self) -> float:
-        """The objective."""
+        """Value of the primal objective."""
         return self.point.primal
 
     @property
     def dual(self) -> float:
-        """The dual objective at a feasible point: a lower bound of the objective of any plane."""
+        """Dual objective at a feasible point: a lower bound of the primal objective of any plane."""
         return self.point.dual
 
     @property
@@ -118,29 +123,29 @@ def solve_primal(
     source : Source
         Rows with codes.
     signs : array of shape (n_classes,)
-        −1 or 1; rows of a class of 0 take no part.
+        −1 or 1; rows of a class with sign 0 take no part.
     costs : array of shape (n_classes,)
     bias_scale : float, optional
-        K: rows are extended by the constant K, whose weight v is penalised like others, so ½ b² / K² is added and
-        b = K v. Without it the bias is free.
+        Scale K of a penalised bias: rows are extended by the constant K, whose weight v is penalised like the others.
+        So ½ b² / K² is added to the objective, and b = K v. By default the bias is free.
     tol : float
-        Of the duality gap, relative to the primal objective.
+        Duality gap to reach, relative to the primal objective.
     max_passes : int
-        Over all rows.
+        Maximum number of passes over all rows.
     start : (coef, intercept), optional
-        A warm start; by default the solution on a subsample, if rows are many.
-    on_pass : function of the passes so far and the relative gap, optional
-        Called after each.
+        Warm start; by default the solution on a subsample, if there are many rows.
+    on_pass : function of the number of passes and the relative gap, optional
+        Called after each pass.
     counts : ClassCounts, optional
-        Rows and weights of each class, if they are known.
+        Rows and weights of each class, if known.
 
     Notes
     -----
-    The losses are smoothed to C (t + √(t² + 4 μ²)) / 2, t = 1 − z (w'x + b). At the minimum of that objective the dual
-    coefficients α = C σ(t / μ), its derivatives, are feasible, and the gap is Σ C max(0, t) − α t: it falls about as μ
-    where few rows are at the margin, and as μ² where many are. Elsewhere the coefficients of rows at the margin are
-    shifted to balance, so that the dual bound holds at every step. See
-    :func:`likely.objectives.svm.path_following.follow_path`.
+    The losses are smoothed to C (t + √(t² + 4 μ²)) / 2, t = 1 − z (w'x + b). At the minimum of the smoothed objective,
+    the derivatives of the losses by t, α = C σ(t / μ), are feasible dual coefficients, and the gap is
+    Σ C max(0, t) − α t. It decreases about as μ if few rows are at the margin, and as μ² if many are. At other points
+    the coefficients of rows near the margin are shifted such that Σ α z = 0, so that the dual bound holds at every
+    point. See :func:`likely.objectives.svm.path_following.follow_path`.
 
     Examples
     --------
@@ -157,14 +162,18 @@ def solve_primal(
         sample = None if start is not None else subsample(source, counts, signs != 0)
         setting = make_margin_setting(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
         problem = HingeProblem(source, setting, bias_scale, setting.centre)
-        # Rows of one sign only and a free bias: the bias alone keeps all rows off the margin.
+        # If all rows have the same sign and the bias is free, a bias of ±1 gives a loss of 0.
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
             sign = np.sign(sides[1] - sides[0])
-            return PrimalSolution(problem, problem.evaluate(np.append(np.zeros(source.n_features), sign), FIRST_MU), 0, True)
+            return PrimalSolution(
+                problem, problem.evaluate(np.append(np.zeros(source.n_features), sign), FIRST_MU), 0, True
+            )
+        # Warm start, with the bias for centred rows.
         if start is None:
             theta, mu = start_on_sample(problem, sample, counts)
         else:
             theta, mu = np.append(start[0], start[1] + float(start[0] @ problem.origin)), WARM_MU
+        # Few wide rows are solved in an orthonormal basis of their span.
         compact, basis = _project_on_span(problem, int(counts.rows.sum()))
         theta = theta if basis is None else np.append(basis.T @ theta[:-1], theta[-1])
         point, passes = follow_path(compact, theta, mu, tol, max_passes, on_pass)
@@ -176,14 +185,14 @@ def solve_primal(
 def make_margin_setting(
     source: Source, sample: ArraySource | None, signs: Floats, costs: Floats, forms_hessian: bool
 ) -> MarginSetting:
-    """Centre rows about their mean, or that of a subsample."""
+    """Return the setting of a problem, with the mean of the rows, or of a subsample, as centre."""
     columns = (source if sample is None or source.is_sparse else sample).reduce(column_moments, signs != 0)
     far = is_far(source, columns.mean, np.sqrt(columns.variances()))
     return MarginSetting(signs, costs, columns.mean, far, forms_hessian)
 
 
 def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts) -> tuple[Floats, float]:
-    """θ and μ that solve the problem of a subsample, with costs that stand for all rows; or zeros without one."""
+    """Return θ and μ that solve the problem on a subsample, with costs scaled to all rows; without one θ = 0."""
     theta = np.zeros(problem.shape[0] * problem.shape[1])
     if sample is None:
         return theta, FIRST_MU
@@ -197,11 +206,15 @@ def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: 
 
 
 def _project_on_span(problem: HingeProblem, n_rows: int) -> tuple[HingeProblem, Floats | None]:
-    """Few wide rows in an orthonormal basis of their span, where the best weights are; and that basis."""
+    """Return the problem in an orthonormal basis of the span of few wide rows, and that basis.
+
+    The optimal weights lie in the span. Other problems are returned unchanged, with None.
+    """
     setting, d = problem.setting, len(problem.origin)
     if setting.forms_hessian or n_rows >= FEW_PARAMETERS or n_rows * d > MAX_SAMPLE_VALUES:
         return problem, None
     blocks: list[Any] = problem.source.reduce(_as_list)
+    # QR of the transposed rows: columns of ``basis`` span the rows, ``triangle`` holds their coordinates.
     rows = np.concatenate([dense(block.X) - problem.origin for block in blocks])
     basis, triangle = qr(np.vstack([rows, problem.origin]).T, mode="economic", check_finite=False)
     codes: Any = np.concatenate([block.codes for block in blocks])
@@ -216,11 +229,11 @@ def _as_list(block: Block) -> list[Block]:
     return [block]
 
 
-# All problems of a machine.
+# All problems of a machine
 
 
 def solve_in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
-    """A machine for each of the costs, each problem starting from the solution for the costs before."""
+    """Return a machine for each of the costs. Each problem starts from its solution for the previous costs."""
     found: list[list[PrimalSolution]] = [[] for _ in task.costs]
     for side in task.sides:
         start: tuple[Floats, Any] | None = None
@@ -233,9 +246,9 @@ def solve_in_primal(task: Task, solver: PrimalSolver) -> list[Machine]:
 
 
 def _assemble_machine(task: Task, solutions: list[PrimalSolution]) -> Machine:
-    """The planes of all problems about one centre; with the rows that support them, if rows are in memory."""
+    """Join the solutions of all problems, with one centre; and the support vectors, if rows are in memory."""
     coef, centre = np.array([solution.coef for solution in solutions]), solutions[0].centre
-    # Each problem has its own centre, that of the rows that take part in it.
+    # Problems have different centres, those of the rows that take part. Refer all biases to the first one.
     moved = [float(solution.coef @ (centre - solution.centre)) for solution in solutions]
     machine = Machine(
         np.array([solution.centred_intercept for solution in solutions]) + moved,
@@ -258,10 +271,10 @@ def _assemble_machine(task: Task, solutions: list[PrimalSolution]) -> Machine:
 
 
 def _signed_coefficients(task: Task, block: Block, side: Floats, solution: PrimalSolution) -> tuple[Floats, float]:
-    """Dual coefficients times the side, and the dual objective.
+    """Return dual coefficients times the side, and the dual objective.
 
-    They are those of few rows if the gap allows it; otherwise of all rows but those with next to nothing beside the
-    largest coefficient of their side.
+    The coefficients are sparse if the gap allows it. Otherwise only those below ``MIN_SUPPORT`` times the largest of
+    their side are set to 0.
     """
     z, few = side[block.require_codes()], _sparse_coefficients(block, solution, task.bias_scale, task.tol)
     if few is not None:
@@ -273,27 +286,27 @@ def _signed_coefficients(task: Task, block: Block, side: Floats, solution: Prima
     return np.asarray(alpha * z), solution.dual
 
 
-# Dual coefficients that are 0 or C for all but few rows.
+# Dual coefficients that are 0 or C for all but few rows
 
 
 def _sparse_coefficients(
     block: Block, solution: PrimalSolution, bias_scale: float | None, tol: float
 ) -> tuple[Floats, float] | None:
-    """Dual coefficients of few rows, and the dual objective; None if the gap would exceed the tolerance.
+    """Return sparse dual coefficients and the dual objective; None if the gap would exceed the tolerance.
 
     Notes
     -----
-    The smoothed loss gives some coefficient to every row. At the best plane rows beyond the margin have 0 and rows
-    within it have C; those at the margin are as many as there are parameters, or few more, and theirs follow from
-    Σ α z x = w and, with a free bias, Σ α z = 0. Of all solutions within bounds a linear program finds the one with
-    the largest Σ α, so that the dual is highest.
+    The smoothed loss gives every row a positive coefficient. At the optimum rows outside the margin have α = 0 and rows
+    inside it have α = C (complementary slackness). The rows at the margin are about as many as the parameters. Their
+    coefficients follow from Σ α z x = w and, with a free bias, Σ α z = 0. Of all solutions within the bounds a linear
+    program finds the one with the largest Σ α, which maximises the dual.
     """
     codes, setting = block.require_codes(), solution.problem.setting
     z, C = setting.signs.take(codes), setting.costs.take(codes) * (1.0 if block.weight is None else block.weight)
     rows = _DualRows(block.X, z, C * np.abs(z), solution.centre, bias_scale)
     excess = np.where(z == 0, -np.inf, 1 - z * rows.linear.scores(solution.point.theta))
-    for most in MARGIN_ROWS_PER_COLUMN:
-        free = _select_nearest(np.abs(excess), most * (len(solution.coef) + 1))
+    for per_column in MARGIN_ROWS_PER_COLUMN:
+        free = _select_nearest(np.abs(excess), per_column * (len(solution.coef) + 1))
         if len(free) * len(solution.coef) > MAX_VALUES:
             return None
         alpha = rows.complete(solution, excess, free)
@@ -307,7 +320,7 @@ def _sparse_coefficients(
 
 @dataclass(frozen=True, eq=False)
 class _DualRows:
-    """Rows with their signs and costs, of a problem whose dual coefficients are sought."""
+    """Rows of a problem with their signs and costs, for the recovery of dual coefficients."""
 
     X: Any
     z: Floats
@@ -320,7 +333,8 @@ class _DualRows:
         return LinearRows.of(self.X, self.centre, True)
 
     def complete(self, solution: PrimalSolution, excess: Floats, free: Integers) -> Floats | None:
-        """Coefficients of 0 or C, and those of the free rows that make Σ α z x the weights; None if there are none."""
+        """Return coefficients of 0 or C, and those of the free rows such that Σ α z x = w; None if infeasible."""
+        # Rows other than the free ones are at a bound. The free ones supply the rest of Σ α z (x, 1).
         alpha = np.where(excess > 0, self.C, 0.0)
         alpha[free] = 0.0
         total = 0.0 if self.bias_scale is None else solution.intercept / self.bias_scale**2
@@ -333,20 +347,21 @@ class _DualRows:
         return alpha if self.bias_scale is not None else balance_coefficients(alpha, self.z)
 
     def dual(self, alpha: Floats) -> float:
-        """The dual objective."""
+        """Return the dual objective."""
         sums = self.linear.sums((alpha * self.z)[None])[0]
         w, v = sums[:-1] + sums[-1] * self.centre, 0.0 if self.bias_scale is None else self.bias_scale * sums[-1]
         return float(alpha.sum()) - (float(w @ w) + v**2) / 2
 
 
-def _select_nearest(distances: Floats, most: int) -> Integers:
-    """Rows nearest to the margin, with those as near as the last of them."""
-    most = min(most, len(distances))
-    return np.flatnonzero(distances <= np.partition(distances, most - 1)[most - 1])
+def _select_nearest(distances: Floats, k: int) -> Integers:
+    """Return the k rows nearest to the margin, and any others at the same distance as the k-th."""
+    k = min(k, len(distances))
+    return np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
 
 
 def _maximise_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
-    """α within bounds with the largest sum and Σ α z (x, 1) as wanted, by a linear program; None if infeasible."""
+    """Maximise Σ α over 0 ≤ α ≤ C with Σ α z (x, 1) = ``wanted``, by a linear program; None if infeasible."""
+    # Columns and bounds are scaled to about 1 for the solver's absolute tolerances.
     size = np.append(np.sqrt(np.square(rows).mean(axis=0)), 1.0)
     size[size == 0] = 1.0
     largest = C.max()
@@ -355,7 +370,7 @@ def _maximise_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -
     found = linprog(-C / largest, A_eq=A, b_eq=wanted / size / largest, bounds=(0, 1), options=precise)
     if found.x is None:
         return None
-    # Spread what the program's tolerance leaves of Σ α z over the rows between their bounds.
+    # Distribute the remaining error of Σ α z over the rows strictly between their bounds.
     alpha = np.clip(found.x, 0, 1) * C
     missing = float(wanted[-1]) - float(alpha @ z)
     free = (alpha > 0) & (alpha < C)

@@ -53,7 +53,7 @@ RIDGE = 1e-13
 """Added to the diagonal of K_FF, relative to its mean, because free rows may be linearly dependent."""
 
 FLAT = 1e-12
-"""Lower bound of the curvature along a step, relative to the largest diagonal entry: equal rows have a curvature of 0."""
+"""Lower bound of the curvature along a step, relative to the largest diagonal entry: equal rows have curvature 0."""
 
 
 @dataclass(frozen=True, eq=False)
