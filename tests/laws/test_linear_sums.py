@@ -142,7 +142,7 @@ def test_margins_are_the_logit_of_the_truth_minus_the_best_other_logit(n_classes
 
     found = compute_margins(block, theta, setting)
 
-    assert_allclose([found.least, found.most], [min(margins), max(margins)], rtol=1e-9)
+    assert_allclose([found.lowest, found.highest], [min(margins), max(margins)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
