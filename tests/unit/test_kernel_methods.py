@@ -311,11 +311,11 @@ def test_options_that_do_not_fit_are_refused(data):
     X, y = data
     for tol in (0, 1, -1.0, "tight", np.nan):
         with pytest.raises(
-            InvalidParameterError, match="tolerance of KernelLogisticRegression must be a number in the open interval"
+            InvalidParameterError, match="tol of KernelLogisticRegression must be a number in the open interval"
         ):
             KernelLogisticRegression(tol=tol).fit(X, y)
     with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must be in the open interval"):
-        KernelLogisticRegression(prior=2.0).fit(X, y)
+        KernelLogisticRegression(training_prior=2.0).fit(X, y)
     with pytest.raises(
         InvalidParameterError, match=r"n_landmarks .* does not apply to kernel='precomputed', where all"
     ):
@@ -350,7 +350,7 @@ def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
 
 def test_shapes_and_types_of_what_is_learned(data):
     X, y = data
-    two = KernelLogisticRegression(prior=0.3).fit(X, np.array(["no", "yes"])[y])
+    two = KernelLogisticRegression(training_prior=0.3).fit(X, np.array(["no", "yes"])[y])
     three = KernelLogisticRegression(n_landmarks=7).fit(X, np.arange(60) % 3)
 
     assert two.dual_coef_.shape == (1, 60)

@@ -69,7 +69,7 @@ def test_columns_that_nearly_depend_on_each_other_are_told_apart_or_said(rng):
     apart = LogisticRegression().fit(np.column_stack([x, z]), y).objective_
 
     assert_allclose(LogisticRegression().fit(np.column_stack([x, x + 1e-6 * z]), y).objective_, apart, rtol=1e-6)
-    with pytest.warns(NotConvergedWarning, match="columns may nearly depend on each other"):
+    with pytest.warns(NotConvergedWarning, match="columns may be nearly collinear"):
         LogisticRegression().fit(np.column_stack([x, x + 1e-8 * z]), y)
 
 
@@ -184,14 +184,14 @@ def test_targets_far_from_zero_lose_no_digits(rng):
 def test_paths_of_chains_and_sources_are_those_of_separate_fits(rng):
     X = rng.normal(size=(300, 4)) * [1, 10, 0.1, 3]
     y = noisy(rng, X / [1, 10, 0.1, 3], [1, -1, 0.5, 0])
-    chain = make_pipeline(Standardize(), LogisticRegression(prior=0.5, tol=1e-13))
+    chain = make_pipeline(Standardize(), LogisticRegression(training_prior=0.5, tol=1e-13))
 
     path = chain.path(X, y, [1e-3, 1.0])
     source = ArraySource(Standardize().fit_transform(X), y, None, np.array([0, 1]), block_rows=70)
-    from_source = LogisticRegression(prior=0.5, tol=1e-13).path_source(source, [1e-3, 1.0])
+    from_source = LogisticRegression(training_prior=0.5, tol=1e-13).path_source(source, [1e-3, 1.0])
 
     for strength, fitted, streamed in zip([1e-3, 1.0], path, from_source, strict=True):
-        alone = make_pipeline(Standardize(), LogisticRegression(strength, prior=0.5, tol=1e-13)).fit(X, y)
+        alone = make_pipeline(Standardize(), LogisticRegression(strength, training_prior=0.5, tol=1e-13)).fit(X, y)
         assert_allclose(fitted.llr(X), alone.llr(X), atol=1e-5)
         assert_allclose(streamed.coef_, alone[-1].coef_, atol=1e-6)
     assert not hasattr(chain[-1], "coef_")

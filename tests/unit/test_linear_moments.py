@@ -66,7 +66,7 @@ def test_a_penalty_is_a_finite_number_that_is_not_negative(kind, value):
 def test_a_score_without_evidence_says_what_to_do():
     model = LeastSquaresClassifier().fit(X, Y)
 
-    with pytest.raises(AttributeError, match=r"CalibratedClassifier\(LeastSquaresClassifier\(\)\) turns the score"):
+    with pytest.raises(AttributeError, match=r"CalibratedClassifier\(LeastSquaresClassifier\(\)\), which converts the score"):
         model.log_likelihood(X)
 
 
