@@ -134,9 +134,9 @@ def test_training_sets_that_are_not_the_complement_are_respected(data, rng):
 @pytest.mark.parametrize(
     ("folds", "message"),
     [
-        ([(np.arange(60), np.arange(60))], "learns from rows that it is tested on"),
-        ([(np.arange(30), np.arange(30, 61))], "names row 60 of 60 rows"),
-        ([(np.arange(30), np.arange(-30, 0))], "names row -30 of 60 rows"),
+        ([(np.arange(60), np.arange(60))], "must be disjoint, but in fold 0 they are not"),
+        ([(np.arange(30), np.arange(30, 61))], "rows from 0 to 59, but fold 0 holds row 60"),
+        ([(np.arange(30), np.arange(-30, 0))], "rows from 0 to 59, but fold 0 holds row -30"),
     ],
 )
 def test_folds_that_overlap_or_leave_the_data_are_refused(folds, message, data):
@@ -558,11 +558,11 @@ def test_steps_that_need_more_than_was_learned_are_refused(data):
     X, y = data
     chain = make_pipeline(Standardize(), GaussianClassifier("diagonal")).fit(X, y)
 
-    with pytest.raises(IncompatiblePartsError, match="fit the model again"):
+    with pytest.raises(IncompatiblePartsError, match="Fit the pipeline again"):
         clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments of a chain"):
+    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments, so this chain"):
         clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="fit the model again"):
+    with pytest.raises(IncompatiblePartsError, match="partial_fit cannot add rows. Call fit again"):
         Whiten().fit(X).set_params(by="within").partial_fit(X, y)
 
 
