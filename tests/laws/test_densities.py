@@ -1,4 +1,4 @@
-"""What must hold for every density that learns by adding up, whatever its columns are."""
+"""Laws of all densities that are estimated from sums."""
 
 import pickle
 from itertools import product
@@ -48,7 +48,7 @@ every = pytest.mark.parametrize("name", MEMBERS)
 
 
 def rows_for(name, n=N, seed=0):
-    """Rows that a density can learn from: four columns."""
+    """Return rows of four columns that a density can be fitted to."""
     rng = np.random.default_rng(seed)
     if "multinomial" in name or "counts" in name:
         return rng.poisson([1, 4, 2, 0.5], size=(n, 4)).astype(float)
@@ -68,7 +68,7 @@ def fitted(name, *args, **kwargs):
 
 
 def assert_same(a, b, X, rtol=1e-9):
-    """The same density, as far as it shows at rows."""
+    """Assert that two densities agree at rows."""
     assert_allclose(a.log_density(X), b.log_density(X), rtol=rtol, atol=1e-9)
     assert a.n_parameters_ == b.n_parameters_
 
@@ -118,7 +118,7 @@ def test_weights_equal_repetition(name):
 @every
 def test_the_scale_of_weights_does_not_matter_without_pseudo_counts(name):
     if "smoothed" in name:
-        pytest.skip("a pseudo-count is weighed against the rows")
+        pytest.skip("the effect of a pseudo-count depends on the weight of the rows")
     X, weight = rows_for(name), np.random.default_rng(4).uniform(0.1, 3, N)
 
     assert_same(fitted(name, X, sample_weight=weight / 1000), fitted(name, X, sample_weight=weight), X)
@@ -194,10 +194,10 @@ def test_draws_repeat_with_the_seed_and_have_the_right_shape(name):
 @every
 def test_draws_have_the_moments_of_the_rows_and_can_be_fitted(name):
     if name == "thresholded":
-        pytest.skip("draws zeros and ones, not what was thresholded")
+        pytest.skip("draws are zeros and ones, not the values before the threshold")
     X = rows_for(name, 400)
     if "multinomial" in name or "counts" in name:
-        X = X[X.sum(axis=1) == 7]  # it tells how a total is divided, and nothing of the total
+        X = X[X.sum(axis=1) == 7]  # the density does not model the total
     density = clone(MEMBERS[name]).set_params(**({"pseudo_count": 0} if "smoothed" in name else {})).fit(X)
 
     drawn = density.sample(20_000, random_state=0)
@@ -332,7 +332,7 @@ def test_zero_is_the_identity_on_both_sides(name):
 
 @every
 def test_rows_of_weight_zero_in_a_block_have_no_effect(name):
-    """As they occur among the responsibilities of a mixture's component."""
+    """Such weights occur as responsibilities of a mixture's component."""
     X, density = rows_for(name), clone(MEMBERS[name])
     weight = np.tile([0.0, 1.0], N // 2)
     of, args = density._statistic()

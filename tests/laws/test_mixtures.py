@@ -1,4 +1,4 @@
-"""What must hold for every mixture, whatever its shape, start and assignments."""
+"""Laws of all mixtures, for every shape, start and kind of assignment."""
 
 import pickle
 import warnings
@@ -49,14 +49,14 @@ def mixture(name, n_components=3, **options):
 
 
 def clusters(n=90, seed=0, apart=4.0):
-    """Rows of three clusters in two columns, which overlap a little."""
+    """Return rows of three slightly overlapping clusters in two columns."""
     rng = np.random.default_rng(seed)
     centres = apart * np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.0]])
     return centres[np.arange(n) % 3] + rng.normal(size=(n, 2)) @ [[1.0, 0.3], [0.0, 0.7]]
 
 
 def assert_same(a, b, X, rtol=1e-6, atol=1e-6):
-    """The same mixture, as far as it shows at rows."""
+    """Assert that two mixtures agree at rows."""
     assert_allclose(a.log_density(X), b.log_density(X), rtol=rtol, atol=atol)
     assert_allclose(a.weights_, b.weights_, rtol=rtol, atol=atol)
 
@@ -209,7 +209,7 @@ def test_a_source_equals_rows_in_memory(name):
 @pytest.mark.parametrize("floor", [1e-6, 0.2], ids=["low", "active"])
 def test_units_of_the_columns_only_shift_log_densities(name, floor):
     X = clusters()
-    # The leading direction, along which components are split, depends on units, and so does one variance for all.
+    # The leading eigenvector, along which components are split, depends on the units, and so does a spherical variance.
     one_unit = "lbg" in name or "random" in name or "spherical" in name
     units, origin = np.array([256.0, 256.0] if one_unit else [1e-3, 512.0]), np.array([1024.0, -16.0])
 
@@ -361,7 +361,7 @@ def test_far_off_clusters_have_the_inertia_of_near_ones():
 
 
 def coded(n=300, seed=0):
-    """Codes, counts and numbers of two latent classes, 2 to 1."""
+    """Return codes, counts and numbers of two latent classes with weights 2/3 and 1/3."""
     rng = np.random.default_rng(seed)
     which = np.arange(n) % 3 == 0
     shares = np.where(which[:, None, None], [[0.8, 0.1, 0.1]] * 5, [[0.1, 0.2, 0.7]] * 5)
@@ -372,7 +372,7 @@ def coded(n=300, seed=0):
 
 
 def any_mixture(name):
-    """A density, rows for it, and what its two components should be like, the lighter first."""
+    """Return a density and rows for it."""
     codes, counts, numbers = coded()
     return {
         "categorical": (Categorical(), codes),
@@ -463,7 +463,7 @@ def test_a_mixture_of_gaussian_densities_has_the_maximum_of_a_gaussian_mixture()
 
 
 @pytest.mark.parametrize("criterion", ["bic", "aic", "log_likelihood"])
-def test_the_mixture_that_is_chosen_is_the_best_of_those_compared(criterion):
+def test_the_chosen_mixture_is_the_best_of_the_table(criterion):
     X = clusters(apart=8.0)
 
     choice = choose_mixture(X, (1, 2, 3), ("full", "spherical"), criterion=criterion, cv=3)

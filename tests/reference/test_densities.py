@@ -1,4 +1,4 @@
-"""Densities against SciPy and scikit-learn, and against examples worked by hand in courses."""
+"""Densities compared with SciPy, scikit-learn, and worked examples from courses."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_product_is_that_of_scipy(rng):
 @pytest.mark.parametrize("pseudo_count", [0.5, 1, 3])
 def test_smoothed_probabilities_are_those_of_naive_bayes(pseudo_count, rng):
     codes, y, weight = rng.integers(0, [2, 3, 5], size=(90, 3)), np.arange(90) % 2, rng.uniform(0.1, 3, 90)
-    codes[:2] = [1, 2, 4]  # both classes have seen the largest category of each column
+    codes[:2] = [1, 2, 4]  # the largest category of each column occurs in both classes
     categories = CategoricalNB(alpha=pseudo_count).fit(codes, y, sample_weight=weight)
     counts = MultinomialNB(alpha=pseudo_count).fit(codes, y, sample_weight=weight)
     bits = BernoulliNB(alpha=pseudo_count, binarize=1).fit(codes, y, sample_weight=weight)
@@ -79,7 +79,7 @@ def test_coats_of_cats():
 
 
 def test_symbols_in_c_and_python():
-    """The course prints other ratios, .916 .245 …: it took logs of raw counts and left out the totals 235 and 217."""
+    """The course prints other ratios, .916 .245 …: it uses logs of raw counts without the totals 235 and 217."""
     c, python = Multinomial().fit(C_SCRIPTS), Multinomial().fit(PYTHON_SCRIPTS)
 
     assert_allclose(c.probabilities_, [0.128, 0.196, 0.306, 0.013, 0.204, 0.021, 0.132], atol=5e-4)
@@ -90,7 +90,7 @@ def test_symbols_in_c_and_python():
     assert_allclose(c.log_density(scripts) - python.log_density(scripts), [2.732, -3.877], atol=5e-4)
 
 
-def test_counts_and_the_sequence_of_what_was_counted_say_the_same(rng):
+def test_multinomial_counts_equal_categorical_sequences(rng):
     rows = {"a": rng.multinomial(30, [0.5, 0.3, 0.2], size=5), "b": rng.multinomial(20, [0.2, 0.2, 0.6], size=4)}
     counts = {label: Multinomial().fit(X) for label, X in rows.items()}
     tokens = {label: Categorical().fit(np.repeat([0, 1, 2], X.sum(axis=0))[:, None]) for label, X in rows.items()}

@@ -1,4 +1,4 @@
-"""Mixtures against scikit-learn, SciPy and plain NumPy written from the formulas."""
+"""Mixtures compared with scikit-learn, SciPy, and textbook formulas in plain NumPy."""
 
 import warnings
 
@@ -49,7 +49,7 @@ DATA = {
 
 
 def start_for(X, K, covariance, rng):
-    """Weights, means and covariances that are no fixed point of anything."""
+    """Return weights, means and covariances that are not a fixed point of EM."""
     d = X.shape[1]
     weights = rng.dirichlet(np.full(K, 5.0))
     means = X[rng.choice(len(X), K, replace=False)]
@@ -61,8 +61,8 @@ def start_for(X, K, covariance, rng):
     return weights, means, np.stack([spread * rng.uniform(0.5, 2) for _ in range(K)])
 
 
-def peer_from(start, kind, n_passes, X):
-    """scikit-learn's mixture after so many passes."""
+def peer_from(start, kind, n_iterations, X):
+    """Return scikit-learn's mixture after ``n_iterations`` iterations."""
     weights, means, covariances = start
     if kind == "full":
         precisions = np.linalg.inv(covariances)
@@ -77,20 +77,20 @@ def peer_from(start, kind, n_passes, X):
         covariance_type=kind,
         tol=0.0,
         reg_covar=0.0,
-        max_iter=n_passes,
+        max_iter=n_iterations,
         weights_init=weights,
         means_init=means,
         precisions_init=precisions,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        with threadpool_limits(1):  # threads that wait for each other cost more than products this small
+        with threadpool_limits(1):  # for such small products, synchronising threads costs more than it gains
             return peer.fit(X)
 
 
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_pass_has_the_log_likelihood_of_scikit_learn(shape, data, rng):
+def test_every_iteration_has_the_log_likelihood_of_scikit_learn(shape, data, rng):
     covariance, tied, kind = SHAPES[shape]
     make, K = DATA[data]
     X = make(rng)
@@ -106,10 +106,10 @@ def test_every_pass_has_the_log_likelihood_of_scikit_learn(shape, data, rng):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("offset", "atol"), [(1e6, 1e-9), (-1e8, 1e-8)])
-def test_every_pass_has_the_log_likelihood_of_scikit_learn_without_an_offset(shape, offset, atol, rng):
+def test_an_offset_does_not_change_the_log_likelihood_of_any_iteration(shape, offset, atol, rng):
     covariance, tied, kind = SHAPES[shape]
     X = _overlapping(rng) + offset
-    rows = X - offset  # exact: what the offset left of the digits
+    rows = X - offset  # exact: the digits that remain beside the offset
     weights, means, covariances = start_for(rows, 3, covariance, rng)
 
     model = GaussianMixture(
@@ -130,7 +130,7 @@ def test_densities_responsibilities_and_criteria_are_those_of_scikit_learn(shape
     start = start_for(X, K, covariance, rng)
     model = GaussianMixture(K, covariance=covariance, tied=tied, init=start, floor=0, tol=1e-4).fit(X)
 
-    # One pass more of EM in scikit-learn than in the history has the parameters of the last.
+    # The parameters of iteration n are those of scikit-learn after n − 1 M steps.
     peer = peer_from(start, kind, model.n_iter_ - 1, X)
 
     assert_allclose(model.weights_, peer.weights_, atol=1e-9)
@@ -185,14 +185,14 @@ def test_clusters_are_those_of_scikit_learn_from_the_same_centres(data, weighted
 
 
 def patterns(X):
-    """Columns that are observed, columns that are missing, and the rows of which that is so."""
+    """Yield the observed columns, the missing columns and the rows of each pattern of missing values."""
     seen = ~np.isnan(X)
     for pattern in np.unique(seen, axis=0):
         yield np.flatnonzero(pattern), np.flatnonzero(~pattern), np.flatnonzero((seen == pattern).all(axis=1))
 
 
 def log_joint_of(X, weights, means, covariances):
-    """Log of weight times density for each row and component, over what each row has of values."""
+    """Return log(weight · density) of the observed values, for each row and component."""
     logs = np.tile(np.log(weights), (len(X), 1))
     for seen, _, rows in patterns(X):
         for k in range(len(weights) if len(seen) else 0):
@@ -202,8 +202,10 @@ def log_joint_of(X, weights, means, covariances):
 
 
 def plain_estimate(X, gamma, means, covariances, shape, tied=False):
-    """One step of maximisation by the textbook: of full shapes missing values are replaced by what is expected of
-    them, of others the sums are over what was observed.
+    """Return the textbook M step.
+
+    For full shapes missing values are replaced by their conditional means; for other shapes the sums are over the
+    observed values.
     """
     if shape != "full":
         return observed_estimate(X, gamma, shape, tied)
@@ -226,7 +228,7 @@ def plain_estimate(X, gamma, means, covariances, shape, tied=False):
 
 
 def observed_estimate(X, gamma, shape, tied):
-    """Means and variances of what was observed of each column."""
+    """Return means and variances of the observed values of each column."""
     seen, values = ~np.isnan(X), np.nan_to_num(X)
     counts = gamma.T @ seen
     means = gamma.T @ values / counts
@@ -268,7 +270,7 @@ def test_hard_assignments_are_classification_em(shape, weighted, rng):
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
-def test_missing_values_are_integrated_out_in_every_pass(shape, tied, weighted, rng):
+def test_missing_values_are_integrated_out_in_every_iteration(shape, tied, weighted, rng):
     X = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 2]) @ rng.normal(size=(3, 3)) + 10
     X[rng.random(X.shape) < 0.25] = np.nan
     X[7] = np.nan
@@ -293,14 +295,14 @@ def test_missing_values_are_integrated_out_in_every_pass(shape, tied, weighted, 
     assert_allclose(model.history_[-1], w @ logsumexp(logs, axis=1) / w.sum(), atol=1e-9)
 
 
-def plain_em(X, start, shape, n_passes):
-    """EM by the textbook: parameters and mean log-likelihood of the last of so many passes, and all log-likelihoods."""
+def plain_em(X, start, shape, n_iterations):
+    """Run textbook EM; return the parameters of the last iteration, and all mean log-likelihoods."""
     history = []
     weights, means, covariances = start
-    for at in range(n_passes):
+    for at in range(n_iterations):
         logs = log_joint_of(X, weights, means, covariances)
         history.append(logsumexp(logs, axis=1).mean())
-        if at < n_passes - 1:
+        if at < n_iterations - 1:
             gamma = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
             weights, means, covariances = plain_estimate(X, gamma, means, covariances, shape)
     return (weights, means, covariances), history

@@ -1,4 +1,4 @@
-"""Densities by hand: their numbers, and what they say to rows and options that are not as they must be."""
+"""Densities: hand-derived numbers, and the messages about invalid rows and options."""
 
 import warnings
 
@@ -294,7 +294,7 @@ def test_counts_may_be_fractions():
 
 
 def test_wide_sparse_rows_stay_sparse():
-    words, texts = 10**6, 10**4  # as dense rows they would take 80 GB
+    words, texts = 10**6, 10**4  # dense rows would take 80 GB
     X = csr_array((np.ones(texts), np.full(texts, 3), np.arange(texts + 1)), shape=(texts, words))
 
     assert_array_equal(Multinomial().fit(X).log_density(X), np.zeros(texts))
@@ -448,7 +448,7 @@ def test_a_product_of_products_is_a_density(rng):
     assert_allclose(density.log_density(X), apart)
 
 
-# All of them
+# All densities
 
 
 @pytest.mark.parametrize("kind", [Categorical, Bernoulli, Multinomial])

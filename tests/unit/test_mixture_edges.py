@@ -1,4 +1,4 @@
-"""Mixtures where components collapse, parameters are no good, and choices have nothing to choose from."""
+"""Edge cases of mixtures: collapsed components, invalid parameters, and choices without candidates."""
 
 import numpy as np
 import pytest
@@ -255,7 +255,7 @@ def test_clusters_of_many_rows_equal_those_of_any_source(weighted):
 
 
 class _Elsewhere(Source):
-    """Rows that are not known to be in memory."""
+    """Source whose rows are not known to be in memory."""
 
     def __init__(self, source):
         self.source, self.n_features, self.n_blocks, self.classes = source, source.n_features, source.n_blocks, None

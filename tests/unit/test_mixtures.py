@@ -1,4 +1,4 @@
-"""Mixtures at their edges: every error and warning, collapse, and numbers that can be had by hand."""
+"""Mixtures: every error and warning, collapse, and hand-derived numbers."""
 
 import warnings
 
@@ -159,7 +159,7 @@ def test_unfitted_mixtures_raise():
     ids=["one row", "equal rows", "equal rows in three", "zeros", "two places", "constant column", "a row each"],
 )
 def test_rows_without_variance_are_floored_with_a_warning(shape, tied, rows, K):
-    # One variance for all columns is above 0 as long as one column varies.
+    # A spherical variance is above 0 if one column varies.
     model = GaussianMixture(K, covariance=shape, tied=tied)
     if shape == "spherical" and rows.shape[1] == 3:
         model.fit(rows)
