@@ -54,7 +54,7 @@ def test_the_check_finds_wrong_calls(text, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(text)
 
-    with pytest.raises(AssertionError, match="names|by position"):
+    with pytest.raises(AssertionError, match=r"names|by position"):
         test_quoted_calls_fit_the_signatures(page)
 
 

@@ -149,7 +149,7 @@ def test_a_precomputed_kernel_whose_rows_were_dropped_and_columns_were_not_fails
     comparison = compare(likely.RBFKernel(0.3)(X), y, own, sample_weight=np.arange(75) % 5)
 
     assert list(comparison.failures) == ["pairs"]
-    assert "weight 0 by compare, must be left out of the columns" in comparison.failures["pairs"]
+    assert "weight 0 in compare, must be left out too" in comparison.failures["pairs"]
 
 
 def test_default_candidates_of_a_family_are_the_estimators_they_are_shown_with(three):
@@ -244,6 +244,23 @@ def test_the_board_is_in_the_order_it_says(by, three):
     assert comparison.best is comparison.systems[0]
     assert [row["place"] for row in comparison.leaderboard_facts()] == list(range(1, len(comparison) + 1))
     assert comparison.by == by
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow", None])
+def test_the_leaderboard_is_a_frame_of_the_same_numbers(backend, two):
+    X, y = two
+    comparison = compare(X, y, OWN, [0.1, 0.5], folds=3, fuse=0)
+
+    frame = comparison.leaderboard(backend)
+    facts = comparison.leaderboard_facts()
+
+    assert type(frame).__module__.split(".")[0] == (backend or "pandas")
+    names = list(getattr(frame, "column_names", None) or frame.columns)
+    assert names[:3] == ["place", "system", "family"]
+    for i, row in enumerate(facts):
+        for name, costs in row["costs"].items():
+            assert float(str(frame[f"minimum at {name}"][i])) == costs["minimum"]
+        assert float(str(frame["cllr"][i])) == row["cllr"]
 
 
 def test_intervals_hold_their_costs_and_others_are_tested_against_the_best(two):
@@ -594,7 +611,7 @@ class Bad(ClassifierMixin, BaseEstimator):
     [
         ("raises", "It does not work on Mondays."),
         ("NaN", "Its score of row 0 is NaN."),
-        ("wide", "shape (75, 7)"),
+        ("wide", "must have shape (75, 3), but have (75, 7)"),
         ("short", "shape"),
         ("infinite", "infinite"),
     ],
@@ -920,17 +937,17 @@ def refuse_what(X, y):
         "held-out row": (
             {"held_out": (X[:5], np.array([0, 0, 1, 1, 2]))},
             DegenerateDataError,
-            "Class 2 has one of the rows",
+            "Class 2 has only one row to compare systems on",
         ),
         "class": ({"applications": Application({0: 0.5, 1: 0.3, 7: 0.2})}, InvalidDataError, "7"),
-        "priors": ({"applications": 0.5}, InvalidDataError, "priors for 2 classes.*knows 3"),
-        "no application": ({"applications": []}, InvalidParameterError, "one application at least"),
+        "priors": ({"applications": 0.5}, InvalidDataError, "priors for 2 classes, but the model has 3"),
+        "no application": ({"applications": []}, InvalidParameterError, "at least one application"),
         "family": ({"candidates": ["gausian"]}, InvalidParameterError, "Did you mean 'gaussian'"),
         "nothing": ({"candidates": []}, InvalidParameterError, "candidates must hold at least one system"),
         "a class": ({"candidates": [GaussianClassifier]}, IncompatiblePartsError, "must be a classifier"),
         "number": ({"candidates": 7}, InvalidParameterError, "candidates must be"),
         "by": ({"by": "luck"}, InvalidParameterError, "by"),
-        "folds": ({"folds": 1}, InvalidParameterError, "folds must be a whole number from 2 on"),
+        "folds": ({"folds": 1}, InvalidParameterError, "folds must be an integer >= 2"),
         "folds by name": ({"folds": "some"}, InvalidParameterError, "leave-one-out"),
         "scores": ({"scores": {"o": X[:9]}}, IncompatiblePartsError, r"'o' must have shape \(75, 3\)"),
         "same name": ({"scores": {"tied": X}}, InvalidParameterError, "two are called 'tied'"),
@@ -944,7 +961,7 @@ def refuse_what(X, y):
 def test_a_family_that_is_not_tried_on_so_many_rows_is_named_before_the_work(asked):
     y = np.arange(25_004) % 2
 
-    with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' takes at most 20,000 rows.*20,003 rows of 1 feat"):
+    with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' takes at most 20,000 rows.*20,003 rows of 1 f"):
         compare(y[:, None] + 0.5, y, asked)
 
 

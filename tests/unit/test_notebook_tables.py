@@ -32,11 +32,12 @@ def cells(value):
 def test_values_are_shown_as_a_well_formed_table(name):
     header, *rows = cells(VALUES[name])
 
-    assert rows and all(len(row) == len(header) for row in rows)
+    assert rows
+    assert all(len(row) == len(header) for row in rows)
 
 
 def test_an_application_shows_priors_costs_and_threshold():
-    header, no, yes = cells(VALUES["application"])
+    header, no, _ = cells(VALUES["application"])
     binary = Application.binary(0.1, 10)
 
     assert header == ["truth", "prior", "cost of deciding no", "cost of deciding <yes>", "cost of rejecting"]

@@ -71,8 +71,8 @@ def test_scorers_work_in_cross_validation_and_search(rows):
     assert ((costs >= -1) & (costs <= 0)).all()
     assert all(np.isfinite(several[f"test_{name}"]).all() for name in scorers)
     by_hand = [
-        np.mean([-Trials(y[b], GaussianClassifier(tied=tied).fit(X[a], y[a]).llr(X[b])).cllr() for a, b in FOLDS.split(X)])
-        for tied in (False, True)
+        np.mean([-Trials(y[b], model.fit(X[a], y[a]).llr(X[b])).cllr() for a, b in FOLDS.split(X)])
+        for model in (GaussianClassifier(), GaussianClassifier(tied=True))
     ]
     assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
 
@@ -92,18 +92,19 @@ def test_a_fold_without_a_class_keeps_the_columns_of_the_model(rng):
     model = GaussianClassifier().fit(X, y)
 
     assert np.isfinite(scorers.neg_cross_entropy(model, X, y))
-    with pytest.raises(InvalidDataError, match="neg_eer judges the scores of two classes, but GaussianClassifier knows 3"):
+    with pytest.raises(InvalidDataError, match="neg_eer judges the scores of two classes, but Gaussian"):
         scorers.neg_eer(model, X, y)
 
 
 def test_mistakes_in_names_and_applications_are_named():
-    with pytest.raises(InvalidParameterError, match="There is no scorer 'min_dcf'. There are neg_actual_dcf"):
+    with pytest.raises(InvalidParameterError, match=r"There is no scorer 'min_dcf'\. There are neg_actual_dcf"):
         scorers["min_dcf"]
     with pytest.raises(AttributeError, match="There is no scorer 'cllr'"):
         _ = scorers.cllr
     with pytest.raises(InvalidParameterError, match="neg_cllr does not depend on an application"):
         scorers.neg_cllr.at(0.1)
-    assert "neg_cllr" in scorers and "neg_cllr" in dir(scorers) and len(scorers) == 9
+    assert {"neg_cllr", "roc_auc"} <= set(dir(scorers))
+    assert len(scorers) == 9
     assert repr(scorers.neg_min_dcf.at(0.1)) == "<scorer neg_min_dcf at 0.1>"
 
 
@@ -119,13 +120,13 @@ def test_a_search_goes_over_the_parameters_of_a_kernel(rows, kernel):
     assert kernel == "rbf" or kernel.gamma == 1.0
 
 
-@pytest.mark.parametrize("cls", [SVM, KernelLogisticRegression, KernelPCA, NystromFeatures], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [SVM, KernelLogisticRegression, KernelPCA, NystromFeatures])
 def test_kernels_given_by_name_take_parameters(cls):
     model = cls(kernel="polynomial").set_params(kernel__degree=4)
 
     assert model.kernel == PolynomialKernel(4)
     assert cls(kernel="polynomial").set_params(kernel__degree=3).kernel == PolynomialKernel(3)
-    with pytest.raises(InvalidParameterError, match="RBFKernel has no parameter 'width'. Its parameters are \\['gamma'\\]"):
+    with pytest.raises(InvalidParameterError, match=r"RBFKernel has no parameter 'width'\. Its parameters are"):
         cls(kernel="rbf").set_params(kernel__width=1.0)
     with pytest.raises(InvalidParameterError, match="gamma of RBFKernel must be"):
         cls(kernel=RBFKernel(2.0)).set_params(kernel__gamma=-1.0)
@@ -136,7 +137,8 @@ def test_parts_of_combined_kernels_have_parameters_by_place():
     before = kernel.parts
 
     name = next(name for name in kernel.get_params() if name.endswith("gamma"))
-    assert name.startswith("part1__part") and kernel.get_params()[name] == 0.5
+    assert name.startswith("part1__part")
+    assert kernel.get_params()[name] == 0.5
     kernel.set_params(**{name: 3.0})
     assert kernel.get_params()[name] == 3.0
     assert before[1].get_params()[name.partition("__")[2]] == 0.5

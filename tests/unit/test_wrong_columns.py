@@ -55,8 +55,8 @@ def test_a_wrong_number_of_columns_names_the_model_and_the_columns(name):
     if name != "Encode":
         assert f"X has 2 features, but {name} is expecting 3 features" in str(error.value)
     assert "'income'" in str(error.value)
+    model.fit(X.to_numpy(), y)
     with pytest.raises(InvalidDataError, match=f"X has 4 features, but {name} is expecting 3 features as input"):
-        model.fit(X.to_numpy(), y)
         getattr(model, method)(np.zeros((2, 4)))
 
 
