@@ -115,8 +115,8 @@ def test_relabelling_only_renames(model, data):
     names = {"a": "z", "b": "y", "c": "x"}
     renamed = np.array([names[label] for label in y])
     other = clone(model)
-    if model.prior is not None:
-        other.prior = model.prior[::-1]
+    if model.training_prior is not None:
+        other.training_prior = model.training_prior[::-1]
 
     plain, other = clone(model).fit(X, y), other.fit(X, renamed)
 
@@ -208,7 +208,7 @@ def test_evidence_is_the_log_posterior_less_the_log_of_the_training_priors(model
     posteriors = log_softmax(X @ fitted.coef_.T + fitted.intercept_, axis=1)
     counted = [(y == label).mean() for label in "abc"]
 
-    assert_allclose(fitted.training_priors_, counted if model.prior is None else model.prior)
+    assert_allclose(fitted.training_priors_, counted if model.training_prior is None else model.training_prior)
     assert_allclose(fitted.log_likelihood(X), posteriors - np.log(fitted.training_priors_), atol=1e-9)
     assert_allclose(fitted.predict_log_proba(X), posteriors, atol=1e-9)
     assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)

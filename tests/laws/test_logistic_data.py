@@ -161,7 +161,7 @@ def test_every_form_of_rows_gives_the_same_model(form, rng):
     "model",
     [
         LogisticRegression(0.1, penalty="l1"),
-        LogisticRegression(0.1, penalty=ElasticNet(0.2), prior=0.3),
+        LogisticRegression(0.1, penalty=ElasticNet(0.2), training_prior=0.3),
         LogisticRegression(0.1, solver=GradientDescent(learning_rate=0.5), tol=1e-4, priors=[0.3, 0.7]),
     ],
     ids=["l1", "net", "descent"],

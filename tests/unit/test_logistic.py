@@ -106,7 +106,7 @@ def test_a_learning_rate_is_a_number_above_0(rate):
 
 @pytest.mark.parametrize("value", [0, 1, -1e-3, np.nan, "tight", None])
 def test_a_tolerance_lies_between_0_and_1(value):
-    with pytest.raises(InvalidParameterError, match="tolerance of LogisticRegression must be a number in the open"):
+    with pytest.raises(InvalidParameterError, match="tol of LogisticRegression must be a number in the open"):
         LogisticRegression(tol=value).fit(X, Y)
 
 
@@ -119,12 +119,12 @@ def test_most_steps_are_a_whole_number_from_1_on(value):
 @pytest.mark.parametrize("value", [0, 1, 0.0, 1.0, -0.1, 1.1, np.nan])
 def test_a_prior_lies_between_0_and_1(value):
     with pytest.raises(InvalidParameterError, match=r"prior of LogisticRegression must be in the open interval"):
-        LogisticRegression(prior=value).fit(X, Y)
+        LogisticRegression(training_prior=value).fit(X, Y)
 
 
 def test_a_single_prior_is_for_two_classes():
     with pytest.raises(InvalidParameterError, match=r"A single prior needs two classes, but there are 3"):
-        LogisticRegression(0.1, prior=0.5).fit(X, THREE)
+        LogisticRegression(0.1, training_prior=0.5).fit(X, THREE)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_single_prior_is_for_two_classes():
 )
 def test_priors_are_one_for_each_class(prior, says):
     with pytest.raises(ValueError, match=says):
-        LogisticRegression(0.1, prior=prior).fit(X, THREE)
+        LogisticRegression(0.1, training_prior=prior).fit(X, THREE)
 
 
 def test_one_class_is_not_enough():
@@ -261,7 +261,7 @@ def test_the_gap_told_is_about_the_distance_left(rng):
     y = (rng.random(500) < expit(rows @ [1.0, -1, 0.5, 0])).astype(int)
     best = LogisticRegression(1e-2).fit(rows, y).objective_
 
-    with pytest.warns(NotConvergedWarning, match=r"of that above its minimum"):
+    with pytest.warns(NotConvergedWarning, match=r"\(relative\) above the minimum"):
         stopped = LogisticRegression(1e-2, solver="newton", max_iter=2, tol=1e-14).fit(rows, y)
 
     assert_allclose(stopped.gap_, stopped.objective_ - best, rtol=0.5, atol=1e-12)

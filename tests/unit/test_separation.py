@@ -107,7 +107,7 @@ def test_separable_rows_are_told_with_a_certificate_and_a_remedy(solver, convert
 def test_rows_on_the_boundary_are_told_as_such():
     X, y = [[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1]
 
-    with pytest.warns(DegenerateDataWarning, match=r"tells some rows.*no maximum"):
+    with pytest.warns(DegenerateDataWarning, match=r"separates some rows.*no maximum"):
         model = LogisticRegression().fit(X, y)
 
     assert_certificate(model.separator_, np.array(X), np.array(y), 2)
@@ -160,7 +160,7 @@ def test_weights_and_priors_do_not_hide_it():
     X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
 
     with pytest.warns(DegenerateDataWarning, match="no maximum"):
-        LogisticRegression(prior=0.01).fit(X, y, sample_weight=[1e-3, 1, 1, 1e3])
+        LogisticRegression(training_prior=0.01).fit(X, y, sample_weight=[1e-3, 1, 1, 1e3])
 
 
 def test_more_columns_than_rows_are_always_separable(rng):
