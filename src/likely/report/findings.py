@@ -215,8 +215,8 @@ def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Find
         remedy = "More rows would show whether it is. Until then, expect a cost between the two."
         return "note", f"{text}. The difference may be chance.", remedy
     remedy = (
-        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or likely calibrate --method isotonic on "
-        "its scores. If the folds hold different kinds of rows, no single calibration map fits all of them."
+        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or the isotonic method of likely calibrate "
+        "on its scores. If the folds hold different kinds of rows, no single calibration map fits all of them."
     )
     return "warning", f"{text}. The difference is more than chance.", remedy
 
