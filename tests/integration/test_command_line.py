@@ -147,7 +147,10 @@ def test_infinite_numbers_are_texts_in_json(told, tmp_path, run):
         (lambda y, noise: noise, "No threshold does clearly better than deciding without looking."),
         (lambda y, noise: noise / 4 + 0.5, "No threshold does clearly better"),
         (lambda y, noise: 2 * noise + np.where(y, 2, -2), "Well calibrated"),
-        (lambda y, noise: 6 * noise + np.where(y, 6, -6), "but Cllr shows that they cost more at other priors: calibrate them."),
+        (
+            lambda y, noise: 6 * noise + np.where(y, 6, -6),
+            "but Cllr shows that they cost more at other priors: calibrate them.",
+        ),
         (lambda y, noise: 2 * noise + np.where(y, 3, -1), "% more than they could: calibrate them."),
         (lambda y, noise: 2 * noise + np.where(y, 5, 1), "2.4 times what they could: calibrate them."),
         (lambda y, noise: -2 * noise + np.where(y, -2, 2), "Targets score lower than the other class"),

@@ -329,7 +329,7 @@ BAD = {
     "ragged": (lines_of({7: "1,2,y,9"}), "", r"data\.csv.*line 7.*4"),
     "short row": (lines_of({9: "1,y"}), "", r"data\.csv.*line 9.*2"),
     "text among numbers": (lines_of({12: "one,2,y"}), "", r"line 12 of data\.csv has 'one' in column 'a'"),
-    "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold at least two classes.*all rows hold 'y'"),
+    "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold at least two.*all rows hold 'y'"),
     "rare class": (lines_of({5: "1,2,z", 6: "3,4,z"}), "", r"'z' has 2 rows, fewer than the 5 folds"),
     "missing label": (lines_of({8: "1,2,"}), "", r"line 8 of data\.csv .*'label'"),
     "all missing": (re.sub(r"(?m)^\d+,", ",", GOOD), "", r"column 'a' of data\.csv has no value in any row"),
@@ -574,7 +574,9 @@ def test_the_report_names_no_model_of_another_run(run, told, two):
     (two / "other.likely").rename(two / "kept/models/best.likely")
 
     assert told("report kept")["model"] is None
-    assert "belongs to another comparison. Run the command of this one again." in " ".join(run("report kept").stdout.split())
+    assert "belongs to another comparison. Run the command of this one again." in " ".join(
+        run("report kept").stdout.split()
+    )
     (two / "kept/models/best.likely").unlink()
     assert "cannot be read. Run the command of the comparison again." in " ".join(run("report kept").stdout.split())
 

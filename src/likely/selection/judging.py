@@ -279,7 +279,8 @@ class Verdict:
         )
         if self.stands:
             return f"{text} The difference may be chance (p = {self.p_value:.2g}). The choice stands."
-        return f"{text} The difference is more than chance (p = {self.p_value:.2g}). Another choice was better."
+        chance = f"The difference is more than chance (p = {self.p_value:.2g})."
+        return f"{text} {chance} Another choice would have been better."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
