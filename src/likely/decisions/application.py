@@ -478,15 +478,21 @@ def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
                 f"A single prior needs two classes, but there are {n}. Give one prior for each class."
             )
         if not 0 < prior < 1:
-            raise InvalidParameterError(f"prior of {whom} must be in the open interval (0, 1), but is {prior!r}.")
+            raise InvalidParameterError(
+                f"training_prior of {whom} must be in the open interval (0, 1), but is {prior!r}."
+            )
         return Application.binary(float(prior)).priors
     if isinstance(prior, str) or not np.iterable(prior):
-        raise InvalidParameterError(f"prior of {whom} must be a number, a sequence or a mapping, but is {prior!r}.")
+        raise InvalidParameterError(
+            f"training_prior of {whom} must be a number, a sequence or a mapping, but is {prior!r}."
+        )
     given = prior if isinstance(prior, Mapping) else np.asarray(prior)
     try:
         priors = Application(given).aligned(classes).priors
     except LikelyError as error:
-        raise InvalidParameterError(f"prior of {whom} does not match its classes {classes.tolist()}: {error}") from None
+        raise InvalidParameterError(
+            f"training_prior of {whom} does not match its classes {classes.tolist()}: {error}"
+        ) from None
     if not (priors > 0).all():
         raise InvalidParameterError(f"{whom} needs a prior > 0 for every class, but the priors are {priors.tolist()}.")
     return priors

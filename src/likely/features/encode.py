@@ -367,7 +367,7 @@ def _as_frame(X: Any) -> Any:
 
 def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
     if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind == "U":
-        X = np.array(X, dtype=object)  # numbers beside texts stay numbers
+        X = np.array(X, dtype=object)  # numbers next to texts stay numbers
     if not reset:
         check_width(type(estimator).__name__, estimator, X)
     array = np.asarray(validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False))
