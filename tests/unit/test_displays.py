@@ -1,4 +1,4 @@
-"""Displays: they compute what evaluation says, draw just that, and change nothing else."""
+"""Displays: they agree with evaluation, draw exactly that, and have no side effects."""
 
 import subprocess
 import sys
@@ -140,7 +140,7 @@ def detector():
 
 
 def curves_drawn(ax):
-    """Curves as drawn, without the single marks and the lines across."""
+    """Drawn curves, without single marks and reference lines."""
     return [line.get_xydata() for line in ax.lines if line.get_marker() in ("None", None, "")]
 
 
@@ -169,7 +169,7 @@ def assert_nothing_is_cut_off(figure):
 
 @every_display
 @pytest.mark.parametrize("case", cases())
-def test_everything_legal_is_drawn(display, case, ax):
+def test_all_valid_scores_are_drawn(display, case, ax):
     y, scores = cases()[case]
     blank = pixels(ax.figure)
 
@@ -197,7 +197,7 @@ def test_marked_applications_leave_room_for_the_legend(display):
 
 
 @every_display
-def test_plot_gives_the_display_and_draws_on_the_axes_given(display, ax):
+def test_plot_returns_the_display_and_draws_on_the_given_axes(display, ax):
     shown = of_scores(display, *binormal())
 
     assert shown.plot(ax) is shown
@@ -239,7 +239,7 @@ def test_a_display_may_be_drawn_twice_and_without_a_legend(display, ax):
 
 
 @every_display
-def test_without_matplotlib_the_error_says_how_to_get_it(display, monkeypatch):
+def test_without_matplotlib_the_error_names_the_command_to_install_it(display, monkeypatch):
     shown = of_scores(display, *binormal())
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
@@ -289,7 +289,7 @@ def test_a_det_is_drawn_point_by_point_with_rates_of_zero_on_the_edge(ax):
         assert values[rates == 0].max() < rates[rates > 0].min()
 
 
-def test_ticks_of_a_det_are_where_probits_say(ax):
+def test_ticks_of_a_det_are_at_their_probits(ax):
     DetDisplay.from_predictions(*binormal(2000)).plot(ax)
     pixels(ax.figure)
     ticks = [(tick.get_loc(), tick.label1.get_text()) for tick in ax.xaxis.get_major_ticks()]
@@ -304,7 +304,7 @@ def test_ticks_of_a_det_are_where_probits_say(ax):
     assert [float(text) for _, text in ticks] == pytest.approx(100 * rates)
 
 
-def test_axes_of_a_det_have_the_same_scale_both_ways(ax):
+def test_both_axes_of_a_det_have_the_same_scale(ax):
     DetDisplay.from_predictions(*binormal(2000)).plot(ax)
     pixels(ax.figure)
 
@@ -328,7 +328,7 @@ def test_gaussian_scores_make_a_straight_det(ax):
 @pytest.mark.parametrize(
     ("display", "method", "reference"),
     [
-        (BayesErrorDisplay, "bayes_error", 1),
+        (BayesErrorDisplay, "bayes_error_curve", 1),
         (CostCurveDisplay, "cost_curve", "constant"),
         (CrossEntropyDisplay, "cross_entropy_curve", "neutral"),
     ],
@@ -383,7 +383,7 @@ def test_a_reliability_curve_has_the_ends_of_the_blocks_and_their_sizes(ax):
     assert_allclose(sizes / sizes.sum(), (curve.targets + curve.nontargets) / len(y))
 
 
-def test_bars_of_a_histogram_hold_all_trials_of_a_class(ax):
+def test_bars_of_a_histogram_include_all_trials_of_a_class(ax):
     y, llr = binormal()
     weight = np.arange(len(y)) % 4
     ScoreHistogramDisplay.from_predictions(y, llr, bins=7, sample_weight=weight).plot(ax)
@@ -395,12 +395,12 @@ def test_bars_of_a_histogram_hold_all_trials_of_a_class(ax):
         assert_allclose(heights[label], counts / counts.sum())
 
 
-def test_a_histogram_counts_infinite_scores_at_its_edges_and_says_so(ax):
+def test_a_histogram_counts_infinite_scores_at_its_edges_with_a_note(ax):
     display = ScoreHistogramDisplay.from_predictions([0, 0, 1, 1], [-np.inf, 0.0, 1.0, np.inf], bins=4).plot(ax)
 
     assert display.curves["scores"].nontargets.tolist() == [1, 0, 0, 0]
     assert display.curves["scores"].targets.tolist() == [0, 0, 0, 1]
-    assert ax.get_xlabel() == "Score\n(the outer bars also hold infinite scores: 1 of −∞ and 1 of ∞)"
+    assert ax.get_xlabel() == "Score\n(the outer bars include infinite scores: 1 of −∞ and 1 of ∞)"
 
 
 def test_a_histogram_marks_the_thresholds_of_applications(ax):
@@ -419,7 +419,7 @@ def test_a_cost_against_coverage_is_drawn_point_by_point(ax):
 
 
 @every_display
-def test_systems_are_told_apart_by_name_and_colour(display):
+def test_systems_have_different_names_and_colours(display):
     y, llr = binormal()
     shown = of_scores(display, y, {"A": llr, "B": llr / 2}).plot()
     texts = [text.get_text() for text in shown.figure_.findobj(mpl.text.Text)]
@@ -433,7 +433,7 @@ def test_systems_are_told_apart_by_name_and_colour(display):
 
 
 @pytest.mark.parametrize("display", [DetDisplay, RocDisplay])
-def test_operating_points_cost_what_the_application_says(display):
+def test_operating_points_have_the_cost_of_the_application(display):
     y, llr = binormal()
     trials, app = Trials(y, llr + 1), Application.binary(0.2, cost_fn=3)
 
@@ -485,7 +485,7 @@ def test_bands_surround_the_curves_and_are_in_the_frame(ax):
     assert len(ax.collections) == 2
 
 
-def test_bands_heed_the_target_and_the_weights():
+def test_bands_use_the_target_and_the_weights():
     y, llr = binormal()
     options = {"prior_log_odds": [-1.0, 2.0], "pos_label": 0, "sample_weight": 1 + np.arange(len(y)) % 2}
 
@@ -494,8 +494,8 @@ def test_bands_heed_the_target_and_the_weights():
     assert_allclose(display.bands["A"]["actual"].estimate, bayes_error_curve(y, -llr, **options).actual)
 
 
-def test_groups_without_resamples_are_refused():
-    with pytest.raises(InvalidParameterError, match="Ask for these by n_resamples=1000"):
+def test_groups_without_resamples_raise():
+    with pytest.raises(InvalidParameterError, match="Request bands with n_resamples=1000"):
         BayesErrorDisplay.from_predictions(*binormal(), groups=np.zeros(200))
 
 
@@ -504,7 +504,7 @@ def test_groups_without_resamples_are_refused():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @every_display
-def test_a_frame_holds_all_points_of_all_systems(display, backend):
+def test_a_frame_has_all_points_of_all_systems(display, backend):
     y, llr = binormal()
     shown = of_scores(display, y, {"A": llr, "B": np.round(llr)})
 
@@ -526,7 +526,7 @@ def test_the_default_frame_is_of_the_first_library_installed(monkeypatch):
     assert isinstance(display.frame(), pl.DataFrame)
 
 
-def test_a_frame_of_a_library_that_is_not_there_is_refused(monkeypatch):
+def test_a_frame_of_a_missing_library_raises(monkeypatch):
     display = RocDisplay.from_predictions(*binormal())
     monkeypatch.setitem(sys.modules, "polars", None)
 
@@ -540,7 +540,7 @@ def test_a_frame_of_a_library_that_is_not_there_is_refused(monkeypatch):
 
 
 @every_display_of_trials
-def test_estimators_are_judged_by_their_llr(display, detector):
+def test_estimators_are_evaluated_by_their_llr(display, detector):
     model, X, y = detector
 
     assert_array_equal(
@@ -570,24 +570,24 @@ def test_estimators_of_many_classes_show_cost_against_coverage(flowers):
     assert_array_equal(curve.risk, risk_coverage_curve(y, model.log_likelihood(X), app).risk)
 
 
-def test_an_estimator_without_scores_is_refused(detector):
+def test_an_estimator_without_scores_raises(detector):
     _, X, y = detector
 
     with pytest.raises(IncompatiblePartsError, match="Ridge has neither log_likelihood nor decision_function"):
         RocDisplay.from_estimator(Ridge().fit(X, y == y[0]), X, y)
 
 
-def test_an_estimator_with_posteriors_alone_is_drawn(detector):
+def test_an_estimator_with_only_posteriors_is_drawn(detector):
     _, X, y = detector
     display = RocDisplay.from_estimator(GaussianNB().fit(X, y), X, y)
 
     assert display.curves["GaussianNB"].auc() > 0.5
 
 
-def test_labels_that_an_estimator_does_not_know_are_refused(detector):
+def test_labels_unknown_to_an_estimator_raise(detector):
     model, X, y = detector
 
-    with pytest.raises(InvalidDataError, match="label 'maybe', which GaussianClassifier does not know"):
+    with pytest.raises(InvalidDataError, match="label 'maybe', which is not a class of GaussianClassifier"):
         RocDisplay.from_estimator(model, X, np.where(y == "yes", "maybe", y))
     with pytest.raises(InvalidDataError, match="pos_label='maybe' is not among the labels"):
         RocDisplay.from_estimator(model, X, y, pos_label="maybe")
@@ -602,14 +602,14 @@ def test_a_name_is_for_a_single_system(detector):
     assert list(RocDisplay.from_estimator(model, X, labels).curves) == ["GaussianClassifier"]
     with pytest.raises(InvalidParameterError, match="name='A' names a single system, but a mapping of 2"):
         RocDisplay.from_predictions(y, {"B": llr, "C": llr}, name="A")
-    with pytest.raises(InvalidParameterError, match="one system at least"):
+    with pytest.raises(InvalidParameterError, match="at least one system"):
         RocDisplay.from_predictions(y, {})
 
 
-def test_options_out_of_range_are_refused():
-    with pytest.raises(InvalidParameterError, match="bins must be a whole number from 1 on, but is 0"):
+def test_options_out_of_range_raise():
+    with pytest.raises(InvalidParameterError, match="bins must be a positive integer, but is 0"):
         ScoreHistogramDisplay.from_predictions(*binormal(), bins=0)
-    with pytest.raises(InvalidParameterError, match="prior must lie between 0 and 1, but is 1"):
+    with pytest.raises(InvalidParameterError, match=r"prior must be in the open interval \(0, 1\), but is 1"):
         ReliabilityDisplay.from_predictions(*binormal(), prior=1)
 
 
@@ -664,7 +664,7 @@ def test_a_confusion_of_an_estimator_is_that_of_its_decisions(flowers):
 
 
 @pytest.mark.parametrize("reject_cost", [None, 0.2])
-def test_regions_are_what_the_estimator_decides_on_the_grid(flowers, reject_cost):
+def test_regions_are_the_estimators_decisions_on_the_grid(flowers, reject_cost):
     X, y = flowers
     model, app = GaussianClassifier().fit(X, y), Application([0.2, 0.3, 0.5], reject_cost=reject_cost)
 
@@ -695,7 +695,7 @@ def test_regions_are_drawn_with_their_colours_and_all_points(flowers, ax):
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, lambda X: pl.DataFrame({name: X[name] for name in X})])
-def test_regions_of_a_frame_bear_the_names_of_its_columns(flowers, kind):
+def test_regions_of_a_frame_have_the_names_of_its_columns(flowers, kind):
     X, y = flowers
     frame = kind({"width": X[:, 0], "height": X[:, 1]})
     model = GaussianClassifier().fit(frame, y)
@@ -706,18 +706,18 @@ def test_regions_of_a_frame_bear_the_names_of_its_columns(flowers, kind):
     assert_nothing_is_cut_off(display.figure_)
 
 
-def test_regions_that_cannot_be_drawn_are_refused(flowers):
+def test_regions_that_cannot_be_drawn_raise(flowers):
     X, y = flowers
     model = GaussianClassifier().fit(X, y)
     other = GaussianClassifier().fit(X, np.char.upper(y))
 
-    with pytest.raises(InvalidDataError, match=r"two features, all finite, but X has shape \(120, 1\)"):
+    with pytest.raises(InvalidDataError, match=r"two features with finite values, but X has shape \(120, 1\)"):
         DecisionRegionsDisplay.from_estimator(model, X[:, :1], y)
-    with pytest.raises(InvalidParameterError, match="resolution must be a whole number from 2 on, but is 1"):
+    with pytest.raises(InvalidParameterError, match="resolution must be an integer of at least 2, but is 1"):
         DecisionRegionsDisplay.from_estimator(model, X, y, resolution=1)
     with pytest.raises(IncompatiblePartsError, match="need the same classes"):
         DecisionRegionsDisplay.from_estimator({"A": model, "B": other}, X, y)
-    with pytest.raises(IncompatiblePartsError, match="RidgeClassifier has no decide"):
+    with pytest.raises(IncompatiblePartsError, match="RidgeClassifier has no method decide"):
         DecisionRegionsDisplay.from_estimator(RidgeClassifier().fit(X, y), X, y, application=Application([1 / 3] * 3))
 
 
@@ -754,13 +754,13 @@ def test_long_curves_are_thinned_without_a_visible_change(display, ax, monkeypat
 
 
 def _solid_ink(ax):
-    """Where the picture is dark, without dashed lines, whose dashes lie elsewhere after a hair's breadth."""
+    """Dark pixels of the image, without dashed lines, whose dashes move after tiny changes."""
     for line in ax.lines:
         line.set_visible(line.get_linestyle() == "-")
     return (pixels(ax.figure) < 128).any(axis=2)
 
 
-def test_thinning_keeps_the_ends_and_what_it_is_told_to():
+def test_thinning_keeps_the_ends_and_the_marked_points():
     x = np.linspace(0, 1, 100_001)
     corners = np.zeros(len(x), dtype=bool)
     corners[[777, 5555]] = True
@@ -795,14 +795,14 @@ def test_minima_on_the_hull_are_those_of_evaluation():
 
 @pytest.fixture(scope="module")
 def pictures():
-    """Pictures of two by three pixels, far from zero, of three classes."""
+    """Images of two by three pixels, far from zero, of three classes."""
     rng = np.random.default_rng(4)
     y = np.repeat(["a", "b", "c"], 30)
     return 1000 + rng.normal(size=(90, 6)) @ rng.normal(size=(6, 6)) + np.repeat(rng.normal(size=(3, 6)), 30, axis=0), y
 
 
 def slopes(model, X):
-    """By how much the scores rise with each feature, one row a class."""
+    """Increase of the scores with each feature, one row for each class."""
     at = X[0]
     return np.array([_scores(model, at + step) - _scores(model, at - step) for step in np.eye(6)]).T / 2
 
@@ -823,7 +823,7 @@ CHAINS = [
 
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("classes", ["abc", "ab"])
-def test_weights_are_those_of_the_input_whatever_linear_steps_come_first(chain, classes, pictures):
+def test_weights_are_those_of_the_input_after_any_linear_steps(chain, classes, pictures):
     X, y = pictures
     kept = np.isin(y, list(classes))
     model = chain(RidgeClassifier()).fit(X[kept], y[kept])
@@ -834,7 +834,7 @@ def test_weights_are_those_of_the_input_whatever_linear_steps_come_first(chain, 
     assert_allclose(images.images.reshape(-1, 6), slopes(model, X), rtol=1e-6, atol=1e-9)
 
 
-def test_weights_of_a_model_alone_are_its_own(pictures):
+def test_weights_of_a_single_model_are_its_coefficients(pictures):
     model = RidgeClassifier().fit(*pictures)
 
     images = WeightsDisplay.from_estimator(model, shape=(3, 2)).curves["RidgeClassifier"].images
@@ -842,7 +842,7 @@ def test_weights_of_a_model_alone_are_its_own(pictures):
     assert_array_equal(images, model.coef_.reshape(3, 3, 2))
 
 
-def test_weights_of_frames_and_of_a_regression_are_taken(pictures):
+def test_weights_of_frames_and_of_a_regression_are_accepted(pictures):
     X, y = pictures
     frame = pd.DataFrame(X, columns=list("pqrstu"))
     model = peer_pipeline(StandardScaler(), Ridge()).set_output(transform="pandas").fit(frame, y == "a")
@@ -940,19 +940,21 @@ def test_a_frame_of_weights_has_every_pixel_of_every_class(pictures):
     ids=lambda step: type(step).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_weights_behind_a_step_that_is_not_linear_are_refused(step, pictures):
+def test_weights_after_a_step_that_is_not_linear_raise(step, pictures):
     model = peer_pipeline(step, RidgeClassifier()).fit(*pictures)
 
     with pytest.raises(IncompatiblePartsError, match=f"The step {type(step).__name__} is not linear"):
         WeightsDisplay.from_estimator(model, (2, 3))
 
 
-def test_weights_that_make_no_picture_are_refused(pictures, flowers):
+def test_weights_that_do_not_form_an_image_raise(pictures, flowers):
     X, y = pictures
     model = RidgeClassifier().fit(X, y)
     shown = WeightsDisplay.from_estimator(model, (2, 3))
 
-    with pytest.raises(InvalidParameterError, match=r"6 features make no square image. Give shape=\(rows, columns\)"):
+    with pytest.raises(
+        InvalidParameterError, match=r"6 features do not form a square image. Give shape=\(rows, columns\)"
+    ):
         WeightsDisplay.from_estimator(model)
     for shape in [(2, 2), (2,), (-2, -3), (2.0, 3.0)]:
         with pytest.raises(InvalidParameterError, match="whose product is the 6 features"):
@@ -969,7 +971,7 @@ def test_weights_that_make_no_picture_are_refused(pictures, flowers):
         shown.plot(Figure().subplots())
 
 
-def test_weights_of_an_unfitted_model_are_refused():
+def test_weights_of_an_unfitted_model_raise():
     with pytest.raises(NotFittedError):
         WeightsDisplay.from_estimator(Perceptron())
 

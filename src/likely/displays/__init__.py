@@ -1,6 +1,7 @@
-"""Plots with matplotlib, which this package alone imports, and only when something is drawn.
+"""Plots with matplotlib, which only this package imports, and only when it draws.
 
-``from_predictions`` and ``from_estimator`` compute a display; ``plot`` draws it; ``frame`` tabulates its points.
+``from_predictions`` and ``from_estimator`` compute a display, ``plot`` draws it, and ``frame`` returns its points as a
+data frame.
 """
 
 from likely.displays.costs import BayesErrorDisplay, CostCurveDisplay, CrossEntropyDisplay, RiskCoverageDisplay

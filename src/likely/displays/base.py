@@ -170,7 +170,7 @@ def _name_systems(systems: Any, default: str, name: str | None) -> dict[str, Any
         raise InvalidParameterError("A display needs at least one system, but the mapping is empty.")
     if name is not None:
         raise InvalidParameterError(
-            f"name={name!r} names a single system, but a mapping of {len(systems)} systems was given, which has their names.",
+            f"name={name!r} names a single system, but a mapping of {len(systems)} named systems was given.",
             parameter="name",
         )
     return {str(key): system for key, system in systems.items()}

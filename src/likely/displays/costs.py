@@ -30,7 +30,7 @@ from likely.plots.canvas import Trace
 
 
 class _CostsDisplay(TrialsDisplay, CurveDisplay):
-    """A display of curves whose first column is x, and which have the columns ``actual`` and ``minimum``."""
+    """A display of curves with x in the first column, and columns ``actual`` and ``minimum``."""
 
     def _traces(self) -> list[Trace]:
         traces = []
@@ -45,7 +45,7 @@ class _CostsDisplay(TrialsDisplay, CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class BayesErrorDisplay(_CostsDisplay):
-    """Normalised actual and minimum costs of one or several systems, against the applications' prior log-odds.
+    """Bayes error plot: normalised actual and minimum costs of systems against prior log-odds.
 
     Attributes
     ----------
@@ -86,22 +86,22 @@ class BayesErrorDisplay(_CostsDisplay):
         scores : array of shape (n,) or (n, 2), or mapping {name: scores}
             Log-likelihood ratios, or two log-likelihoods in class order.
         name : str, optional
-            Of a single system.
+            Name of a single system.
         prior_log_odds : array of shape (points,), optional
-            By default 101 from −5 to 5.
+            By default 101 values from −5 to 5.
         n_resamples : int, optional
-            Number of bootstrap resamples for bands; 1000 are usual, and take some seconds for each system. By default
+            Number of bootstrap resamples for bands; 1000 is common, and takes some seconds for each system. By default
             there are no bands.
         groups : array of labels of shape (n,), optional
-            Rows that are drawn together, such as those of a speaker.
+            Rows that are resampled together, such as those of a speaker.
         level : float, default 0.95
-            Confidence of the bands, point by point.
+            Confidence level of the bands, pointwise.
         pos_label, sample_weight
             As for :meth:`RocDisplay.from_predictions`.
         """
         if n_resamples is None and groups is not None:
             raise InvalidParameterError(
-                "groups are for bootstrap bands. Ask for these by n_resamples=1000.", parameter="groups"
+                "groups only affects bootstrap bands. Request bands with n_resamples=1000.", parameter="groups"
             )
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         curves = {key: each.bayes_error_curve(prior_log_odds) for key, each in trials.items()}
@@ -131,7 +131,7 @@ class BayesErrorDisplay(_CostsDisplay):
 
 @dataclass(eq=False, repr=False)
 class CostCurveDisplay(_CostsDisplay):
-    """Actual and minimum costs of one or several systems, not normalised, against the effective prior.
+    """Cost curves: actual and minimum costs of systems, without normalisation, against the effective prior.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class CostCurveDisplay(_CostsDisplay):
         Parameters
         ----------
         effective_priors : array of shape (points,), optional
-            By default 101 from 0 to 1.
+            By default 101 values from 0 to 1.
         y_true, scores, name, pos_label, sample_weight
             As for :meth:`BayesErrorDisplay.from_predictions`.
         """
@@ -177,7 +177,7 @@ class CostCurveDisplay(_CostsDisplay):
 
 @dataclass(eq=False, repr=False)
 class CrossEntropyDisplay(_CostsDisplay):
-    """Empirical cross-entropy of one or several systems against prior log-odds.
+    """Empirical cross-entropy (ECE) plot of one or several systems against prior log-odds.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class CrossEntropyDisplay(_CostsDisplay):
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(CurveDisplay):
-    """Cost of the decided rows of one or several systems against their share, for any number of classes.
+    """Risk-coverage curves: mean cost of the decided rows against their share, for any number of classes.
 
     Attributes
     ----------
@@ -262,21 +262,21 @@ class RiskCoverageDisplay(CurveDisplay):
         labels: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Compute the curves of evidence; nothing is drawn until ``plot``.
+        """Compute the curves of log-likelihoods; nothing is drawn until ``plot``.
 
         Parameters
         ----------
         y_true : array of labels of shape (n,)
         scores : array of shape (n, n_classes), or (n,) for two classes' llrs, or mapping {name: scores}
-            Log-likelihoods, columns in the order of ``labels``.
+            Log-likelihoods, with columns in the order of ``labels``.
         application : Application
-            Its priors and costs; its reject cost, if any, has no effect.
+            Priors and costs. A reject cost has no effect.
         name : str, optional
-            Of a single system.
+            Name of a single system.
         labels : sequence of labels, optional
             The classes in column order; by default those of ``y_true``, sorted.
         sample_weight : array of shape (n,), optional
-            Frequencies.
+            Frequency weights.
         """
         options = {"labels": labels, "sample_weight": sample_weight}
         systems = name_scores(scores, name)
@@ -300,7 +300,7 @@ class RiskCoverageDisplay(CurveDisplay):
         Parameters
         ----------
         estimator : fitted classifier, or mapping {name: classifier}
-            Its ``log_likelihood`` is used, or, if it has none, its ``decision_function``.
+            Scores are its ``log_likelihood``, or else its ``decision_function``.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         application, name, sample_weight
@@ -314,7 +314,7 @@ class RiskCoverageDisplay(CurveDisplay):
 
     def _draw(self, canvas: MatplotlibCanvas) -> None:
         traces = [
-            Trace(name, {"": (curve.coverage, curve.risk)}, f"cost {curve.risk[-1]:.3g} with all decided")
+            Trace(name, {"": (curve.coverage, curve.risk)}, f"cost {curve.risk[-1]:.3g} if all are decided")
             for name, curve in self.curves.items()
         ]
         curves.draw_risk_coverage(canvas, traces)

@@ -1,4 +1,4 @@
-"""Displays of decisions: tables of truth against decision, and decision regions over two features."""
+"""Displays of decisions: confusion matrices, and decision regions over two features."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from likely.evaluation import Confusion, confusion
 from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
-_LEGIBLE = 20
-"""With more classes there is no room for numbers in the cells."""
+_MAX_LEGIBLE = 20
+"""Maximum number of classes for which cells have room for numbers."""
 
-_POINTS = 3000
-"""At most this many rows are drawn, taken evenly."""
+_MAX_POINTS = 3000
+"""Maximum number of rows drawn, taken at equal distances."""
 
 
 @dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
-    """Tables of truth against decision, a panel for each system, shaded by the share of each class's rows.
+    """Confusion matrices, with a panel for each system, shaded by the share of the rows of each class.
 
-    Where rows were rejected, the last column holds them.
+    If rows were rejected, the last column counts them.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class ConfusionDisplay(Display):
         ----------
         y_true : array of labels of shape (n,)
         y_decided : array of labels of shape (n,), or mapping {name: decisions}
-            Decisions, as ``Application.decide`` makes them of scores; None where a row was rejected.
+            Decisions, such as those of ``Application.decide``; None for a rejected row.
         name : str, optional
-            Of a single system.
+            Name of a single system.
         labels : sequence of labels, optional
-            All classes in the order wanted; by default those of both arrays, sorted.
+            All classes in the order of rows and columns; by default those of both arrays, sorted.
         sample_weight : array of shape (n,), optional
-            Frequencies.
+            Frequency weights.
         """
         options = {"labels": labels, "sample_weight": sample_weight}
         return cls({key: confusion(y_true, made, **options) for key, made in name_scores(y_decided, name).items()})
@@ -89,7 +89,7 @@ class ConfusionDisplay(Display):
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         application : Application, optional
-            In which the estimators decide; by default they predict.
+            Application in which the estimators decide; by default their predictions are used.
         name, labels, sample_weight
             As for ``from_predictions``; a single system is by default named after its class.
         """
@@ -98,22 +98,22 @@ class ConfusionDisplay(Display):
         return cls.from_predictions(y, made, labels=labels, sample_weight=sample_weight)
 
     def plot(self, ax: Any = None, *, color: str = COLORS[0]) -> Self:
-        """Draw a table for each system.
+        """Draw a matrix for each system.
 
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one for each system, optional
-            By default those of a new figure, side by side.
+            Axes to draw on; by default those of a new figure, side by side.
         color : str, default blue
-            Of cells that hold all rows of a class, as ``"#rrggbb"``.
+            Colour of cells that count all rows of a class, as ``"#rrggbb"``.
         """
         for panel, name in self._begin_panels(ax):
             table = self.curves[name]
             n_shown = len(table.labels) + bool(table.counts[:, -1].any())
             rates, counts = table.rates()[:, :n_shown], table.counts[:, :n_shown]
-            panel.imshow(_shaded(rates, color), aspect="auto" if n_shown > _LEGIBLE else "equal")
+            panel.imshow(_shade_cells(rates, color), aspect="auto" if n_shown > _MAX_LEGIBLE else "equal")
             _label_axes(panel, table, n_shown)
-            if n_shown <= _LEGIBLE:
+            if n_shown <= _MAX_LEGIBLE:
                 _write_cells(panel, counts, rates)
         return self
 
@@ -133,8 +133,8 @@ class ConfusionDisplay(Display):
         }
 
 
-def _shaded(rates: Floats, color: str) -> Floats:
-    """Cells between white and the colour."""
+def _shade_cells(rates: Floats, color: str) -> Floats:
+    """Return the colours of cells, between white and ``color``."""
     return np.array([[lighten(color, 0.9 * rate) for rate in row] for row in rates])
 
 
@@ -142,39 +142,38 @@ def _label_axes(ax: Any, table: Confusion, n_shown: int) -> None:
     labels = [str(label) for label in table.labels.tolist()]
     ax.set(xlabel="Decision", ylabel="Truth")
     shown = [*labels, "rejected"][:n_shown]
-    crowded = n_shown > _LEGIBLE or max(map(len, shown)) > max(8, 42 / n_shown)
-    ax.set_xticks(range(n_shown), shown, rotation=90 if crowded else 0)
+    is_crowded = n_shown > _MAX_LEGIBLE or max(map(len, shown)) > max(8, 42 / n_shown)
+    ax.set_xticks(range(n_shown), shown, rotation=90 if is_crowded else 0)
     ax.set_yticks(range(len(labels)), labels)
-    ax.tick_params(length=0, labelsize=9 if n_shown <= _LEGIBLE else 6)
+    ax.tick_params(length=0, labelsize=9 if n_shown <= _MAX_LEGIBLE else 6)
     ax.spines[:].set_visible(False)
     if n_shown > len(labels):
         ax.axvline(len(labels) - 0.5, color="white", linewidth=4)
 
 
 def _write_cells(ax: Any, counts: Floats, rates: Floats) -> None:
-    """Count and, below it, share of the class."""
+    """Write the count and, below it, the share of the class in each cell."""
     size = float(np.clip(60 / counts.shape[1], 7, 11))
     for (i, j), count in np.ndenumerate(counts):
         ink = "white" if rates[i, j] > 0.8 else INK
-        text = _count(count) + ("" if counts.shape[1] > 12 or count == 0 else f"\n{100 * rates[i, j]:.1f} %")
+        text = _format_count(count) + ("" if counts.shape[1] > 12 or count == 0 else f"\n{100 * rates[i, j]:.1f} %")
         ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
 
 
-def _count(count: float) -> str:
+def _format_count(count: float) -> str:
     return f"{count:.0f}" if count == round(count) else f"{count:.4g}"
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionRegions:
-    """Decisions on a grid.
+    """Decisions of a classifier on a grid of two features.
 
     Attributes
     ----------
     first, second : arrays of shape (resolution,)
-        The grid's values of either feature.
+        Grid values of each feature.
     decisions : array of int of shape (resolution, resolution)
-        ``decisions[i, j]`` is the position among the classes of what is decided at ``(first[j], second[i])``; −1 where
-        it rejects.
+        ``decisions[i, j]`` is the index of the class decided at ``(first[j], second[i])``; −1 if it is rejected.
     classes : array of shape (n_classes,)
     """
 
@@ -184,7 +183,7 @@ class DecisionRegions:
     classes: Labels
 
     def columns(self) -> dict[str, Any]:
-        """The grid's points, with the label decided at each, None where it rejects."""
+        """Return the grid points with the label decided at each; None if it is rejected."""
         first, second = np.meshgrid(self.first, self.second)
         labels = [*self.classes.tolist(), None]
         return {
@@ -196,14 +195,14 @@ class DecisionRegions:
 
 @dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay(Display):
-    """Decisions of classifiers of two features under an application, with the rows; a panel for each system.
+    """Decision regions of classifiers of two features, with the rows; a panel for each system.
 
     Attributes
     ----------
     curves : dict {system: DecisionRegions}
     X : array of shape (n, 2)
     codes : array of int of shape (n,)
-        Each row's class, by its position among the classes.
+        Index of the class of each row.
     features : (str, str)
         Names of the two features.
 
@@ -243,27 +242,27 @@ class DecisionRegionsDisplay(Display):
         Parameters
         ----------
         estimator : classifier fitted on two features, or mapping {name: classifier}
-            All of the same classes.
+            All must have the same classes.
         X : array or frame of shape (n, 2)
         y : array of labels of shape (n,)
         name : str, optional
-            Of a single system; by default the estimator's class.
+            Name of a single system; by default the estimator's class.
         application : Application, optional
-            In which the estimators decide; by default they predict.
+            Application in which the estimators decide; by default their predictions are used.
         resolution : int, default 300
             Number of grid points along each feature.
         """
         if not is_count(resolution, 2, 10**4):
-            raise InvalidParameterError(f"resolution must be a whole number from 2 on, but is {resolution!r}.")
+            raise InvalidParameterError(f"resolution must be an integer of at least 2, but is {resolution!r}.")
         rows = _Rows(X)
         systems = name_estimators(estimator, name)
-        classes = _common_classes(list(systems.values()))
+        classes = _check_same_classes(list(systems.values()))
         labels = check_labels("Decision regions", y)
         check_lengths("X", rows.values, len(labels))
-        first, second = (_grid(values, resolution) for values in rows.values.T)
-        grid = rows.alike(np.column_stack([axis.ravel() for axis in np.meshgrid(first, second)]))
+        first, second = (_make_grid(values, resolution) for values in rows.values.T)
+        grid = rows.make_alike(np.column_stack([axis.ravel() for axis in np.meshgrid(first, second)]))
         regions = {
-            key: DecisionRegions(first, second, _codes(system, grid, application, classes, resolution), classes)
+            key: DecisionRegions(first, second, _decide_grid(system, grid, application, classes, resolution), classes)
             for key, system in systems.items()
         }
         return cls(regions, rows.values, codes_of(labels, classes)[1], rows.names)
@@ -274,8 +273,9 @@ class DecisionRegionsDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one for each system, optional
-            By default those of a new figure, side by side.
+            Axes to draw on; by default those of a new figure, side by side.
         legend : bool, default True
+            Whether to draw a legend.
         **points
             Options of matplotlib's scatter.
         """
@@ -297,7 +297,7 @@ class DecisionRegionsDisplay(Display):
         canvas.legend(beside=beside)
 
     def _draw_points(self, ax: Any, labels: list[Any], points: dict[str, Any]) -> None:
-        stride = -(-len(self.X) // _POINTS)
+        stride = -(-len(self.X) // _MAX_POINTS)
         shown, codes = self.X[::stride], self.codes[::stride]
         options = {"s": 16, "edgecolor": "white", "linewidth": 0.5, **points}
         for k, label in enumerate(labels):
@@ -305,7 +305,7 @@ class DecisionRegionsDisplay(Display):
 
 
 class _Rows:
-    """Rows of two features, and how to make others of the same kind."""
+    """Rows of two features, which can make other rows of the same type."""
 
     def __init__(self, X: Any) -> None:
         native = nw.from_native(X, eager_only=True, pass_through=True)
@@ -313,38 +313,40 @@ class _Rows:
         self.values = np.asarray(X if self._frame is None else self._frame.to_numpy(), dtype=np.float64)
         if self.values.ndim != 2 or self.values.shape[1] != 2 or not np.isfinite(self.values).all():
             raise InvalidDataError(
-                f"Decision regions are drawn over two features, all finite, but X has shape {self.values.shape}."
+                f"Decision regions need two features with finite values, but X has shape {self.values.shape}."
             )
         names = ("first feature", "second feature") if self._frame is None else self._frame.columns
         self.names = (str(names[0]), str(names[1]))
 
-    def alike(self, values: Floats) -> Any:
-        """The values as an array, or as a frame of the same kind and columns as the rows came in."""
+    def make_alike(self, values: Floats) -> Any:
+        """Return values as an array, or as a frame of the same type and columns as the rows."""
         if self._frame is None:
             return values
         columns = dict(zip(self._frame.columns, values.T.copy(), strict=True))
         return nw.from_dict(columns, backend=self._frame.implementation).to_native()
 
 
-def _common_classes(estimators: list[Any]) -> Labels:
+def _check_same_classes(estimators: list[Any]) -> Labels:
     classes = [np.asarray(estimator.classes_) for estimator in estimators]
     for others in classes[1:]:
         if others.tolist() != classes[0].tolist():
             raise IncompatiblePartsError(
-                f"Decision regions beside each other need the same classes, but one estimator knows "
+                f"Decision regions side by side need the same classes, but one estimator has "
                 f"{classes[0].tolist()[:10]} and another {others.tolist()[:10]}."
             )
     return classes[0]
 
 
-def _grid(values: Floats, resolution: int) -> Floats:
-    """From a little below the least value to a little above the greatest."""
+def _make_grid(values: Floats, resolution: int) -> Floats:
+    """Make grid values from a little below the lowest value to a little above the highest."""
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) if high > low else 1.0
     return np.linspace(low - margin, high + margin, resolution)
 
 
-def _codes(estimator: Any, grid: Any, application: Application | None, classes: Labels, resolution: int) -> Integers:
+def _decide_grid(
+    estimator: Any, grid: Any, application: Application | None, classes: Labels, resolution: int
+) -> Integers:
     decided = decide(estimator, grid, application)
     codes = np.full(len(decided), -1, dtype=np.intp)
     for k, label in enumerate(classes.tolist()):
@@ -355,10 +357,10 @@ def _codes(estimator: Any, grid: Any, application: Application | None, classes: 
 def _draw_regions(ax: Any, regions: DecisionRegions) -> None:
     palette = [lighten(get_color(k)) for k in range(len(regions.classes))]
     image = np.array([*palette, (0.93, 0.93, 0.93)])[regions.decisions]
-    ax.imshow(image, extent=(*_span(regions.first), *_span(regions.second)), origin="lower", aspect="auto")
+    ax.imshow(image, extent=(*_find_span(regions.first), *_find_span(regions.second)), origin="lower", aspect="auto")
 
 
-def _span(axis: Floats) -> tuple[float, float]:
-    """Ends of the picture, half a cell beyond the outer grid points."""
+def _find_span(axis: Floats) -> tuple[float, float]:
+    """Return the ends of the image, half a cell beyond the outer grid points."""
     half = (axis[1] - axis[0]) / 2
     return float(axis[0] - half), float(axis[-1] + half)

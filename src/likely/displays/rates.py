@@ -1,4 +1,4 @@
-"""Displays of error rates: ROC and DET, with the operating points of applications."""
+"""Displays of error rates: ROC and DET curves, with operating points of applications."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from likely.plots.canvas import Trace
 
 @dataclass(eq=False, repr=False)
 class RocDisplay(TrialsDisplay, CurveDisplay):
-    """Receiver operating characteristics of one or several systems.
+    """Receiver operating characteristic (ROC) curves of one or several systems.
 
     Attributes
     ----------
     curves : dict {system: RocCurve}
     on_hull : dict {system: array of bool of shape (points,)}
-        Which points of each curve are corners of its convex hull.
+        Whether each point of a curve is a corner of its convex hull.
     points : dict {system: list of OperatingPoint}
         Of the applications given.
 
@@ -66,13 +66,13 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
         y_true : array of labels of shape (n,)
         scores : array of shape (n,) or (n, 2), or mapping {name: scores}
         name : str, optional
-            Of a single system.
+            Name of a single system.
         application : Application, effective prior, or a sequence of them, optional
-            Marked on the curves: the point at which each system decides, and the best point there is.
+            Applications whose operating points are marked: the actual one of each system, and the best one.
         pos_label : label, optional
             The target; by default the second label in sorted order.
         sample_weight : array of shape (n,), optional
-            Frequencies.
+            Frequency weights.
         """
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         return cls(
@@ -87,10 +87,11 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            Axes to draw on; by default those of a new figure.
         hull : bool, default False
-            Also draw the convex hulls, which a system reaches with optimally calibrated scores.
+            Whether to draw the convex hulls, which systems reach with optimally calibrated scores.
         legend : bool, default True
+            Whether to draw a legend.
         **line
             Options of matplotlib's lines, for all curves.
         """
@@ -117,18 +118,18 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class DetDisplay(TrialsDisplay, CurveDisplay):
-    """Detection error trade-offs of one or several systems, on normal-deviate (probit) axes.
+    """Detection error trade-off (DET) curves of one or several systems, on normal-deviate (probit) axes.
 
-    The axes are in rates, so limits and further lines are given as rates. A rate of 0 is infinitely far away on them
-    and is drawn on their lower edge; operating points beyond the axes are drawn on the nearest edge.
+    The axes are in units of rates, so limits and further lines are given as rates. A rate of 0 is infinitely far away
+    on them and is drawn on their lower edge. Operating points beyond the axes are drawn on the nearest edge.
 
     Attributes
     ----------
     curves : dict {system: DetCurve}
     eer : dict {system: float}
-        Equal error rates, by the convex hull.
+        Equal error rates of the convex hulls.
     on_hull : dict {system: array of bool of shape (points,)}
-        Which points of each curve are corners of the ROC's convex hull.
+        Whether each point of a curve is a corner of the convex hull of the ROC curve.
     points : dict {system: list of OperatingPoint}
         Of the applications given.
 
@@ -186,16 +187,16 @@ class DetDisplay(TrialsDisplay, CurveDisplay):
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Rates of false alarms and misses of a system in an application.
+    """Operating point: rates of false alarms and misses of a system in an application.
 
     Attributes
     ----------
     effective_prior : float
-        The application's.
+        Effective prior of the application.
     actual : (float, float)
-        False-alarm rate and miss rate of decisions by the scores as log-likelihood ratios.
+        False-alarm rate and miss rate of decisions that take the scores as log-likelihood ratios.
     minimum : (float, float)
-        The same at the threshold of least cost.
+        The same rates at the threshold of minimum cost.
     """
 
     effective_prior: float
@@ -204,7 +205,7 @@ class OperatingPoint:
 
 
 def as_applications(application: Any) -> list[Application]:
-    """Applications as a list, from None, one or several; a number stands for ``Application.binary(number)``."""
+    """Return a list of applications from None, one or several; a number stands for ``Application.binary(number)``."""
     if application is None:
         return []
     several: Any = [application] if np.ndim(application) == 0 else application
@@ -212,12 +213,12 @@ def as_applications(application: Any) -> list[Application]:
 
 
 def _operating_points(trials: Trials, application: Any) -> list[OperatingPoint]:
-    """The operating points of one system in some applications."""
+    """Compute the operating points of one system in some applications."""
     points = []
     for app in as_applications(application):
         if app.reject_cost is not None:
             raise InvalidParameterError(
-                "An operating point accepts or refuses every trial, but the application may reject. Leave out "
+                "An operating point accepts or refuses every trial, but the application has a reject cost. Leave out "
                 "reject_cost.",
                 parameter="application",
             )
@@ -233,14 +234,14 @@ def _rates_at(trials: Trials, of: Any, point: int) -> tuple[float, float]:
 
 
 def _find_hull_corners(trials: Trials) -> Booleans:
-    """Which points of the ROC or DET, from accepting nothing on, are corners of the ROC's convex hull."""
+    """Mark the points of the ROC or DET curve that are corners of the convex hull of the ROC curve."""
     corners = np.zeros(len(trials.steps.thresholds) + 1, dtype=bool)
     corners[trials.pooled.starts] = True
     return corners[::-1]
 
 
 def _draw_points(canvas: MatplotlibCanvas, by_system: Sequence[list[OperatingPoint]], hits: bool = False) -> None:
-    """Draw hollow marks at the best points and filled ones at the actual points, one shape for each application."""
+    """Draw hollow marks at the best points and filled marks at the actual points, one shape for each application."""
     for k, points in enumerate(by_system):
         for i, point in enumerate(points):
             for (alarm, miss), hollow in ((point.minimum, True), (point.actual, False)):

@@ -1,4 +1,4 @@
-"""Displays of the scores themselves: reliability, Tippett plot and histograms by class."""
+"""Displays of scores: reliability diagram, Tippett plot and histograms by class."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from likely.plots.canvas import Trace, share_axis
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
-    """Claimed against observed posteriors of the target at a prior, by blocks of the best monotone map (PAV).
+    """Reliability diagram: claimed against observed posteriors of the target at a prior, by PAV blocks.
 
-    A calibrated system lies on the diagonal. Each block of scores is a level piece of the line, with a disc in its
-    middle whose area is the block's share of the trials.
+    The blocks are those of the best monotone map of the scores. A calibrated system lies on the diagonal. Each block is
+    a horizontal piece of the line, with a disc in its middle whose area is proportional to its share of the trials.
 
     Attributes
     ----------
@@ -61,12 +61,14 @@ class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
         Parameters
         ----------
         prior : float, default 0.5
-            Of the target, at which llrs are turned into posteriors.
+            Prior of the target that converts llrs to posteriors.
         y_true, scores, name, pos_label, sample_weight
             As for :meth:`BayesErrorDisplay.from_predictions`.
         """
         if not 0 < prior < 1:
-            raise InvalidParameterError(f"prior must lie between 0 and 1, but is {prior!r}.", parameter="prior")
+            raise InvalidParameterError(
+                f"prior must be in the open interval (0, 1), but is {prior!r}.", parameter="prior"
+            )
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         return cls({key: each.reliability_curve() for key, each in trials.items()}, prior)
 
@@ -126,14 +128,14 @@ class TippettDisplay(TrialsDisplay, CurveDisplay):
 
 @dataclass(frozen=True, eq=False)
 class ScoreHistogram(Curve):
-    """Shares of each class's trials by bins of scores.
+    """Histogram of scores: share of the trials of each class in each bin.
 
     Attributes
     ----------
     low, high : arrays of shape (bins,)
-        Ends of the bins, of which only the last holds its upper end. Infinite scores are counted in the outer bins.
+        Ends of the bins. Only the last bin includes its upper end. Infinite scores are counted in the outer bins.
     targets, nontargets : arrays of shape (bins,)
-        Shares of the class, each adding up to 1.
+        Shares of the class, which sum to 1.
     """
 
     low: Floats
@@ -143,7 +145,7 @@ class ScoreHistogram(Curve):
 
     @classmethod
     def of(cls, trials: Trials, bins: int) -> Self:
-        """Count trials in equal bins between the least and the greatest finite score."""
+        """Count trials in equal bins between the lowest and the highest finite score."""
         edges = np.linspace(*curves.find_finite_range([trials.llr]), bins + 1)
         scores = np.clip(trials.llr, edges[0], edges[-1])
         weight = np.ones(len(scores)) if trials.weight is None else trials.weight
@@ -154,7 +156,7 @@ class ScoreHistogram(Curve):
 
 @dataclass(eq=False, repr=False)
 class ScoreHistogramDisplay(TrialsDisplay):
-    """Histograms of the scores of targets and nontargets, a panel for each system.
+    """Histograms of the scores of targets and nontargets, with a panel for each system.
 
     Attributes
     ----------
@@ -162,9 +164,9 @@ class ScoreHistogramDisplay(TrialsDisplay):
     classes : array of shape (2,)
         The labels of nontargets and of targets.
     infinite : dict {system: (int, int)}
-        Numbers of scores of −∞ and of ∞, which are counted in the outer bins.
+        Numbers of scores equal to −∞ and ∞, which are counted in the outer bins.
     thresholds : list of float
-        Of the applications given.
+        Thresholds of the given applications.
 
     Examples
     --------
@@ -192,18 +194,19 @@ class ScoreHistogramDisplay(TrialsDisplay):
         pos_label: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Count scores; nothing is drawn until ``plot``.
+        """Compute the histograms of scores; nothing is drawn until ``plot``.
 
         Parameters
         ----------
         bins : int, default 50
+            Number of bins.
         application : Application, effective prior, or a sequence of them, optional
-            Whose thresholds, for scores that are log-likelihood ratios, are drawn as lines.
+            Applications whose thresholds for log-likelihood ratios are drawn as lines.
         y_true, scores, name, pos_label, sample_weight
             As for :meth:`RocDisplay.from_predictions`.
         """
         if not is_count(bins, 1, 10**6):
-            raise InvalidParameterError(f"bins must be a whole number from 1 on, but is {bins!r}.", parameter="bins")
+            raise InvalidParameterError(f"bins must be a positive integer, but is {bins!r}.", parameter="bins")
         trials = make_trials(y_true, scores, name, pos_label, sample_weight)
         classes = next(iter(trials.values())).classes
         infinite = {key: (int(np.isneginf(t.llr).sum()), int(np.isposinf(t.llr).sum())) for key, t in trials.items()}
@@ -216,8 +219,9 @@ class ScoreHistogramDisplay(TrialsDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one for each system, optional
-            By default those of a new figure, below each other.
+            Axes to draw on; by default those of a new figure, below each other.
         legend : bool, default True
+            Whether to draw a legend.
         **bars
             Options of matplotlib's bars.
         """
@@ -242,9 +246,9 @@ class ScoreHistogramDisplay(TrialsDisplay):
             canvas.add_entry(f"threshold at effective prior {expit(-threshold):.3g}", **style)
 
     def _describe_infinite(self, name: str, below_label: bool) -> str:
-        """Which infinite scores the outer bars hold."""
+        """Describe the infinite scores counted in the outer bars."""
         counts = zip(self.infinite[name], ("−∞", "∞"), strict=True)
         held = " and ".join(f"{count} of {what}" for count, what in counts if count)
         if not held:
             return ""
-        return ("\n" if below_label else "") + f"(the outer bars also hold infinite scores: {held})"
+        return ("\n" if below_label else "") + f"(the outer bars include infinite scores: {held})"

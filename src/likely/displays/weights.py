@@ -20,8 +20,8 @@ from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
 
 _STEP, _AT_ONCE = 2.0**10, 512
-"""How far a feature is moved to see what that does to the features made of it: far enough that what is taken off first,
-such as a mean, costs no digits. And how many are moved at once."""
+"""Step by which a feature is moved to measure its effect on the transformed features, large enough that subtracting an
+offset such as a mean loses no digits; and number of features moved at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class WeightImages:
     ----------
     images : array of shape (n_classes, rows, columns), or (1, rows, columns) for two classes
     titles : list of str
-        Whose weights they are.
+        Class or output of each image.
     """
 
     images: Floats
     titles: list[str]
 
     def columns(self) -> dict[str, Any]:
-        """Every pixel of every image with its weight."""
+        """Return every pixel of every image with its weight."""
         n, rows, columns = self.images.shape
         return {
             "class": [title for title in self.titles for _ in range(rows * columns)],
@@ -51,11 +51,10 @@ class WeightImages:
 
 @dataclass(eq=False, repr=False)
 class WeightsDisplay(Display):
-    """Weights of linear models drawn as images, a panel for each class, all of a model in one scale of colours.
+    """Weights of linear models drawn as images, with a panel for each class and one colour scale for each model.
 
-    A pixel in the colour of positive weights speaks for the class where it is bright, one in that of negative weights
-    against it, a white one for nothing. Two classes with one weight vector have one panel, of the second against the
-    first.
+    Large values of a pixel with a positive weight favour the class, of one with a negative weight the other classes. A
+    white pixel has no effect. Two classes with one weight vector have one panel, of the second class against the first.
 
     Attributes
     ----------
@@ -77,24 +76,24 @@ class WeightsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, shape: tuple[int, int] | None = None, *, name: str | None = None) -> Self:
-        """Take the weights of fitted models back to their input; nothing is drawn until ``plot``.
+        """Compute the weights of fitted models in terms of their input; nothing is drawn until ``plot``.
 
         Parameters
         ----------
         estimator : fitted model with ``coef_``, or pipeline that ends in one, or mapping {name: model}
-            The steps before the model must be linear, such as PCA and Standardize: a weight is then that of a pixel of
-            their input, by how much moving the pixel moves the score.
+            The steps before the model must be linear, such as PCA and Standardize. The weight of an input pixel is the
+            change of the score per unit of the pixel.
         shape : (rows, columns), optional
-            Of the image that the features are, row by row; by default a square.
+            Shape of the image whose pixels, row by row, are the features; by default a square.
         name : str, optional
-            Of a single system; by default the estimator's class.
+            Name of a single system; by default the estimator's class.
         """
-        images = {key: _images_of(system, shape) for key, system in name_estimators(estimator, name).items()}
+        images = {key: _make_images(system, shape) for key, system in name_estimators(estimator, name).items()}
         titles = [of.titles for of in images.values()]
         if any(others != titles[0] for others in titles):
             raise IncompatiblePartsError(
-                "Weights beside each other need the same classes, but one model has those of "
-                f"{titles[0][:10]} and another of {next(others for others in titles if others != titles[0])[:10]}."
+                "Weights side by side need the same classes, but one model has "
+                f"{titles[0][:10]} and another {next(others for others in titles if others != titles[0])[:10]}."
             )
         return cls(images)
 
@@ -104,11 +103,11 @@ class WeightsDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one for each panel, optional
-            By default those of a new figure.
+            Axes to draw on; by default those of a new figure.
         limit : float, optional
-            The weight, of either sign, from which on colours are full; by default the largest of each system.
+            The absolute weight at which colours saturate; by default the largest of each system.
         colorbar : bool, default True
-            Whether to draw the scale of colours beside the panels of a system.
+            Whether to draw the colour scale beside the panels of a system.
         **image
             Options of matplotlib's imshow.
         """
@@ -127,13 +126,13 @@ class WeightsDisplay(Display):
         return self
 
     def _n_columns(self, n_panels: int) -> int:
-        """A row for each system, or, of a single one, rows of five panels or more."""
+        """Return the number of columns: one row for each system, or rows of five panels or more for a single one."""
         if len(self.curves) > 1:
             return n_panels // len(self.curves)
         return min(n_panels, max(5, ceil(sqrt(2 * n_panels))))
 
     def _panel_size(self, n_panels: int) -> tuple[float, float]:
-        """Width and height in inches: in proportion to the image, with room for a title."""
+        """Return width and height in inches, in proportion to the image, with space for a title."""
         _, rows, columns = next(iter(self.curves.values())).images.shape
         side = 3.2 if n_panels == 1 else 1.6
         tall = float(np.clip(rows / columns, 0.2, 5)) ** 0.5
@@ -141,7 +140,7 @@ class WeightsDisplay(Display):
 
 
 def _draw(axes: Any, of: WeightImages, limit: float, options: dict[str, Any]) -> Any:
-    """The images of one system, of which the last is given back."""
+    """Draw the images of one system, and return the last one."""
     options = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "interpolation": "nearest", **options}
     for panel, title, pixels in zip(axes, of.titles, of.images, strict=True):
         drawn = panel.imshow(pixels, **options)
@@ -151,7 +150,7 @@ def _draw(axes: Any, of: WeightImages, limit: float, options: dict[str, Any]) ->
     return drawn
 
 
-def _images_of(model: Any, shape: tuple[int, int] | None) -> WeightImages:
+def _make_images(model: Any, shape: tuple[int, int] | None) -> WeightImages:
     check_is_fitted(model)
     *features, last = steps_of(model)
     if not hasattr(last, "coef_"):
@@ -160,14 +159,14 @@ def _images_of(model: Any, shape: tuple[int, int] | None) -> WeightImages:
             "that ends in one."
         )
     weights = np.atleast_2d(dense(last.coef_))
-    titles = _titles(last, len(weights))
+    titles = _make_titles(last, len(weights))
     if features:
-        weights = weights @ _matrix_of(features).T
-    return WeightImages(weights.reshape(len(weights), *_checked_shape(shape, weights.shape[1])), titles)
+        weights = weights @ _find_matrix(features).T
+    return WeightImages(weights.reshape(len(weights), *_check_shape(shape, weights.shape[1])), titles)
 
 
-def _titles(model: Any, n_vectors: int) -> list[str]:
-    """The class of each weight vector; of a model without classes, its outputs."""
+def _make_titles(model: Any, n_vectors: int) -> list[str]:
+    """Name the class of each weight vector, or the output if the model has no classes."""
     if not hasattr(model, "classes_"):
         return ["weights"] if n_vectors == 1 else [f"output {k}" for k in range(n_vectors)]
     labels = [str(label) for label in np.asarray(model.classes_).tolist()]
@@ -175,66 +174,67 @@ def _titles(model: Any, n_vectors: int) -> list[str]:
         return [f"{labels[1]} against {labels[0]}"]
     if n_vectors != len(labels):
         raise IncompatiblePartsError(
-            f"{type(model).__name__} has {n_vectors} weight vectors for {len(labels)} classes, but a picture shows one "
-            "for each class, or one for two."
+            f"{type(model).__name__} has {n_vectors} weight vectors for {len(labels)} classes, but there must be one "
+            "for each class, or one for two classes."
         )
     return labels
 
 
-def _checked_shape(shape: Any, n_features: int) -> tuple[int, int]:
+def _check_shape(shape: Any, n_features: int) -> tuple[int, int]:
     if shape is None:
         side = isqrt(n_features)
         if side * side != n_features:
             raise InvalidParameterError(
-                f"{n_features} features make no square image. Give shape=(rows, columns) whose product is {n_features}."
+                f"{n_features} features do not form a square image. Give shape=(rows, columns) whose product is "
+                f"{n_features}."
             )
         return side, side
     sides = tuple(shape)
     if len(sides) != 2 or not all(is_count(side, 1, n_features) for side in sides) or prod(sides) != n_features:
         raise InvalidParameterError(
-            f"shape must be two whole numbers, rows and columns, whose product is the {n_features} features of the "
-            f"input, but is {shape!r}."
+            f"shape must be two integers, rows and columns, whose product is the {n_features} features of the input, "
+            f"but is {shape!r}."
         )
     return int(sides[0]), int(sides[1])
 
 
-def _matrix_of(features: list[Any]) -> Floats:
-    """What a chain of linear steps multiplies rows by."""
-    matrix = _matrix(features[0], features[0].n_features_in_)
+def _find_matrix(features: list[Any]) -> Floats:
+    """Return the matrix by which a chain of linear steps multiplies rows."""
+    matrix = _measure_matrix(features[0], features[0].n_features_in_)
     for step in features[1:]:
-        matrix = matrix @ _matrix(step, matrix.shape[1])
+        matrix = matrix @ _measure_matrix(step, matrix.shape[1])
     return matrix
 
 
-def _matrix(step: Any, n_features: int) -> Floats:
-    """The matrix P of a step x ↦ xP + c, read off what it does to one feature at a time, and tried on all together.
+def _measure_matrix(step: Any, n_features: int) -> Floats:
+    """Return the matrix P of a step x ↦ xP + c, measured by moving one feature at a time.
 
-    So it matters neither whose step it is nor what it calls its parameters.
+    The result is checked on random rows. This works for steps of any library, whatever their attributes.
     """
-    origin = _transformed(step, np.zeros((1, n_features)))
+    origin = _transform(step, np.zeros((1, n_features)))
     parts = []
     for low in range(0, n_features, _AT_ONCE):
         moved = _STEP * np.eye(min(_AT_ONCE, n_features - low), n_features, low)
-        parts.append((_transformed(step, moved) - origin) / _STEP)
+        parts.append((_transform(step, moved) - origin) / _STEP)
     P = np.vstack(parts)
     trials = np.random.default_rng(0).normal(size=(8, n_features)) * 10.0 ** np.arange(-2, 6)[:, None]
-    expected, found = trials @ P + origin, _transformed(step, trials)
+    expected, found = trials @ P + origin, _transform(step, trials)
     if not (np.abs(found - expected) <= 1e-6 * np.abs(expected).max(axis=1, keepdims=True)).all():
-        raise _not_linear(step)
+        raise _make_linear_error(step)
     return P
 
 
-def _transformed(step: Any, X: Floats) -> Floats:
+def _transform(step: Any, X: Floats) -> Floats:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that the rows do not bear, and of what is not linear
+        warnings.simplefilter("ignore")  # about missing feature names, and from steps that are not linear
         try:
             return dense(step.transform(X))
         except ValueError as error:
-            raise _not_linear(step) from error
+            raise _make_linear_error(step) from error
 
 
-def _not_linear(step: Any) -> IncompatiblePartsError:
+def _make_linear_error(step: Any) -> IncompatiblePartsError:
     return IncompatiblePartsError(
-        f"The step {type(step).__name__} is not linear, so the model behind it has no weights over the input. Draw a "
-        "pipeline of linear steps, such as Standardize and PCA, or the last step alone."
+        f"The step {type(step).__name__} is not linear, so the model after it has no weights of the input. Draw a "
+        "pipeline of linear steps, such as Standardize and PCA, or only the last step."
     )
