@@ -282,7 +282,7 @@ def test_the_linear_kernel_is_logistic_regression(n_classes, prior, n_landmarks,
     X, y = data[0], np.arange(90) % n_classes
     weight = rng.integers(1, 4, 90).astype(float)
     prior = None if prior is None else np.array(prior[:n_classes]) / sum(prior[:n_classes])
-    options = {"prior": prior, "tol": PRECISE}
+    options = {"training_prior": prior, "tol": PRECISE}
 
     for strength in (1.0, 1e-2, 1e-4):
         ours = KernelLogisticRegression(strength, kernel="linear", n_landmarks=n_landmarks, **options)

@@ -261,7 +261,7 @@ def test_learning_in_instalments_needs_steps_that_learn_from_moments(data):
 
     chain = make_pipeline(StandardScaler(), GaussianClassifier())
 
-    with pytest.raises(likely.IncompatiblePartsError, match="StandardScaler does not learn from moments of a chain"):
+    with pytest.raises(likely.IncompatiblePartsError, match="StandardScaler does not learn from moments, so this chain"):
         chain.partial_fit(*data)
 
 

@@ -224,7 +224,7 @@ def test_impossible_intervals_raise_an_error_with_the_reason(call, error, messag
         (S[:5], Y, {}, "Scores and y must have one entry for each row, but have 5 and 6"),
         (at(S, 3, np.nan), Y, {}, "may be infinite but not NaN, but row 3 has NaN"),
         (S, Y3, {}, "classes"),
-        (S, np.ones(6, int), {}, "y holds [1]"),
+        (S, np.ones(6, int), {}, "y has [1]"),
         (S, [0, 0, 0, 1, None, 1], {}, "the label of row 4 is missing"),
         (np.zeros((6, 2, 2)), Y, {}, "but they have shape (6, 2, 2)"),
         (list("abcdef"), Y, {}, "Calibrator must be numbers"),
@@ -285,16 +285,16 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
         ),
         (lambda: IsotonicCalibrator().fit(S3, Y), InvalidDataError, "Use AffineCalibrator for more classes"),
         (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "needs scores of shape (n, systems)"),
-        (lambda: LogisticFusion().fit(S3[:, :, None], Y), InvalidDataError, "two classes or more"),
+        (lambda: LogisticFusion().fit(S3[:, :, None], Y), InvalidDataError, "at least two classes"),
         (lambda: ProductFusion().fit(np.zeros((6, 0))), InvalidDataError, "have shape (6, 0)"),
-        (lambda: VotingFusion().fit(S3).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems, but scores of 2"),
+        (lambda: VotingFusion().fit(S3).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems, but got scores of 2"),
         (
             lambda: LogisticFusion().fit(np.column_stack([S, S]), Y).transform(S3),
             InvalidDataError,
             "fitted to 2 systems",
         ),
-        (lambda: estimate_priors([[1.0]]), InvalidDataError, "shape (1, 1) came"),
-        (lambda: estimate_priors([]), InvalidDataError, "estimate_priors takes"),
+        (lambda: estimate_priors([[1.0]]), InvalidDataError, "but got the shape (1, 1)"),
+        (lambda: estimate_priors([]), InvalidDataError, "estimate_priors needs"),
         (lambda: estimate_priors([0.0, np.nan]), InvalidDataError, "row 1"),
         (lambda: cross_entropy_after_affine(Y, at(S, 0, np.inf)), InvalidDataError, "row 0"),
         (lambda: kfold_calibrate(AffineCalibrator(), S, Y[:5]), InvalidDataError, "have 6 and 5"),
@@ -309,8 +309,8 @@ def test_a_fusion_fitted_to_other_classes_raises():
     many = np.random.default_rng(0).normal(size=(30, 2, 3))
     fusion = LogisticFusion().fit(many, np.arange(30) % 3)
 
-    assert_raises(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "The fusion was fitted to 3 classes")
-    assert_raises(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "The fusion was fitted to 3 classes")
+    assert_raises(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes")
+    assert_raises(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes")
 
 
 @pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion])

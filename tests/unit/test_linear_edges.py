@@ -256,7 +256,8 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(140_000, 8))
 z = X @ rng.normal(size=8)
 y, y3 = (rng.random(140_000) < 1 / (1 + np.exp(-z))).astype(int), np.digitize(z + rng.normal(size=140_000), [-2, 2])
-for model, labels in ((L(), y), (L(1e-3), y3), (L(1e-3, "l1"), y), (L(1e-3, solver="newton-cg"), y), (L(), y3[:500])):
+models = (L(), y), (L(1e-3), y3), (L(1e-3, penalty="l1"), y), (L(1e-3, solver="newton-cg"), y), (L(), y3[:500])
+for model, labels in models:
     print(model.fit(X[: len(labels)], labels).coef_.tobytes().hex())
 """
 

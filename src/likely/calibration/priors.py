@@ -34,8 +34,9 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
     -----
     EM averages the posteriors under the current priors; the averages are the next priors (Saerens, Latinne and
     Decaestecker 2002). The mean log-likelihood L is concave in π. Its gradient is
-    g_k = mean_i P(x_i given k) / P(x_i) with Σ π_k g_k = 1, so its maximum is at most max_k g_k − 1 away. An EM step multiplies π
-    by g. Multiplying by powers of g, doubled while the likelihood increases, is a thousand times faster if the classes overlap.
+    g_k = mean_i P(x_i given k) / P(x_i) with Σ π_k g_k = 1, so its maximum is at most max_k g_k − 1 away. An EM step
+    multiplies π by g. Multiplying by powers of g, doubled while the likelihood increases, is a thousand times faster if
+    the classes overlap.
 
     References
     ----------

@@ -37,7 +37,7 @@ class Systems:
                 f"{whom} needs scores of shape (n, systems) or (n, systems, classes), but they have shape {x.shape}."
             )
         if x.ndim == 3 and x.shape[2] < 2:
-            raise InvalidDataError(f"{whom} needs scores of two or more classes, but they have shape {x.shape}.")
+            raise InvalidDataError(f"{whom} needs scores of at least two classes, but they have shape {x.shape}.")
         if x.ndim == 3 and x.shape[2] == 2:
             return cls(difference(x[:, :, 1], x[:, :, 0]), True)
         return cls(x, False)
@@ -71,7 +71,7 @@ def check_training_scores(
         x, labels, weight = x[kept], labels[kept], weight[kept]
     classes, codes = encode_labels(labels)
     if len(classes) < 2:
-        raise DegenerateDataError(f"{whom} needs rows of two or more classes, but y has only {classes.tolist()}.")
+        raise DegenerateDataError(f"{whom} needs rows of at least two classes, but y has {classes.tolist()}.")
     if not np.isfinite(x).all():
         row = int((~np.isfinite(x)).reshape(len(x), -1).any(axis=1).argmax())
         raise InvalidDataError(
