@@ -1,7 +1,7 @@
-"""Model files from strangers: one kind of error, nothing run, no crash, no memory blown up.
+"""Model files from untrusted sources: one kind of error, no code execution, no crash, bounded memory.
 
-Mutated files are loaded in a process of their own, under an audit hook. ``LIKELY_MUTATIONS`` says how many (3000 if not
-set).
+Mutated files are loaded in a separate process under an audit hook. ``LIKELY_MUTATIONS`` is their number (by default
+3000).
 """
 
 import json
@@ -25,19 +25,19 @@ import likely
 from likely.persistence.container import pack, unpack
 
 N_MUTATIONS = int(os.environ.get("LIKELY_MUTATIONS", "3000"))
-MOST_GROWTH = 200
+MAX_GROWTH = 200
 """Megabytes that loading hostile files may add to the memory of a process."""
 
 
-def opened(path):
+def open_file(path):
     document, tensors = unpack(bytearray(Path(path).read_bytes()))
     del document["sha256"]
     return document, tensors
 
 
-def forged(path, change):
-    """Change a file's document and tensors, and make its checksum right again."""
-    document, tensors = opened(path)
+def forge(path, change):
+    """Change a file's document and tensors, and correct its checksum."""
+    document, tensors = open_file(path)
     tensors = {name: tensor.copy() for name, tensor in tensors.items()}
     document = change(document, tensors) or document
     Path(path).write_bytes(pack(document, tensors))
@@ -68,7 +68,7 @@ def models():
         likely.LeastSquaresClassifier().fit(X, y),
         likely.LinearRegression().fit(X, X[:, 0]),
         likely.LogisticRegression(0.1, penalty=likely.ElasticNet(0.5), solver="l-bfgs").fit(X, y3),
-        likely.LogisticRegression(0.1, prior=0.5, solver=likely.GradientDescent(), tol=0.5).fit(X, y),
+        likely.LogisticRegression(0.1, training_prior=0.5, solver=likely.GradientDescent(), tol=0.5).fit(X, y),
         likely.Perceptron(max_iter=3).fit(X, y),
         likely.make_pipeline(likely.Standardize(), likely.PCA(2), likely.GaussianClassifier()).fit(X, y),
         likely.make_pipeline(likely.QuadraticFeatures(), likely.LogisticRegression(0.1)).fit(X, y),
@@ -100,7 +100,7 @@ def table(n=40):
 
 
 def use(model):
-    """What a service would do with a model: score a few rows of the width that it takes."""
+    """Use a model as a service would: score a few rows with the number of columns that it takes."""
     if isinstance(model, likely.Application):
         return model.decide_codes(np.zeros((2, model.n_classes)))
     width = getattr(model, "n_features_in_", None)
@@ -207,8 +207,8 @@ def mutate_bytes(random, data, others):
     return data
 
 
-def mutated(random, files):
-    """The bytes of a mutated file."""
+def mutate(random, files):
+    """Return the bytes of a mutated file."""
     data = random.choice(files)
     kind = random.randrange(5)
     if kind <= 1:
@@ -226,8 +226,8 @@ def mutated(random, files):
 # The process that loads them
 
 
-def audited():
-    """A switch, and what has happened since it was on that loading data has no business to do."""
+def install_audit_hook():
+    """Install an audit hook; return its switch and the list of events that loading data must not cause."""
     state = {"on": False, "seen": []}
     quiet = (
         "open",
@@ -254,7 +254,7 @@ def audited():
 
 
 def try_file(path, state, tally):
-    """Load, and use what was loaded; anything but a refusal of ours is a fault."""
+    """Load and use a file; any error that is not of this library is a fault."""
     started = time.perf_counter()
     try:
         state["on"] = True
@@ -287,12 +287,12 @@ def main(folder, n, seed):
         likely.save(model, path)
         files.append(path.read_bytes())
         use(likely.load(path))
-    state = audited()
+    state = install_audit_hook()
     tally = {"accepted": 0, "refused": 0, "refused in use": 0, "slowest": 0.0, "faults": []}
     before, started = peak_megabytes(), time.perf_counter()
     while n:
         try:
-            data = mutated(choose, files)
+            data = mutate(choose, files)
         except (likely.ModelFileError, ValueError, OverflowError):  # no file can be made of it
             continue
         n -= 1
@@ -316,11 +316,11 @@ def test_mutated_files_are_refused_or_sound(tmp_path):
     assert tally["faults"] == [], tally["faults"][0]
     assert tally["seen"] == []
     assert tally["slowest"] < 5
-    assert tally["grown"] < MOST_GROWTH
+    assert tally["grown"] < MAX_GROWTH
     assert tally["refused"] > tally["accepted"] > 0
 
 
-# Files made by hand, each with the right checksum
+# Forged files, each with a correct checksum
 
 
 @pytest.fixture
@@ -389,7 +389,7 @@ def has_a_tensor_twice(document, tensors):
     covariances["whiteners"] = covariances["matrices"]
 
 
-def has_a_tensor_to_spare(document, tensors):
+def has_an_unused_tensor(document, tensors):
     tensors["../../etc/passwd"] = np.zeros(3)
 
 
@@ -397,15 +397,15 @@ def names_another_kind(document, tensors):
     document["model"]["kind"] = "os.system"
 
 
-def is_a_part_alone(document, tensors):
+def is_a_part_without_a_model(document, tensors):
     document["model"] = state_of(document)["statistics_"]
 
 
-def has_a_class_of_its_own(document, tensors):
+def names_a_class(document, tensors):
     document["model"]["parameters"]["__class__"] = "subprocess.Popen"
 
 
-def reduces(document, tensors):
+def has_a_reduce_method(document, tensors):
     state_of(document)["__reduce__"] = ["os.system", "true"]
 
 
@@ -453,13 +453,13 @@ HOSTILE = {
     is_not_symmetric: "symmetric",
     has_no_triangle: "triangular",
     has_a_shape_too_many: "must have",
-    has_a_class_out_of_range: "class 7",
-    has_a_tensor_twice: "another part has already",
-    has_a_tensor_to_spare: "no part of the model refers to",
-    names_another_kind: "kind that is known here",
-    is_a_part_alone: "kind that is known here",
-    has_a_class_of_its_own: "__class__",
-    reduces: "__reduce__",
+    has_a_class_out_of_range: "class at position 7",
+    has_a_tensor_twice: "that another part uses",
+    has_an_unused_tensor: "no part of the model uses",
+    names_another_kind: "kind that this version of the library knows",
+    is_a_part_without_a_model: "kind that this version of the library knows",
+    names_a_class: "__class__",
+    has_a_reduce_method: "__reduce__",
     has_a_wrong_parameter: "True or False",
     has_a_wrong_shape_name: "'full', 'diagonal', 'spherical'",
     is_nested_deeply: "number",
@@ -472,8 +472,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("change", HOSTILE, ids=lambda change: change.__name__)
-def test_a_forged_file_is_refused_though_its_checksum_is_right(change, gaussian):
-    forged(gaussian, change)
+def test_a_forged_file_with_a_correct_checksum_is_refused(change, gaussian):
+    forge(gaussian, change)
 
     with pytest.raises(likely.ModelFileError, match=HOSTILE[change]):
         likely.load(gaussian)
@@ -486,19 +486,19 @@ def test_an_expansion_of_a_claimed_million_features_is_refused(tmp_path):
     def claim(document, tensors):
         state_of(document)["n_features_in_"] = 10**6
 
-    with pytest.raises(likely.ModelFileError, match="500001500000 values of each row"):
-        likely.load(forged(path, claim))
+    with pytest.raises(likely.ModelFileError, match="500001500000 outputs for 1000000 columns"):
+        likely.load(forge(path, claim))
 
 
-def test_steps_that_do_not_fit_each_other_are_refused(tmp_path):
+def test_incompatible_steps_are_refused(tmp_path):
     path, (X, y) = tmp_path / "file", rows()
     likely.save(likely.make_pipeline(likely.QuadraticFeatures(), likely.LogisticRegression(0.1)).fit(X, y), path)
 
     def widen(document, tensors):
         document["model"]["parameters"]["steps"][0]["tuple"][1]["state"]["n_features_in_"] = 4
 
-    with pytest.raises(likely.ModelFileError, match="step 1 takes 9 columns and is given 14"):
-        likely.load(forged(path, widen))
+    with pytest.raises(likely.ModelFileError, match="step 1 takes 9 columns and gets 14"):
+        likely.load(forge(path, widen))
 
 
 def test_a_classifier_that_gives_no_scores_is_refused(tmp_path):
@@ -509,7 +509,7 @@ def test_a_classifier_that_gives_no_scores_is_refused(tmp_path):
         document["model"]["parameters"]["estimator"] = {"kind": "PCA", "parameters": {"n_components": None}}
 
     with pytest.raises(likely.ModelFileError, match="a classifier that gives scores"):
-        likely.load(forged(path, replace))
+        likely.load(forge(path, replace))
 
 
 def test_a_folder_for_pickles_is_refused(tmp_path):
@@ -520,7 +520,7 @@ def test_a_folder_for_pickles_is_refused(tmp_path):
         document["model"]["parameters"]["memory"] = "/tmp"
 
     with pytest.raises(likely.ModelFileError, match="memory must be one of None"):
-        likely.load(forged(path, remember))
+        likely.load(forge(path, remember))
 
 
 def header_of(text, data=b""):
@@ -565,7 +565,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_what_is_no_model_file_is_refused(name, tmp_path):
+def test_other_files_are_refused(name, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(CONTAINERS[name])
 
