@@ -1,4 +1,4 @@
-"""What is said when a model cannot be saved or a file cannot be loaded, and what a file tells of itself."""
+"""Error messages of saving and loading models, and descriptions of model files."""
 
 import doctest
 import json
@@ -30,20 +30,20 @@ def path(tmp_path):
 
 
 class Mine(likely.GaussianClassifier):
-    """A subclass, which may hold anything."""
+    """A subclass, which may have any attributes."""
 
 
-# What cannot be saved
+# Models that cannot be saved
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (3, "int cannot be saved: model is 3, and no model of this library."),
-        (Mine(), "Mine cannot be saved: model is a .*Mine, and model files hold only .* or keep the model by your own"),
+        (3, "int cannot be saved: model must be a model of this library, but is 3."),
+        (Mine(), "Mine cannot be saved: model is a .*Mine, but model files hold only .* or store the model by other"),
         (
             likely.CalibratedClassifier(RandomForestClassifier()),
-            "cannot be saved: model.estimator is a sklearn.*RandomForestClassifier, and .* Refit it",
+            "cannot be saved: model.estimator is a sklearn.*RandomForestClassifier, but .* Refit it",
         ),
         (
             likely.make_pipeline(StandardScaler(), likely.PCA()),
@@ -63,19 +63,22 @@ class Mine(likely.GaussianClassifier):
         (likely.PCA(10**30), "n_components is a whole number of more than 64 bits"),
         (likely.LogisticRegression(max_iter=np.datetime64("2020")), "max_iter is a numpy.datetime64"),
         (likely.GaussianClassifier(priors=np.array([1j, 2])), "priors is an array of complex128"),
-        (likely.GaussianClassifier(priors=np.array([["a", "b"]])), "priors is a table of texts"),
+        (
+            likely.GaussianClassifier(priors=np.array([["a", "b"]])),
+            "priors must be a one-dimensional array of texts, but has 2",
+        ),
         (likely.GaussianClassifier(priors=np.array(["a", None])), "must all be texts, but one is None"),
         (likely.Pipeline([("a", likely.PCA())], memory="cache"), "memory must be one of None, but is 'cache'"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_cannot_be_saved_is_named(model, message, path):
+def test_the_error_names_an_object_that_cannot_be_saved(model, message, path):
     with pytest.raises(likely.ModelFileError, match=message):
         likely.save(model, path)
     assert not path.exists()
 
 
-def test_an_attribute_that_would_be_lost_is_named(data, path):
+def test_the_error_names_an_attribute_that_would_be_lost(data, path):
     model = likely.GaussianClassifier().fit(*data)
     model.note = "mine"
 
@@ -83,7 +86,7 @@ def test_an_attribute_that_would_be_lost_is_named(data, path):
         likely.save(model, path)
 
 
-def test_a_list_that_holds_itself_is_too_deep(path):
+def test_a_list_that_contains_itself_is_too_deep(path):
     priors = []
     priors.append(priors)
 
@@ -91,11 +94,11 @@ def test_a_list_that_holds_itself_is_too_deep(path):
         likely.save(likely.GaussianClassifier(priors=priors), path)
 
 
-def test_a_parameter_that_is_gone_is_missed(path):
+def test_a_model_without_one_of_its_parameters_is_refused(path):
     model = likely.PCA()
     del model.n_components
 
-    with pytest.raises(likely.ModelFileError, match="model has no parameter 'n_components', as every PCA does"):
+    with pytest.raises(likely.ModelFileError, match="model must have the parameter 'n_components' of PCA"):
         likely.save(model, path)
 
 
@@ -105,28 +108,28 @@ def test_about_must_be_plain_json(about, path):
         likely.save(likely.PCA(), path, about=about)
 
 
-def test_more_words_than_a_header_holds_are_refused(path):
-    with pytest.raises(likely.ModelFileError, match="what is described in words is more than 16777216 characters"):
+def test_more_text_than_a_header_holds_is_refused(path):
+    with pytest.raises(likely.ModelFileError, match="a header holds at most 16777216 characters and 1048576 values"):
         likely.save(likely.PCA(), path, about={"a": "x" * 2**24})
 
 
-# Where a file cannot be written
+# Files that cannot be written
 
 
-def test_a_folder_that_is_not_there_is_named(path):
+def test_the_error_names_a_folder_that_does_not_exist(path):
     with pytest.raises(likely.ModelFileError, match=r"there is no folder .* Create it"):
         likely.save(likely.PCA(), path / "deeper")
 
 
-def test_a_folder_is_no_file_to_write(tmp_path):
+def test_a_folder_is_not_overwritten(tmp_path):
     with pytest.raises(likely.ModelFileError, match="it is a folder"):
         likely.save(likely.PCA(), tmp_path)
 
 
-@pytest.mark.parametrize("door", [lambda path: likely.save(likely.PCA(), path), likely.load, read_about])
-def test_a_path_must_be_the_name_of_a_file(door):
+@pytest.mark.parametrize("function", [lambda path: likely.save(likely.PCA(), path), likely.load, read_about])
+def test_a_path_must_be_the_name_of_a_file(function):
     with pytest.raises(likely.ModelFileError, match="path must be the name of a file, but is 3"):
-        door(3)
+        function(3)
 
 
 def test_a_name_that_no_file_can_have_is_refused():
@@ -149,10 +152,10 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(path, monkeypatch):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-# What cannot be loaded
+# Files that cannot be loaded
 
 
-def test_a_missing_file_is_named_with_a_near_one(path):
+def test_the_error_for_a_missing_file_suggests_a_similar_name(path):
     likely.save(likely.PCA(), path)
 
     with pytest.raises(
@@ -163,7 +166,7 @@ def test_a_missing_file_is_named_with_a_near_one(path):
         likely.load(path.with_name("qqqq"))
 
 
-def test_a_folder_is_no_file_to_load(tmp_path):
+def test_a_folder_is_not_loaded(tmp_path):
     with pytest.raises(likely.ModelFileError, match="cannot be loaded: "):
         likely.load(tmp_path)
 
@@ -172,12 +175,12 @@ def test_a_folder_is_no_file_to_load(tmp_path):
 def test_a_pipe_is_not_waited_for(path):
     os.mkfifo(path)
 
-    with pytest.raises(likely.ModelFileError, match="it is no file"):
+    with pytest.raises(likely.ModelFileError, match="it is not a regular file"):
         likely.load(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_named(path):
+def test_the_error_names_a_file_without_read_permission(path):
     likely.save(likely.PCA(), path)
     path.chmod(0)
 
@@ -195,14 +198,14 @@ def test_every_truncation_is_refused(data, path):
             likely.load(path)
 
 
-def test_a_damaged_file_is_told_by_its_checksum(data, path):
+def test_a_damaged_file_is_detected_by_its_checksum(data, path):
     likely.save(likely.NearestMeanClassifier().fit(*data), path)
     damaged = bytearray(path.read_bytes())
     damaged[-1] ^= 1
     path.write_bytes(damaged)
 
     with pytest.raises(
-        likely.ModelFileError, match=r"it is damaged: its checksum is not that of its contents\. Get a fresh"
+        likely.ModelFileError, match=r"it is damaged: its checksum does not match its contents\. Get a fresh"
     ):
         likely.load(path)
 
@@ -214,10 +217,10 @@ def test_a_newer_format_asks_for_a_newer_library(path):
         likely.load(path)
 
 
-def test_another_safetensors_file_is_no_model(path):
+def test_another_safetensors_file_is_not_a_model(path):
     safetensors.numpy.save_file({"x": np.zeros(3)}, path)
 
-    with pytest.raises(likely.ModelFileError, match="it is a safetensors file, but no model file of likely"):
+    with pytest.raises(likely.ModelFileError, match="it is a safetensors file, but not a model file of likely"):
         likely.load(path)
 
 
@@ -229,7 +232,7 @@ def forge(path, change):
     path.write_bytes(pack(document, tensors))
 
 
-def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):
+def test_errors_about_a_part_name_its_place(data, path):
     chain = likely.make_pipeline(likely.PCA(2), likely.GaussianClassifier()).fit(*data)
     likely.save(chain, path)
 
@@ -239,7 +242,7 @@ def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):
     forge(path, change)
     with pytest.raises(
         likely.ModelFileError,
-        match=r"model\.likely' cannot be loaded: model.steps.1.1._parameters \(Gaussians\): covariances must have 3",
+        match=r"model\.likely' cannot be loaded: model.steps.1.1._parameters \(Gaussians\): covariances must have size d = ",
     ):
         likely.load(path)
 
@@ -247,22 +250,25 @@ def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        ({"what": 1}, "is an object with the keys .'what'., which stands for nothing"),
-        ({"array": "nowhere", "order": "C"}, "refers to a tensor that is not there"),
+        ({"what": 1}, "is an object with the keys .'what'., which encode no value"),
+        ({"array": "nowhere", "order": "C"}, "refers to a tensor that does not exist"),
         ({"float": "huge"}, "must be 'nan', 'inf' or '-inf', not 'huge'"),
-        ({"bytes": "€"}, "must hold bytes alone"),
+        ({"bytes": "€"}, "must hold only bytes"),
         ({"tuple": 3}, "must list the items of a tuple"),
         ({"map": [[1]]}, "must list pairs of key and value"),
         ({"map": [["a", 1], ["a", 2]]}, "has the key 'a' twice"),
-        ({"map": [[[], 1]]}, "has a key that is no plain value"),
-        ({"scalar": 3, "dtype": "object"}, "is no number of NumPy's"),
+        ({"map": [[[], 1]]}, "has a key that is not a plain value"),
+        ({"scalar": 3, "dtype": "object"}, "is not a NumPy number"),
         ({"scalar": 300, "dtype": "uint8"}, "does not fit into uint8"),
         ({"scalar": 0.5, "dtype": "int64"}, "does not fit into int64"),
-        ({"strings": [1], "dtype": "object"}, "must hold texts alone"),
-        ({"strings": ["ab"], "dtype": "U1"}, "has texts of up to 2 characters in places for 1"),
+        ({"strings": [1], "dtype": "object"}, "must hold only texts"),
+        ({"strings": ["ab"], "dtype": "U1"}, "has a width of 1 characters, but texts of up to 2 characters"),
         ({"strings": ["ab"], "dtype": "V3"}, "must be of dtype 'object', or 'U' or 'S' with a width, not 'V3'"),
-        ({"strings": ["€"], "dtype": "S3"}, "must hold bytes alone"),
-        ({"kind": "Nothing", "parameters": {}}, "is of a kind 'Nothing' that is not known here"),
+        ({"strings": ["€"], "dtype": "S3"}, "must hold only bytes"),
+        (
+            {"kind": "Nothing", "parameters": {}},
+            "is of kind 'Nothing', which this version of the library does not know",
+        ),
         ({"kind": "PCA", "parameters": 3}, "must consist of kind, parameters and state"),
         ({"kind": "PCA", "parameters": {}, "state": 3}, "must have a state of named values"),
         ({"kind": "PCA", "parameters": {}}, r"\(PCA\): lacks the parameter 'n_components'"),
@@ -284,12 +290,12 @@ def test_what_is_wrong_with_a_part_is_said_with_its_place(data, path):
         ),
         (
             {"kind": "sklearn.LeaveOneOut", "parameters": {}, "output": "pandas"},
-            "transforms nothing, so it has no kind of output",
+            "has no set_output method, so its file must not have an output",
         ),
     ],
     ids=str,
 )
-def test_every_way_to_write_a_value_is_checked(node, message, path):
+def test_every_encoding_of_a_value_is_checked(node, message, path):
     likely.save(likely.GaussianClassifier(), path)
 
     def change(model, tensors):
@@ -300,10 +306,10 @@ def test_every_way_to_write_a_value_is_checked(node, message, path):
         likely.load(path)
 
 
-# What a file tells of itself
+# Descriptions of files
 
 
-def test_a_file_tells_what_it_holds(data, path):
+def test_read_about_describes_a_file(data, path):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(data[0], columns=["a", "b", "c"])
     model = likely.make_pipeline(
@@ -324,7 +330,7 @@ def test_a_file_tells_what_it_holds(data, path):
     assert json.loads(json.dumps(facts)) == facts
 
 
-def test_a_file_of_something_unfitted_knows_no_features(path):
+def test_the_description_of_an_unfitted_model_has_no_features(path):
     likely.save(likely.CalibratedClassifier(likely.GaussianClassifier()), path)
 
     facts = read_about(path)
@@ -333,7 +339,7 @@ def test_a_file_of_something_unfitted_knows_no_features(path):
     assert facts["parameters"]["estimator"]["kind"] == "GaussianClassifier"
 
 
-def test_a_damaged_file_tells_nothing(data, path):
+def test_a_damaged_file_has_no_description(data, path):
     likely.save(likely.PCA().fit(data[0]), path)
     path.write_bytes(path.read_bytes()[:-1])
 
@@ -353,7 +359,7 @@ def test_any_reader_of_safetensors_reads_the_tensors(data, path):
     assert (means == model.means_).all()
 
 
-def test_loading_warns_of_nothing_and_gives_arrays_that_can_be_changed(data, path):
+def test_loading_gives_no_warnings_and_returns_writeable_arrays(data, path):
     likely.save(likely.LogisticRegression(0.1).fit(*data), path)
 
     with warnings.catch_warnings():
@@ -364,7 +370,7 @@ def test_loading_warns_of_nothing_and_gives_arrays_that_can_be_changed(data, pat
     assert loaded.coef_.flags.aligned
 
 
-def test_the_page_about_model_files_shows_what_happens():
+def test_the_examples_of_the_page_about_model_files_run():
     page = Path(__file__).parents[2] / "docs" / "model-files.md"
 
     failed, tried = doctest.testfile(str(page), module_relative=False)

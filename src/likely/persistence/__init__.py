@@ -1,4 +1,4 @@
-"""Models in files that hold data only."""
+"""Saving and loading of models in files that hold data only."""
 
 from likely.persistence.files import check_savable, load, read_about, save
 

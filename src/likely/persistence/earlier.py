@@ -1,6 +1,6 @@
-"""Names that earlier model files use: of parameters that were renamed, and of classes that were replaced.
+"""Names in earlier model files: parameters that were renamed and classes that were replaced.
 
-They exist for reading alone: each is built as what has taken its place.
+They are only read, never written. Each is built as its replacement.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ RENAMED: dict[str, dict[str, str]] = {
     "RandomStart": {"n_starts": "n_init"},
     "SVM": {"prior": "training_prior", "tolerance": "tol"},
 }
-"""For each kind, the names of parameters and fitted values in earlier files, and what they are called now."""
+"""For each kind, the names of parameters and fitted values in earlier files, and their present names."""
 
 
 def translate_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return named values of a part of a model under their present names.
+    """Return the named values of a part of a model under their present names.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def translate_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
     renamed = RENAMED.get(kind, {})
     twice = next((old for old, new in renamed.items() if old in values and new in values), None)
     if twice is not None:
-        raise RefusedError(f"has both {twice!r} and {renamed[twice]!r}, which are the same")
+        raise RefusedError(f"has both {twice!r} and {renamed[twice]!r}, which are two names of one value")
     return {renamed.get(name, name): value for name, value in values.items()}
 
 
@@ -55,7 +55,7 @@ class _EarlierFamily:
 
 @dataclass(frozen=True, eq=False)
 class FullFamily(_EarlierFamily):
-    """A family of full form."""
+    """Gaussian family of full form, of earlier files."""
 
     L: Annotated[Floats, floats("d", "d")]
 
@@ -68,7 +68,7 @@ class FullFamily(_EarlierFamily):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalFamily(_EarlierFamily):
-    """A family of diagonal or spherical form."""
+    """Gaussian family of diagonal or spherical form, of earlier files."""
 
     scale: Annotated[Floats, floats("d", above=0)]
     variances: Annotated[Floats, floats("d", low=0)]
@@ -83,7 +83,7 @@ class DiagonalFamily(_EarlierFamily):
 
 @dataclass(frozen=True, eq=False)
 class FullSums(GaussianSums):
-    """Sums of a full form."""
+    """Sums of a full form, of earlier files."""
 
     @classmethod
     def _from_file(cls, found: dict[str, Any]) -> GaussianSums:
@@ -92,4 +92,4 @@ class FullSums(GaussianSums):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalSums(FullSums):
-    """Sums of a diagonal or spherical form."""
+    """Sums of a diagonal or spherical form, of earlier files."""

@@ -1,4 +1,4 @@
-"""Saving and loading: the doors of this room."""
+"""Functions to save, load and inspect model files."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from likely.persistence.container import FORMAT, RefusedError, pack, unpack
 from likely.persistence.earlier import translate_names
 from likely.persistence.values import Reader, Writer
 
-MOST_SHOWN = 1000
-"""Values of an array that are shown; of a larger one its shape is."""
+MAX_SHOWN_VALUES = 1000
+"""Size of the largest array whose values :func:`read_about` shows; of a larger array it shows the shape."""
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> None:
-    """Write a model to a file that holds data only, whole or not at all.
+    """Save a model to a file that holds data only; the file is written atomically.
 
-    Everything of this library that learns can be saved, fitted or not, and the shapes, penalties and applications that
-    are given to it; so can pipelines with scikit-learn's ``QuantileTransformer``. Anything else
-    is refused, and named. The out-of-fold scores that calibrated and fused classifiers keep of their training rows are
-    left out.
+    All estimators of this library can be saved, fitted or not, and so can the shapes, penalties and applications that
+    are their parameters. Pipelines may contain scikit-learn's ``QuantileTransformer``. Other objects raise an error
+    that names them. The out-of-fold scores that calibrated and fused classifiers keep of their training rows are not
+    saved.
 
     Parameters
     ----------
     model : estimator, calibrator, fuser, pipeline, density, shape or application
-    path : path of the file, of any name
+    path : path of the file, with any name
     about : dictionary of plain JSON values, optional
-        Whatever should be known of the model later; ``likely inspect`` prints it.
+        Notes about the model; ``likely inspect`` prints them.
 
     Raises
     ------
     ModelFileError
-        If the model holds something that no file can, or the file cannot be written.
+        If the model contains an object that cannot be saved, or the file cannot be written.
 
     Examples
     --------
@@ -55,12 +55,13 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
     ...     likely.load(path).llr([[2.0]]).round(2) == model.llr([[2.0]]).round(2)
     array([ True])
     """
-    name = _name(path)
+    name = _check_path(path)
     with _as_model_file_error(f"{type(model).__name__} cannot be saved"):
         writer = Writer()
         tree = writer.model(model)
         data = pack(
-            {"format": FORMAT, "library": library_version(), "about": _plain(about), "model": tree}, writer.tensors
+            {"format": FORMAT, "library": library_version(), "about": _check_about(about), "model": tree},
+            writer.tensors,
         )
     try:
         with atomic_write(name, ModelFileError) as stream:
@@ -72,11 +73,11 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
 
 
 def load(path: FilePath) -> Any:
-    """The model that a file holds, bit for bit as it was saved.
+    """Load the model of a file; it equals the saved model bit for bit.
 
-    A file from a stranger may be loaded: it holds data only, nothing in it is ever run or looked up, and all of it is
-    checked: the checksum, the shapes, that numbers are finite and covariances positive definite. What a stranger's
-    model decides is another matter.
+    Loading a file from an untrusted source is safe: it holds data only, and nothing in it is executed or imported. The
+    checksum, the shapes, the finiteness of numbers and the positive definiteness of covariances are checked. The checks
+    do not cover the quality of the model's decisions.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def load(path: FilePath) -> Any:
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not as a model file must be.
+        If the file does not exist or is not a valid model file.
 
     Examples
     --------
@@ -100,15 +101,15 @@ def load(path: FilePath) -> Any:
     ...     round(likely.load(path).threshold, 4)
     0.5878
     """
-    name = _name(path)
-    data = _read(name)
+    name = _check_path(path)
+    data = _read_bytes(name)
     with _as_model_file_error(f"{name!r} cannot be loaded"):
         document, tensors = unpack(data)
         return Reader(tensors).model(_tree(document))
 
 
 def read_about(path: FilePath) -> dict[str, Any]:
-    """What a model file says of itself, without building the model.
+    """Return a description of a model file without building the model.
 
     Parameters
     ----------
@@ -117,9 +118,9 @@ def read_about(path: FilePath) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``kind``, ``parameters``, ``classes``, ``n_features`` and ``feature_names`` (None where there are none),
-        ``n_values`` and ``n_bytes`` of the tensors and the file, ``library`` and ``format`` that wrote it, and
-        ``about``, the caller's own.
+        ``kind``, ``parameters``, ``classes``, ``n_features`` and ``feature_names`` (None if there are none),
+        ``n_values``, the number of values in tensors, ``n_bytes``, the size of the file, ``library`` and ``format``,
+        the versions that wrote it, and ``about``, the notes given to :func:`save`.
 
     Examples
     --------
@@ -131,8 +132,8 @@ def read_about(path: FilePath) -> dict[str, Any]:
     >>> facts["kind"], facts["n_features"], facts["parameters"]
     ('PCA', 2, {'n_components': 1})
     """
-    name = _name(path)
-    data = _read(name)
+    name = _check_path(path)
+    data = _read_bytes(name)
     with _as_model_file_error(f"{name!r} cannot be read"):
         document, tensors = unpack(data)
         facts = _describe(_tree(document), tensors)
@@ -147,11 +148,11 @@ def read_about(path: FilePath) -> dict[str, Any]:
 
 def _tree(document: dict[str, Any]) -> Any:
     if set(document) != {"sha256", "format", "library", "about", "model"} or type(document["library"]) is not str:
-        raise RefusedError("it does not consist of format, library, about and model")
+        raise RefusedError("its document must consist of format, library, about and model")
     return document["model"]
 
 
-def _name(path: Any) -> str:
+def _check_path(path: Any) -> str:
     try:
         name = os.fspath(path)
     except TypeError:
@@ -161,46 +162,46 @@ def _name(path: Any) -> str:
     return name
 
 
-def _read(name: str) -> bytearray:
-    """All bytes of a regular file: what never ends, such as a device, is not begun."""
+def _read_bytes(name: str) -> bytearray:
+    """Return all bytes of a regular file; a device is not read, because it may have no end."""
     try:
         with open(os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
-                raise ModelFileError(f"{name!r} cannot be loaded: it is no file.")
+                raise ModelFileError(f"{name!r} cannot be loaded: it is not a regular file.")
             data = bytearray(facts.st_size)
-            return _filled(data, file)
+            return _read_into(data, file)
     except FileNotFoundError:
-        raise ModelFileError(f"There is no file {name!r}.{_hint(Path(name))}") from None
+        raise ModelFileError(f"There is no file {name!r}.{_suggest_file(Path(name))}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{name!r} cannot be loaded: {error}.") from None
 
 
-def _filled(data: bytearray, file: Any) -> bytearray:
-    """All of the data, or as much as the file has by now."""
+def _read_into(data: bytearray, file: Any) -> bytearray:
+    """Fill a buffer from a file; return a shorter one if the file has become shorter."""
     view, at = memoryview(data), 0
     while at < len(data) and (n := file.readinto(view[at:])):
         at += n
     return data if at == len(data) else data[:at]
 
 
-def _hint(path: Path) -> str:
+def _suggest_file(path: Path) -> str:
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, beside, n=1)
     return f" Did you mean {close[0]!r}?" if close else " Check the path."
 
 
 def check_savable(model: Any) -> None:
-    """Raise ModelFileError for a model that cannot be saved, before it has learned anything."""
+    """Raise ModelFileError if a model cannot be saved; the model need not be fitted."""
     with _as_model_file_error(f"{type(model).__name__} cannot be saved"):
         Writer().model(model)
 
 
 @contextmanager
 def _as_model_file_error(what: str) -> Iterator[None]:
-    """One kind of error, in one sentence that says of what."""
+    """Convert errors to ModelFileError, with a prefix that names the model or file."""
     try:
         yield
     except RefusedError as error:
@@ -209,8 +210,8 @@ def _as_model_file_error(what: str) -> Iterator[None]:
         raise ModelFileError(f"{what}: it is too large or too deeply nested ({type(error).__name__}).") from None
 
 
-def _plain(about: Any) -> Any:
-    """The caller's dictionary, if JSON gives it back as it is."""
+def _check_about(about: Any) -> Any:
+    """Return a copy of the caller's dictionary; raise unless JSON preserves it exactly."""
     if about is None:
         return {}
     try:
@@ -235,63 +236,65 @@ def _is_json(value: Any) -> bool:
     return value is None or type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
 
 
-# What a file says of itself
+# Descriptions of model files
 
 
 def _describe(tree: Any, tensors: dict[str, Any]) -> dict[str, Any]:
-    """Kind, parameters, classes, number and names of features, and number of values, of the tree of a model."""
+    """Return the kind, parameters, classes, features and number of values of the tree of a model."""
     if type(tree) is not dict or type(tree.get("kind")) is not str or type(tree.get("parameters")) is not dict:
-        raise RefusedError("model must be of a kind and have parameters")
+        raise RefusedError("model must have a kind and parameters")
     reader = _Describer(tensors)
-    taking, deciding = _first(tree, "n_features_in_"), _first(tree, "classes_")
+    with_features, with_classes = _find_state(tree, "n_features_in_"), _find_state(tree, "classes_")
+    n_features = None if with_features is None else reader.value(with_features["n_features_in_"], "n_features_in_")
     return {
         "kind": tree["kind"],
         "parameters": reader.parameters(tree),
-        "classes": None if deciding is None else _as_json(reader.value(deciding["classes_"], "classes_")),
-        "n_features": None if taking is None else _as_json(reader.value(taking["n_features_in_"], "n_features_in_")),
-        "feature_names": _names(reader, taking),
+        "classes": None if with_classes is None else _as_json(reader.value(with_classes["classes_"], "classes_")),
+        "n_features": _as_json(n_features),
+        "feature_names": _feature_names(reader, with_features),
         "n_values": sum(int(tensor.size) for tensor in tensors.values()),
     }
 
 
-def _names(reader: Reader, taking: Any) -> Any:
-    if taking is None or "feature_names_in_" not in taking:
+def _feature_names(reader: Reader, state: Any) -> Any:
+    if state is None or "feature_names_in_" not in state:
         return None
-    return _as_json(reader.value(taking["feature_names_in_"], "feature_names_in_"))
+    return _as_json(reader.value(state["feature_names_in_"], "feature_names_in_"))
 
 
-def _first(node: Any, name: str) -> Any:
-    """The first state, from the outside in and from the first step on, that has something of this name."""
+def _find_state(node: Any, name: str) -> Any:
+    """Return the first state that has a value of this name; outer parts and first steps come first."""
     if type(node) is list:
-        found = (_first(inner, name) for inner in node)
+        found = (_find_state(inner, name) for inner in node)
         return next((state for state in found if state is not None), None)
     if type(node) is not dict:
         return None
     state = node.get("state")
     if type(state) is dict and name in state:
         return state
-    return _first(list(node.values()), name)
+    return _find_state(list(node.values()), name)
 
 
 class _Describer(Reader):
-    """Reads parts as their kind and their own parameters, without building them."""
+    """Reader that returns the kind and the parameters of parts without building them."""
 
     def part(self, node: Any, where: str) -> Any:
         if type(node["kind"]) is not str or type(node.get("parameters")) is not dict:
-            raise RefusedError(f"{where} must be of a kind and have parameters")
+            raise RefusedError(f"{where} must have a kind and parameters")
         inner = self.parameters(node, f"{where}.")
         return {"kind": node["kind"], **({"parameters": inner} if inner else {})}
 
     def parameters(self, node: Any, where: str = "") -> dict[str, Any]:
-        """The parameters of a part, under their present names."""
+        """Return the parameters of a part under their present names."""
         named = translate_names(node["kind"], node["parameters"])
         return {name: _as_json(self.value(value, f"{where}{name}")) for name, value in named.items()}
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON has it; floats may be infinite or NaN."""
+    """Convert a value to JSON types; floats may be infinite or NaN."""
     if type(value) is np.ndarray:
-        return value.tolist() if value.size <= MOST_SHOWN or value.dtype.kind in "USO" else f"array {value.shape}"
+        is_shown = value.size <= MAX_SHOWN_VALUES or value.dtype.kind in "USO"
+        return value.tolist() if is_shown else f"array {value.shape}"
     if isinstance(value, np.generic):
         return value.item()
     if type(value) in (list, tuple):

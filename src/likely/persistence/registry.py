@@ -1,8 +1,8 @@
-"""The closed list of classes that model files may hold, and how each is taken apart and built again.
+"""The closed list of classes that model files may hold, and how each is taken apart and rebuilt.
 
-Nothing is declared here of a class but its name: parameters and fitted states are described by the constraints that the
-classes declare (see :mod:`likely._constraints`), and rules between values by a method ``_check_state`` of the class.
-What is not listed can be neither saved nor loaded, and no name in a file is looked up anywhere else.
+The list contains only the names of classes. The constraints that the classes declare describe parameters and fitted
+states (see :mod:`likely._constraints`), and their methods ``_check_state`` check rules between values. Classes that are
+not listed can be neither saved nor loaded, and names in a file are looked up nowhere else.
 """
 
 from __future__ import annotations
@@ -128,18 +128,18 @@ class Registered:
     Parameters
     ----------
     type : type
-        The class itself; a subclass is not this class.
+        The class itself; its subclasses are not included.
     key : str
         Its name in files.
-    alone : bool
-        Whether a file may hold it by itself, and not only as a part of something.
+    standalone : bool
+        Whether a file may hold an instance as its model, not only as a part of a model.
     declaration : type, optional
-        What declares constraints, states and rules in place of the class, where that is not of this library.
+        For a class of another library, the class that declares its constraints, state and rules.
     """
 
     type: Any
     key: str
-    alone: bool = True
+    standalone: bool = True
     declaration: Any = None
 
     @property
@@ -159,29 +159,29 @@ class Registered:
 
     @cached_property
     def fitted(self) -> Mapping[str, Constraint]:
-        """Constraints of everything that is fitted and saved, attributes beside the state first."""
+        """Constraints of all fitted values that are saved; attributes outside the state come first."""
         every = {**getattr(self._declaration, "_inputs", {}), **self.fields}
         return {name: constraint for name, constraint in every.items() if constraint.saved}
 
     @cached_property
     def unsaved(self) -> list[str]:
-        """Names of fitted attributes beside the state that files leave out."""
+        """Names of fitted attributes outside the state that are not saved."""
         inputs = getattr(self._declaration, "_inputs", {})
         return [name for name, constraint in inputs.items() if not constraint.saved]
 
     @cached_property
-    def dispensable(self) -> frozenset[str]:
+    def optional(self) -> frozenset[str]:
         """Names of fitted values that a file need not hold."""
         state = getattr(self._declaration, "_State", None)
         given = () if state is None else (one.name for one in fields(state) if one.default is not MISSING)
         return frozenset([*given, *(name for name, constraint in self.fitted.items() if constraint.optional)])
 
     def take_apart(self, value: Any, where: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
-        """Parameters, fitted values, and the container that transformed rows are put in, if that was set."""
+        """Return the parameters, the fitted values, and the container of ``set_output``, if it was set."""
         held = self._attributes(value)
         missing = next((name for name in self.parameters if name not in held), None)
         if missing is not None:
-            raise RefusedError(f"{where} has no parameter {missing!r}, as every {self.key} does")
+            raise RefusedError(f"{where} must have the parameter {missing!r} of {self.key}, but has not")
         parameters = {name: held.pop(name) for name in self.parameters}
         output = held.pop(_OUTPUT, {}).get("transform")
         state = held.pop("_state", None)
@@ -204,12 +204,12 @@ class Registered:
         for name in held:
             if not isinstance(getattr(self.type, name, None), cached_property):
                 raise RefusedError(
-                    f"{where} ({self.key}) has an attribute {name!r} that this library did not put there and that "
-                    "would be lost. Delete it, or keep the model by your own means"
+                    f"{where} ({self.key}) has an attribute {name!r} that this library did not set and that would be "
+                    "lost. Delete it, or store the model by other means"
                 )
 
     def build(self, parameters: dict[str, Any], fitted: dict[str, Any], output: Any, scope: Scope) -> Any:
-        """The object, all of whose values were checked."""
+        """Build the object after checking all of its values."""
         self.check(parameters, fitted, scope)
         make = getattr(self._declaration, "_from_file", None)
         made = make(parameters) if make else self.type(**parameters)
@@ -218,22 +218,22 @@ class Registered:
         if output is not None:
             _check_values({"the output": output}, {"the output": _output}, scope)
             if not hasattr(made, "set_output"):
-                raise RefusedError("transforms nothing, so it has no kind of output")
+                raise RefusedError("has no set_output method, so its file must not have an output")
             made.set_output(transform=output)
         self.check_rules(made, scope)
         return made
 
     def check(self, parameters: dict[str, Any], fitted: dict[str, Any], scope: Scope) -> None:
-        """Raise unless parameters and fitted values are those that the class declares, each as it must be."""
+        """Raise unless parameters and fitted values are those that the class declares and obey its constraints."""
         _check_names("parameter", parameters, self.parameters, frozenset())
         _check_values(parameters, self.parameters, scope)
         if fitted:
             scope.fitted = True
-            _check_names("fitted attribute", fitted, self.fitted, self.dispensable)
+            _check_names("fitted attribute", fitted, self.fitted, self.optional)
             _check_values(fitted, self.fitted, scope)
 
     def check_rules(self, made: Any, scope: Scope) -> None:
-        """Raise unless the values of an object obey the rules between them."""
+        """Raise unless the values of an object are consistent with each other."""
         check = getattr(self._declaration, "_check_state", None)
         if check is not None:
             check(made, scope)
@@ -252,12 +252,12 @@ class Registered:
 
 
 def _check_names(
-    what: str, given: Mapping[str, Any], known: Mapping[str, Constraint], dispensable: frozenset[str]
+    what: str, given: Mapping[str, Any], known: Mapping[str, Constraint], optional: frozenset[str]
 ) -> None:
-    strange = next((name for name in given if name not in known), None)
-    if strange is not None:
-        raise RefusedError(f"has an unknown {what} {strange[:80]!r}")
-    missing = next((name for name in known if name not in given and name not in dispensable), None)
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        raise RefusedError(f"has an unknown {what} {unknown[:80]!r}")
+    missing = next((name for name in known if name not in given and name not in optional), None)
     if missing is not None:
         raise RefusedError(f"lacks the {what} {missing!r}")
 
@@ -335,7 +335,7 @@ MODELS: dict[str, Any] = {
     "VotingFusion": VotingFusion,
     "Whiten": Whiten,
 }
-"""What a file may hold by itself, by its name in files."""
+"""Classes that a file may hold as its model, by their names in files."""
 
 PARTS: dict[str, Any] = {
     "BinaryColumns": BinaryColumns,
@@ -373,13 +373,13 @@ PARTS: dict[str, Any] = {
     "Stepwise": Stepwise,
     "Sums": Sums,
 }
-"""What a file may hold only as a part of something."""
+"""Classes that a file may hold only as a part of a model, by their names in files."""
 
-# Classes of others, which declare nothing themselves
+# Classes of other libraries, and their declarations
 
 
 class _SparseRows:
-    """Sparse rows, whose attributes are not the arguments that they are made of."""
+    """CSR arrays, whose attributes differ from the arguments of their constructor."""
 
     _constraints: ClassVar[Constraints] = {
         "n_columns": size("d"),
@@ -396,7 +396,7 @@ class _SparseRows:
     def _from_file(values: dict[str, Any]) -> Any:
         data, indices, indptr = (values[name] for name in ("data", "indices", "indptr"))
         rows: Any = csr_array((data, indices, indptr), shape=(len(indptr) - 1, int(values["n_columns"])))
-        # SciPy looks at indices only when it is asked to, and reads memory by them.
+        # SciPy checks indices only on request, but uses them as memory offsets.
         rows.check_format(full_check=True)
         return rows
 
@@ -434,7 +434,7 @@ class _Quantiles:
         if scope.fitted:
             scope.sizes["out"] = scope.sizes["d"]
             if not (model.references_[[0, -1]] == [0.0, 1.0]).all():
-                raise ViolationError("references_ must go from 0 to 1, but do not")
+                raise ViolationError("references_ must begin with 0 and end with 1, but do not")
 
 
 FOREIGN: list[Registered] = [
@@ -451,7 +451,7 @@ FOREIGN: list[Registered] = [
 
 CLASSES = [
     *(Registered(cls, name) for name, cls in MODELS.items()),
-    *(Registered(cls, name, alone=False) for name, cls in PARTS.items()),
+    *(Registered(cls, name, standalone=False) for name, cls in PARTS.items()),
     *FOREIGN,
 ]
 

@@ -1,13 +1,13 @@
-"""Plain values as JSON and tensors, and back: the alphabet of the tree in a model file.
+"""Conversion of values to JSON and tensors, and back: the encoding of the tree in a model file.
 
-None, booleans, whole numbers, finite numbers, texts and lists stand for themselves. Everything else is an object with
-one of these sets of keys:
+None, booleans, whole numbers, finite numbers, texts and lists are plain JSON. Every other value is an object with one
+of these sets of keys:
 
-    array, order         an array of numbers: the name of its tensor; order "F" if it lies there transposed
+    array, order         an array of numbers: the name of its tensor; order "F" if the tensor is its transpose
     strings, dtype       a one-dimensional array of texts; dtype "object", or "U" or "S" and its width
-    scalar, dtype        a number of NumPy's own
+    scalar, dtype        a NumPy scalar
     float                "nan", "inf" or "-inf"
-    bytes                a character for each
+    bytes                one character for each byte
     tuple                its items
     map                  its [key, value] pairs
     kind, parameters, …  a part of a model (see registry)
@@ -28,8 +28,8 @@ from likely.persistence.container import RefusedError
 from likely.persistence.earlier import translate_names
 from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
 
-MOST_CHARACTERS = 2**22
-"""Of an array of texts, which takes as many for each as for the longest."""
+MAX_CHARACTERS = 2**22
+"""Maximum number of characters of an array of texts; each text takes as many as the longest."""
 
 _NUMBERS = {"bool", "uint8", "int8", "float16", "int16", "uint16", "float32", "int32", "uint32"}
 _NUMBERS |= {"float64", "int64", "uint64"}
@@ -38,22 +38,22 @@ _PLAIN = (str, bool, int, float, type(None))
 
 
 class Writer:
-    """Takes values apart, and checks every part of a model as loading would."""
+    """Converter of models to trees of plain values and tensors; it checks every part of a model as loading would."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Labels] = {}
         self._checked: dict[int, tuple[Any, Scope]] = {}
 
     def model(self, model: Any) -> Any:
-        """A model as a tree of plain values, whose arrays are in ``tensors``."""
+        """Return a model as a tree of plain values, and store its arrays in ``tensors``."""
         registered = BY_TYPE.get(type(model))
         node = self.node(model, "model")
-        if registered is None or not registered.alone:
-            raise RefusedError(f"model is {show_value(model)}, and no model of this library")
+        if registered is None or not registered.standalone:
+            raise RefusedError(f"model must be a model of this library, but is {show_value(model)}")
         return node
 
     def node(self, value: Any, where: str) -> Any:
-        """A value as JSON; arrays of numbers become tensors, named by where they stand."""
+        """Return a value as JSON; arrays of numbers become tensors, named by their place in the model."""
         if type(value) in BY_TYPE:
             return self._part(value, BY_TYPE[type(value)], where)
         if type(value) in _PLAIN:
@@ -72,7 +72,7 @@ class Writer:
             return {"scalar": self._plain(value.item(), where), "dtype": value.dtype.name}
         if type(value) in (np.ndarray, np.memmap):
             return self._array(np.asarray(value), where)
-        raise _foreign(value, where)
+        raise _unknown_object_error(value, where)
 
     def _part(self, value: Any, registered: Registered, where: str) -> Any:
         parameters, fitted, output = registered.take_apart(value, where)
@@ -83,7 +83,7 @@ class Writer:
         if output is not None:
             node["output"] = output
         scope = Scope(kind=registered.key, parts=self._checked)
-        with refusing(where, registered.key):
+        with as_refused_error(where, registered.key):
             registered.check(parameters, fitted, scope)
             registered.check_rules(value, scope)
         self._checked[id(value)] = (value, scope)
@@ -100,7 +100,7 @@ class Writer:
         if array.dtype.kind in "USO":
             return self._strings(array, where)
         if array.dtype.name not in _NUMBERS:
-            raise RefusedError(f"{where} is an array of {array.dtype}, which model files do not hold")
+            raise RefusedError(f"{where} is an array of {array.dtype}, which model files do not support")
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
         transposed = native.ndim > 1 and native.flags.f_contiguous and not native.flags.c_contiguous
         self.tensors[where] = np.ascontiguousarray(native.T if transposed else native).reshape(
@@ -111,41 +111,43 @@ class Writer:
     def _strings(self, array: Labels, where: str) -> Any:
         values = array.tolist()
         if array.ndim != 1:
-            raise RefusedError(f"{where} is a table of texts, which model files do not hold")
+            raise RefusedError(f"{where} must be a one-dimensional array of texts, but has {array.ndim} dimensions")
         if array.dtype.kind == "S":
             values = [value.decode("latin-1") for value in values]
-        strange = next((value for value in values if type(value) is not str), None)
-        if strange is not None or any(value is None for value in values):
+        other = next((value for value in values if type(value) is not str), None)
+        if other is not None or any(value is None for value in values):
             raise RefusedError(
-                f"{where} is an array of objects, which must all be texts, but one is {show_value(strange)}"
+                f"{where} is an array of objects, which must all be texts, but one is {show_value(other)}"
             )
         width = array.dtype.itemsize // (4 if array.dtype.kind == "U" else 1)
         return {"strings": values, "dtype": "object" if array.dtype.kind == "O" else f"{array.dtype.kind}{width}"}
 
 
 class Reader:
-    """Builds values, and checks every part of a model as it is built. Every tensor is to be used, and once."""
+    """Builder of models from trees; it checks every part of a model. Every tensor must be used exactly once."""
 
     def __init__(self, tensors: dict[str, Labels]) -> None:
         self.left = dict(tensors)
-        # Parts are kept beside their scopes: the identity of an object is its own only as long as it lives.
+        # Parts are stored with their scopes: the id of an object is unique only while the object exists.
         self._built: dict[int, tuple[Any, Scope]] = {}
 
     def model(self, node: Any) -> Any:
-        """The model that a tree describes."""
+        """Build the model that a tree describes."""
         registered = BY_NAME.get(node["kind"]) if type(node) is dict and type(node.get("kind")) is str else None
-        if registered is None or not registered.alone:
-            raise RefusedError("model must be of a kind that is known here, but is not")
+        if registered is None or not registered.standalone:
+            raise RefusedError("model must be of a kind that this version of the library knows, but is not")
         made = self.value(node, "model")
         if self.left:
-            raise RefusedError(f"it holds a tensor {next(iter(self.left))[:80]!r} that no part of the model refers to")
+            raise RefusedError(f"it holds a tensor {next(iter(self.left))[:80]!r} that no part of the model uses")
         return made
 
     def part(self, node: Any, where: str) -> Any:
-        """A part of a model."""
+        """Build a part of a model."""
         registered = BY_NAME.get(node["kind"]) if type(node["kind"]) is str else None
         if registered is None:
-            raise RefusedError(f"{where} is of a kind {show_value(node['kind'])} that is not known here")
+            raise RefusedError(
+                f"{where} is of kind {show_value(node['kind'])}, which this version of the library does not know"
+            )
         parameters, state = node.get("parameters"), node.get("state", {})
         if not set(node) <= {"kind", "parameters", "state", "output"} or type(parameters) is not dict:
             raise RefusedError(f"{where} must consist of kind, parameters and state")
@@ -154,14 +156,14 @@ class Reader:
         values = {name: self.value(inner, f"{where}.{name[:80]}") for name, inner in parameters.items()}
         fitted = {name: self.value(inner, f"{where}.{name[:80]}") for name, inner in state.items()}
         scope = Scope(kind=registered.key, parts=self._built)
-        with refusing(where, registered.key):
+        with as_refused_error(where, registered.key):
             values, fitted = (translate_names(registered.key, named) for named in (values, fitted))
             made = registered.build(values, fitted, node.get("output"), scope)
         self._built[id(made)] = (made, scope)
         return made
 
     def value(self, node: Any, where: str) -> Any:
-        """The value that a node stands for."""
+        """Return the value that a node encodes."""
         if type(node) in _PLAIN:
             return node
         if type(node) is list:
@@ -180,40 +182,40 @@ class Reader:
         }
         read = reads.get(frozenset(keys))
         if read is None:
-            raise RefusedError(f"{where} is an object with the keys {sorted(keys)[:5]}, which stands for nothing")
+            raise RefusedError(f"{where} is an object with the keys {sorted(keys)[:5]}, which encode no value")
         return read(node, where)
 
     def _array(self, node: Any, where: str) -> Labels:
         name, order = node["array"], node["order"]
         if type(name) is not str or name not in self.left:
-            raise RefusedError(f"{where} refers to a tensor that is not there, or that another part has already")
+            raise RefusedError(f"{where} refers to a tensor that does not exist or that another part uses")
         if order not in ("C", "F"):
-            raise RefusedError(f"{where} must lie in the order 'C' or 'F', not {show_value(order)}")
+            raise RefusedError(f"{where} must have the order 'C' or 'F', not {show_value(order)}")
         found = self.left.pop(name)
         return found.T if order == "F" else found
 
     def _strings(self, node: Any, where: str) -> Labels:
         values, dtype = node["strings"], node["dtype"]
         if type(values) is not list or any(type(value) is not str for value in values):
-            raise RefusedError(f"{where} must hold texts alone")
+            raise RefusedError(f"{where} must hold only texts")
         if dtype == "object":
             found = np.empty(len(values), dtype=object)
             found[:] = values
             return found
         width = _width(dtype, where)
         longest = max(map(len, values), default=0)
-        if not longest <= width <= MOST_CHARACTERS // max(len(values), 1):
-            raise RefusedError(f"{where} has texts of up to {longest} characters in places for {width}")
+        if not longest <= width <= MAX_CHARACTERS // max(len(values), 1):
+            raise RefusedError(f"{where} has a width of {width} characters, but texts of up to {longest} characters")
         if dtype[0] == "U":
             return np.array(values, dtype=f"U{width}")
         if any(ord(max(value, default="a")) > 255 for value in values):
-            raise RefusedError(f"{where} must hold bytes alone")
+            raise RefusedError(f"{where} must hold only bytes")
         return np.array([value.encode("latin-1") for value in values], dtype=f"S{width}")
 
     def _scalar(self, node: Any, where: str) -> Any:
         value, name = self.value(node["scalar"], where), node["dtype"]
         if type(name) is not str or name not in _NUMBERS or type(value) not in (bool, int, float):
-            raise RefusedError(f"{where} is no number of NumPy's")
+            raise RefusedError(f"{where} is not a NumPy number")
         try:
             found = np.dtype(name).type(value)
         except (OverflowError, ValueError, TypeError):
@@ -229,7 +231,7 @@ class Reader:
 
     def _bytes(self, node: Any, where: str) -> bytes:
         if type(node["bytes"]) is not str or any(ord(letter) > 255 for letter in node["bytes"]):
-            raise RefusedError(f"{where} must hold bytes alone")
+            raise RefusedError(f"{where} must hold only bytes")
         return node["bytes"].encode("latin-1")
 
     def _tuple(self, node: Any, where: str) -> tuple[Any, ...]:
@@ -245,7 +247,7 @@ class Reader:
         for i, (key_node, inner) in enumerate(pairs):
             key = self.value(key_node, where)
             if type(key) not in (*_PLAIN, bytes) and not isinstance(key, np.generic):
-                raise RefusedError(f"{where} has a key that is no plain value")
+                raise RefusedError(f"{where} has a key that is not a plain value")
             if key in found:
                 raise RefusedError(f"{where} has the key {show_value(key)} twice")
             found[key] = self.value(inner, f"{where}.{i}")
@@ -253,7 +255,7 @@ class Reader:
 
 
 def show_value(value: Any) -> str:
-    """A value in a message: short, whatever it is."""
+    """Format any value for a message, in short form."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype} of shape {value.shape}"
     if type(value) in _PLAIN or isinstance(value, np.generic):
@@ -263,8 +265,8 @@ def show_value(value: Any) -> str:
 
 
 @contextmanager
-def refusing(where: str, key: str) -> Iterator[None]:
-    """Turn errors about a part into a refusal that names it."""
+def as_refused_error(where: str, key: str) -> Iterator[None]:
+    """Convert errors about a part to RefusedError with its place and kind."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
@@ -278,19 +280,19 @@ def _width(dtype: Any, where: str) -> int:
     return int(dtype[1:])
 
 
-def _foreign(value: Any, where: str) -> RefusedError:
+def _unknown_object_error(value: Any, where: str) -> RefusedError:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if callable(value) and not hasattr(value, "get_params"):
         return RefusedError(
-            f"{where} is a function, whose code model files do not hold: loading one must run nothing. Use a kernel of "
-            "the library, such as RBFKernel or sums and products of kernels, or compute the matrix by the function "
-            "yourself, fit with kernel='precomputed', and save that model"
+            f"{where} is a function, and model files hold no code, so that loading one runs nothing. Use a kernel of "
+            "the library, such as RBFKernel or sums and products of kernels, or compute the kernel matrix with the "
+            "function, fit with kernel='precomputed', and save that model"
         )
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return RefusedError(
             f"{where} is a {kind}, whose state model files do not hold. Give a whole number as random_state"
         )
     return RefusedError(
-        f"{where} is a {kind}, and model files hold only what this library knows how to check. Refit it from its "
-        "settings where it is used, put a part of this library in its place, or keep the model by your own means"
+        f"{where} is a {kind}, but model files hold only objects that this library can check. Refit it from its "
+        "settings where it is used, replace it by a part of this library, or store the model by other means"
     )
