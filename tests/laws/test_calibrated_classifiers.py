@@ -1,4 +1,4 @@
-"""What must hold of calibrated and fused classifiers, whatever they are made of."""
+"""Laws of calibrated and fused classifiers, for any estimator and map."""
 
 import warnings
 
@@ -57,7 +57,7 @@ def rows(n_classes, n=240, seed=0):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
-def test_any_classifier_gets_finite_evidence(name, n_classes):
+def test_any_classifier_gets_finite_log_likelihoods(name, n_classes):
     X, y = rows(n_classes)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -70,7 +70,7 @@ def test_any_classifier_gets_finite_evidence(name, n_classes):
     assert cross_entropy(y, model.calibrated_scores_) < 0.9 * np.log(n_classes)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert model.score(X, y) > 1.2 / n_classes
-    # Priors enter where decisions are made, and only there.
+    # Priors affect only decisions and posteriors.
     shares = np.array([(y == label).mean() for label in model.classes_])
     assert_allclose(model.training_priors_, shares)
     joint = np.exp(evidence - evidence.max(axis=1, keepdims=True)) * shares
@@ -80,7 +80,7 @@ def test_any_classifier_gets_finite_evidence(name, n_classes):
 
 
 @pytest.mark.parametrize("calibrator", [None, AffineCalibrator(training_prior=0.1), IsotonicCalibrator(bounded=True)])
-def test_the_k_fold_protocol_is_what_one_does_by_hand(calibrator):
+def test_the_k_fold_protocol_equals_its_manual_steps(calibrator):
     X, y = rows(2)
     scores = np.empty(len(y))
     for train, test in StratifiedKFold(5).split(X, y):
@@ -100,7 +100,7 @@ def test_the_k_fold_protocol_is_what_one_does_by_hand(calibrator):
 
 
 @pytest.mark.parametrize("cv", [KFold(4, shuffle=True, random_state=1), "pairs", "generator"])
-def test_any_folds_will_do(cv):
+def test_any_folds_are_accepted(cv):
     X, y = rows(3)
     folds = KFold(4, shuffle=True, random_state=1)
     given = {"pairs": list(folds.split(X)), "generator": folds.split(X)}.get(cv, cv) if isinstance(cv, str) else cv
@@ -112,7 +112,7 @@ def test_any_folds_will_do(cv):
     assert_allclose(model.log_likelihood(X), expected.log_likelihood(X))
 
 
-def test_leaving_one_out_and_keeping_groups_together():
+def test_leave_one_out_and_grouped_folds():
     X, y = rows(2, 60)
     alone = CalibratedClassifier(GaussianNB(), cv=LeaveOneOut()).fit(X, y)
     held_out = GaussianNB().fit(X[1:], y[1:]).predict_log_proba(X[:1])
@@ -125,7 +125,7 @@ def test_leaving_one_out_and_keeping_groups_together():
     )
 
 
-def test_a_fitted_model_and_a_held_out_set_train_the_map_alone():
+def test_a_prefit_model_and_a_held_out_set_train_only_the_map():
     X, y = rows(2)
     new, truth = rows(2, seed=1)
     svm = SVC().fit(X, y)
@@ -141,9 +141,9 @@ def test_a_fitted_model_and_a_held_out_set_train_the_map_alone():
 
 
 @pytest.mark.parametrize("how", ["calibration set", "prefit"])
-def test_a_map_learned_from_other_classes_is_refused(how):
+def test_a_map_of_other_classes_raises(how):
     X, y = rows(2)
-    other = np.where(y == "ash", "zebra", y)  # whose order among the classes differs, too
+    other = np.where(y == "ash", "zebra", y)  # also sorts differently
     prefit = CalibratedClassifier(SVC().fit(X, y), cv="prefit")
     fit = {
         "calibration set": lambda: CalibratedClassifier(SVC()).fit(X, y, calibration_set=(X, other)),
@@ -154,7 +154,7 @@ def test_a_map_learned_from_other_classes_is_refused(how):
         fit()
 
 
-def test_scores_of_pairs_of_classes_are_not_taken_for_scores_of_classes():
+def test_scores_of_class_pairs_are_not_mistaken_for_scores_of_classes():
     X, y = rows(3)
     plain = CalibratedClassifier(SVC()).fit(X, y).score(X, y)
     try:
@@ -166,7 +166,7 @@ def test_scores_of_pairs_of_classes_are_not_taken_for_scores_of_classes():
 
 
 @pytest.mark.parametrize("kind", ["frame", "list", "float32", "read-only"])
-def test_rows_of_any_kind_give_the_same(kind):
+def test_rows_of_any_container_give_the_same_scores(kind):
     X, y = rows(2)
     X = X.astype(np.float32).astype(float)
     frozen = X.copy()
@@ -189,7 +189,7 @@ def test_rows_of_any_kind_give_the_same(kind):
 
 
 @pytest.mark.parametrize("make", [csr_array, csr_matrix])
-def test_sparse_rows_give_the_same_as_dense_ones(make):
+def test_sparse_rows_give_the_same_scores_as_dense_rows(make):
     X, y = rows(3)
     X = np.maximum(X.round(), 0)
     expected = CalibratedClassifier(MultinomialNB()).fit(X, y).log_likelihood(X)
@@ -225,7 +225,7 @@ OF_KERNELS = {
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", OF_KERNELS)
-def test_a_precomputed_kernel_is_calibrated_like_the_rows_it_is_of(name, n_classes):
+def test_a_precomputed_kernel_is_calibrated_like_its_rows(name, n_classes):
     X, y = rows(n_classes, 120)
     new, _ = rows(n_classes, 60, seed=1)
 
@@ -236,7 +236,7 @@ def test_a_precomputed_kernel_is_calibrated_like_the_rows_it_is_of(name, n_class
     assert_allclose(of_kernel.log_likelihood(BUMPS(new, X)), of_rows.log_likelihood(new), atol=1e-4)
 
 
-def test_scikit_learn_cuts_the_columns_of_a_calibrated_kernel_too():
+def test_scikit_learn_slices_the_columns_of_a_calibrated_kernel():
     X, y = rows(2, 120)
     of_kernel, of_rows = OF_KERNELS["svm"]("precomputed"), OF_KERNELS["svm"](BUMPS)
 
@@ -245,7 +245,7 @@ def test_scikit_learn_cuts_the_columns_of_a_calibrated_kernel_too():
     assert_allclose(found, cross_val_predict(of_rows, X, y, method="predict_proba"), atol=1e-4)
 
 
-def test_a_precomputed_kernel_of_other_rows_trains_the_map_alone():
+def test_a_precomputed_kernel_of_other_rows_trains_only_the_map():
     X, y = rows(2, 120)
     new, truth = rows(2, 60, seed=1)
     weight = np.arange(60) % 3
@@ -260,7 +260,7 @@ def test_a_precomputed_kernel_of_other_rows_trains_the_map_alone():
 
 
 @pytest.mark.parametrize("cv", [5, KFold(4), "pairs"])
-def test_rows_of_weight_zero_in_a_precomputed_kernel_are_not_learned_from(cv):
+def test_rows_of_weight_zero_in_a_precomputed_kernel_have_no_effect(cv):
     X, y = rows(2, 120)
     weight, spoiled = (np.arange(120) % 5).astype(float), X.copy()
     spoiled[weight == 0] = 50.0
@@ -289,7 +289,7 @@ def test_a_kernel_and_its_columns_as_features_are_fused():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_fused_classifiers_are_what_one_does_by_hand(n_classes):
+def test_fused_classifiers_equal_their_manual_steps(n_classes):
     X, y = rows(n_classes)
     systems = [SVC(), GaussianClassifier("diagonal"), LogisticRegression()]
     parts = kfold_scores(systems, X, y)
@@ -325,7 +325,7 @@ def test_columns_of_scores_are_fused_without_models(fuser, rng):
     )
 
 
-def test_every_fold_is_left_out_when_a_calibrator_is_judged(rng):
+def test_every_fold_is_held_out_when_a_calibrator_is_evaluated(rng):
     y = np.repeat([0, 1], 50)
     scores = rng.normal(size=100) + 2 * y
     folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(scores, y))
@@ -335,12 +335,12 @@ def test_every_fold_is_left_out_when_a_calibrator_is_judged(rng):
         by_hand = AffineCalibrator().fit(scores[train], y[train]).transform(scores[test])
         assert_allclose(expected[test], by_hand)
         spoiled = scores.copy()
-        spoiled[test] += 100 * (1 - y[test])  # what is left out does not move its own map
+        spoiled[test] += 100 * (1 - y[test])  # held-out rows do not affect their own map
         moved = kfold_calibrate(AffineCalibrator(), spoiled, y, folds)[test]
         assert_allclose(moved[y[test] == 1], expected[test][y[test] == 1])
 
 
-def test_an_error_leaves_a_fitted_classifier_as_it_was():
+def test_an_error_leaves_a_fitted_classifier_unchanged():
     X, y = rows(2)
     model = CalibratedClassifier(GaussianNB()).fit(X, y)
     before = model.llr(X)

@@ -1,4 +1,4 @@
-"""What must hold for every map on scores: calibrators, fusers, their objectives and their solver."""
+"""Laws of calibrators and fusers, their objectives and their solver."""
 
 import math
 import warnings
@@ -40,7 +40,7 @@ def three_classes(rng, n=300):
 
 
 def cross_entropy_at(prior, llr, y, weight=1.0):
-    """The stated objective of two classes, in nats."""
+    """Return the documented objective of two classes, in nats."""
     odds = math.log(prior / (1 - prior))
     rows = weight * np.ones(len(y))
     losses = np.where(y == 1, np.logaddexp(0, -(llr + odds)), np.logaddexp(0, llr + odds))
@@ -48,7 +48,7 @@ def cross_entropy_at(prior, llr, y, weight=1.0):
 
 
 @pytest.mark.parametrize("prior", PRIORS)
-def test_the_affine_map_is_scikit_learn_s_logistic_regression_weighted_to_the_prior(prior, rng):
+def test_the_affine_map_equals_prior_weighted_logistic_regression_of_scikit_learn(prior, rng):
     scores, y = two_classes(rng)
     weight = np.where(y == 1, prior / (y == 1).sum(), (1 - prior) / (y == 0).sum()) * len(y)
     model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(scores[:, None], y, sample_weight=weight)
@@ -91,7 +91,7 @@ def test_the_affine_map_of_three_classes_minimises_the_stated_objective(priors, 
 
 @pytest.mark.parametrize(("factor", "shift"), [(0.01, 0), (1e6, 0), (1, 1e6), (-3, 2), (1e100, 0), (1e-100, 0)])
 @pytest.mark.parametrize("prior", PRIORS)
-def test_an_affine_map_of_the_scores_changes_nothing(prior, factor, shift, rng):
+def test_an_affine_map_of_the_scores_does_not_change_the_result(prior, factor, shift, rng):
     scores, y = two_classes(rng)
     expected = AffineCalibrator(training_prior=prior).fit_transform(scores, y)
 
@@ -101,7 +101,7 @@ def test_an_affine_map_of_the_scores_changes_nothing(prior, factor, shift, rng):
 
 
 @pytest.mark.parametrize(("factor", "shift"), [(0.01, 0), (1e6, 0), (1, 1e6)])
-def test_an_affine_map_of_three_classes_scores_changes_nothing(factor, shift, rng):
+def test_an_affine_map_of_the_scores_of_three_classes_does_not_change_the_result(factor, shift, rng):
     scores, y = three_classes(rng)
     expected = AffineCalibrator().fit_transform(scores, y)
     rows = rng.normal(size=(len(y), 1)) * shift
@@ -112,7 +112,7 @@ def test_an_affine_map_of_three_classes_scores_changes_nothing(factor, shift, rn
 
 
 @pytest.mark.parametrize("prior", PRIORS)
-def test_calibrating_twice_changes_nothing(prior, rng):
+def test_calibrating_twice_equals_calibrating_once(prior, rng):
     scores, y = two_classes(rng)
     once = AffineCalibrator(training_prior=prior).fit_transform(scores, y)
 
@@ -129,8 +129,8 @@ def test_calibrating_twice_changes_nothing(prior, rng):
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
-def test_the_offset_is_right_at_every_prior_and_every_share_of_targets(share, prior):
-    # Quantiles of N(±s²/2, s²) in place of samples: the llr is known.
+def test_the_offset_is_correct_at_every_prior_and_share_of_targets(share, prior):
+    # Quantiles of N(±s²/2, s²) instead of samples, so the llr is known.
     n_targets, n = 20_000, round(20_000 / share)
     y = np.repeat([1, 0], [n_targets, n - n_targets])
     ranks = np.concatenate([(np.arange(m) + 0.5) / m for m in (n_targets, n - n_targets)])
@@ -142,7 +142,7 @@ def test_the_offset_is_right_at_every_prior_and_every_share_of_targets(share, pr
 
 
 @pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator])
-def test_weights_are_repetitions_and_zero_weights_nothing(make, rng):
+def test_weights_equal_repetition_and_rows_of_weight_zero_have_no_effect(make, rng):
     scores, y = two_classes(rng, 100)
     scores = scores.round(1)
     weight = rng.integers(0, 4, 100)
@@ -165,7 +165,7 @@ TIED = st.lists(
 
 @settings(deadline=None, max_examples=60)
 @given(TIED)
-def test_isotonic_calibration_is_scikit_learn_s_isotonic_regression_without_its_prior(rows):
+def test_isotonic_calibration_equals_isotonic_regression_of_scikit_learn_without_the_prior(rows):
     scores, weight, y = map(np.array, zip(*rows, (0.0, 1, True), (0.5, 1, False), strict=True))
     ranks = np.unique(scores, return_inverse=True)[1]
     posterior = IsotonicRegression().fit(ranks, y, sample_weight=weight).predict(ranks)
@@ -181,7 +181,7 @@ def test_isotonic_calibration_is_scikit_learn_s_isotonic_regression_without_its_
 @pytest.mark.parametrize("bounded", [False, True])
 @settings(deadline=None, max_examples=40)
 @given(rows=TIED)
-def test_isotonic_calibration_rises_and_bounded_stays_finite(bounded, rows):
+def test_isotonic_calibration_is_increasing_and_finite_if_bounded(bounded, rows):
     scores, weight, y = map(np.array, zip(*rows, (0.0, 1, True), (0.5, 1, False), strict=True))
     found = IsotonicCalibrator(bounded=bounded).fit(scores, y, sample_weight=weight)
     new = np.sort([-np.inf, -1e308, -5, -2, -1, -1e-9, 0, 0.2, 0.5, 0.7, 1, 2, 3, 99, 1e308, np.inf])
@@ -193,7 +193,7 @@ def test_isotonic_calibration_rises_and_bounded_stays_finite(bounded, rows):
     assert np.isfinite(llr).all() or not bounded
 
 
-def test_the_fusion_of_one_system_is_the_affine_map(rng):
+def test_the_fusion_of_one_system_equals_the_affine_map(rng):
     scores, y = two_classes(rng)
     fused, affine = (
         LogisticFusion(training_prior=0.2).fit(scores[:, None], y),
@@ -208,7 +208,7 @@ def test_the_fusion_of_one_system_is_the_affine_map(rng):
 
 
 @pytest.mark.parametrize("make", [LogisticFusion, ProductFusion, VotingFusion])
-def test_fusion_of_pairs_of_log_likelihoods_is_that_of_their_llrs(make, rng):
+def test_fusion_of_pairs_of_log_likelihoods_equals_fusion_of_their_llrs(make, rng):
     y = np.repeat([0, 1], 100)
     pairs = rng.normal(size=(200, 3, 2)) + np.eye(2)[y][:, None]
 
@@ -218,7 +218,7 @@ def test_fusion_of_pairs_of_log_likelihoods_is_that_of_their_llrs(make, rng):
     assert_allclose(from_pairs[:, 1] - from_pairs[:, 0], from_llrs, atol=1e-12)
 
 
-def test_logistic_fusion_is_scikit_learn_s_logistic_regression(rng):
+def test_logistic_fusion_equals_logistic_regression_of_scikit_learn(rng):
     y = np.repeat([0, 1], [150, 50])
     scores = rng.normal(size=(200, 3)) * [1, 10, 0.01] + y[:, None] * [1, 5, 0]
     model = LogisticRegression(C=np.inf, class_weight="balanced", tol=1e-12, max_iter=100_000, solver="newton-cholesky")
@@ -231,7 +231,7 @@ def test_logistic_fusion_is_scikit_learn_s_logistic_regression(rng):
 
 
 @pytest.mark.parametrize("constant", [0.1, 1e6 + 0.1, 0.0, -7.3])
-def test_a_system_that_always_says_the_same_says_nothing(constant, rng):
+def test_a_system_with_constant_scores_is_uninformative(constant, rng):
     scores, y = two_classes(rng)
     expected = AffineCalibrator().fit(scores, y)
 
@@ -242,7 +242,7 @@ def test_a_system_that_always_says_the_same_says_nothing(constant, rng):
 
 
 @pytest.mark.parametrize("factor", [1, 1.7, -1e5])
-def test_a_system_heard_twice_is_heard_once(factor, rng):
+def test_a_duplicate_system_does_not_change_the_fusion(factor, rng):
     scores, y = two_classes(rng)
 
     twice = np.column_stack([scores, factor * scores + 3])
@@ -250,7 +250,7 @@ def test_a_system_heard_twice_is_heard_once(factor, rng):
     assert_allclose(LogisticFusion().fit_transform(twice, y), AffineCalibrator().fit_transform(scores, y), atol=1e-5)
 
 
-def test_independent_views_multiply(rng):
+def test_likelihoods_of_independent_systems_multiply(rng):
     # Worked example 14: P(C given A, B) ∝ P(C given A) P(C given B) / P(C).
     priors, a, b = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
     posteriors = priors * a * b / (priors * a * b).sum(axis=1, keepdims=True)
@@ -264,13 +264,13 @@ def test_independent_views_multiply(rng):
     assert_allclose(product / product.sum(axis=1, keepdims=True), posteriors)
 
 
-def test_contradicting_certainties_leave_nothing_known():
+def test_contradictory_infinite_llrs_give_an_llr_of_zero():
     fused = ProductFusion().fit_transform([[np.inf, -np.inf], [np.inf, 3.0], [-np.inf, -np.inf]])
 
     assert_array_equal(fused, [0, np.inf, -np.inf])
 
 
-def test_votes_are_those_of_the_worked_example():
+def test_votes_equal_the_worked_example():
     scores = [[-5, -4, 3], [0.1, 0.1, -99]]
 
     assert_array_equal(VotingFusion().fit_transform(scores) > 0, [False, True])
@@ -289,7 +289,7 @@ SEPARABLE = {
 
 @pytest.mark.parametrize("kind", SEPARABLE)
 @pytest.mark.parametrize("make", [AffineCalibrator, LogisticFusion])
-def test_separable_scores_are_warned_of_and_calibrated_finitely(make, kind):
+def test_separable_scores_cause_a_warning_and_finite_llrs(make, kind):
     scores, y = np.array(SEPARABLE[kind][0]), np.array(SEPARABLE[kind][1])
     scores = scores[:, None] if make is LogisticFusion else scores
 
@@ -299,11 +299,11 @@ def test_separable_scores_are_warned_of_and_calibrated_finitely(make, kind):
     llr = found.transform(scores)
     assert np.isfinite(llr).all()
     assert llr[y == 1].min() >= llr[y == 0].max() - 1e-9
-    n = len(y) // 2  # Laplace's rule: posteriors no surer than (n + 1) / (n + 2) on average
+    n = len(y) // 2  # Laplace's rule bounds the average posterior by (n + 1) / (n + 2)
     assert expit(llr[y == 1]).mean() <= (n + 1) / (n + 2) + 1e-6
 
 
-def test_scores_with_a_single_mistake_among_many_are_no_separable_ones(rng):
+def test_a_single_mistake_among_many_scores_is_not_separable(rng):
     scores = np.append(rng.normal(size=20_000), 5.0)
     y = np.append(scores[:-1] > 0, False)
 
@@ -316,7 +316,7 @@ def test_scores_with_a_single_mistake_among_many_are_no_separable_ones(rng):
 
 
 @pytest.mark.parametrize("prior", [*PRIORS, None])
-def test_constant_scores_say_nothing(prior):
+def test_constant_scores_are_uninformative(prior):
     y = np.repeat([0, 1], [30, 10])
 
     assert_allclose(AffineCalibrator(training_prior=prior).fit(np.full(40, 0.1), y).transform([0.1, 5]), 0, atol=1e-9)
@@ -324,7 +324,7 @@ def test_constant_scores_say_nothing(prior):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_three_classes_constant_scores_say_nothing(seed):
+def test_constant_scores_of_three_classes_are_uninformative(seed):
     y = np.random.default_rng(seed).integers(0, 3, 300)
 
     found = AffineCalibrator().fit(np.tile([0.1, 0.2, 0.3], (300, 1)), y)
@@ -333,7 +333,7 @@ def test_three_classes_constant_scores_say_nothing(seed):
 
 
 @pytest.mark.parametrize("priors", [[0.5, 0.5], [0.98, 0.02], [0.2, 0.5, 0.3]])
-def test_priors_estimated_without_labels_are_those_of_the_rows(priors, rng):
+def test_priors_estimated_without_labels_equal_those_of_the_rows(priors, rng):
     y = rng.choice(len(priors), size=20_000, p=priors)
     means = 2.0 * np.arange(len(priors))
     log_likelihoods = -0.5 * (rng.normal(size=len(y)) + means[y] - means[:, None]).T ** 2
@@ -342,7 +342,7 @@ def test_priors_estimated_without_labels_are_those_of_the_rows(priors, rng):
 
     assert_allclose(found, priors, atol=0.02)
     assert_allclose(found.sum(), 1)
-    # Karush–Kuhn–Tucker: the gradient is 1 where the prior is positive, and nowhere more.
+    # Karush–Kuhn–Tucker: the gradient is 1 where the prior is positive, and at most 1 elsewhere.
     mixed = logsumexp(log_likelihoods + np.log(found), axis=1)
     assert_allclose(np.exp(log_likelihoods - mixed[:, None]).mean(axis=0), 1, atol=1e-4)
 

@@ -1,4 +1,4 @@
-"""What must hold for every classifier that gives evidence, and for chains that end in one."""
+"""Laws of every classifier with log-likelihoods, and of pipelines that end in one."""
 
 import copy
 
@@ -78,7 +78,7 @@ def test_weights_equal_repetition(model, data, rng):
 
 
 @everyone
-def test_rows_of_weight_zero_are_as_if_they_were_not_there(model, data, rng):
+def test_rows_of_weight_zero_have_no_effect(model, data, rng):
     X, y = data
     w = (rng.random(300) < 0.7).astype(float)
 
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_matter(model, data, rng):
 
 @everyone
 @pytest.mark.parametrize("cuts", [[150], [5, 20, 290], [1, 2, 3]])
-def test_instalments_give_what_one_fit_gives(model, data, cuts):
+def test_batches_give_the_same_model_as_one_fit(model, data, cuts):
     X, y = data
     parts = clone(model)
     if not hasattr(model[-1] if isinstance(model, likely.Pipeline) else model, "partial_fit"):
@@ -111,7 +111,7 @@ def test_instalments_give_what_one_fit_gives(model, data, cuts):
 
 
 @everyone
-def test_a_source_gives_what_arrays_give(model, data):
+def test_a_source_gives_the_same_model_as_arrays(model, data):
     X, y = data
     codes = np.unique(y, return_inverse=True)[1]
     source = likely.ArraySource(X, codes, classes=np.unique(y), block_rows=17)
@@ -120,7 +120,7 @@ def test_a_source_gives_what_arrays_give(model, data):
 
 
 @everyone
-def test_priors_only_shift(model, data):
+def test_priors_only_shift_the_log_posteriors(model, data):
     X, y = data
     plain = clone(model).fit(X, y)
     last = plain.steps[-1][1] if isinstance(plain, likely.Pipeline) else plain
@@ -143,7 +143,7 @@ def _relative(ratio):
 
 
 @everyone
-def test_relabelling_only_renames(model, data):
+def test_relabelling_only_renames_the_classes(model, data):
     X, y = data
     names = {"a": "z", "b": "y", "c": "x"}
     renamed = np.array([names[label] for label in y])
@@ -182,7 +182,7 @@ def test_one_fitted_model_serves_any_application(model, data):
 
 
 @everyone
-def test_two_classes_have_an_llr_that_is_the_difference_of_their_log_likelihoods(model, data):
+def test_the_llr_of_two_classes_is_the_difference_of_their_log_likelihoods(model, data):
     X, y = data
     two = y != "c"
     fitted = clone(model).fit(X[two], y[two])
@@ -196,7 +196,7 @@ def test_two_classes_have_an_llr_that_is_the_difference_of_their_log_likelihoods
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("convert", [csr_array, np.asfortranarray, lambda X: X.tolist()])
-def test_every_form_of_input_gives_the_same_evidence(model, data, convert):
+def test_every_type_of_input_gives_the_same_log_likelihoods(model, data, convert):
     X, y = np.round(data[0], 1), data[1]
     plain, other = clone(model).fit(X, y), clone(model).fit(convert(X), y)
 
@@ -204,7 +204,7 @@ def test_every_form_of_input_gives_the_same_evidence(model, data, convert):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_are_taken_and_their_column_names_remembered(library, data):
+def test_data_frames_are_accepted_and_their_column_names_stored(library, data):
     frames = pytest.importorskip(library)
     X, y = data
     frame = frames.DataFrame({f"x{j}": X[:, j] for j in range(4)})
@@ -218,7 +218,7 @@ def test_frames_are_taken_and_their_column_names_remembered(library, data):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_samples_follow_the_model_that_made_them(model, data):
+def test_samples_follow_the_model_that_draws_them(model, data):
     X, y = data
     fitted = clone(model).fit(X, y)
 
@@ -234,8 +234,8 @@ def test_samples_follow_the_model_that_made_them(model, data):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_missing_values_are_integrated_out_when_scoring(model, data):
-    """The density of some columns is that of the model of those columns alone, whose rows and columns are left out."""
+def test_scoring_marginalises_missing_values(model, data):
+    """The density of some columns equals that of the model restricted to those columns."""
     X, y = data
     fitted = clone(model).fit(X, y)
     blank = X.copy()
@@ -275,7 +275,7 @@ def test_log_density_mixes_the_classes_and_is_low_for_outliers(model, data):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_the_llr_surface_is_the_llr(model, data):
+def test_the_llr_surface_equals_the_llr(model, data):
     X, y = data
     two = y != "c"
     fitted = clone(model).fit(X[two], y[two])

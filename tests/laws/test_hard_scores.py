@@ -1,4 +1,4 @@
-"""Scores that are hard to calibrate, and other things that went wrong once."""
+"""Scores that are hard to calibrate, and regression tests of calibration and evaluation."""
 
 import warnings
 
@@ -42,7 +42,7 @@ from likely import (
 
 
 def best_affine(scores, y):
-    """The least cross-entropy at equal priors over one scale and an offset for each class, by another optimiser."""
+    """Return the minimum cross-entropy at equal priors over a scale and one offset per class, by another optimiser."""
     K, n = scores.shape[1], np.bincount(y)
 
     def objective(theta):
@@ -54,7 +54,7 @@ def best_affine(scores, y):
 
 
 @pytest.mark.parametrize("model", [GaussianClassifier(), GaussianClassifier(tied=True), GaussianNB()])
-def test_one_class_that_is_easy_does_not_spoil_the_calibration_of_the_others(model):
+def test_an_easy_class_does_not_impair_the_calibration_of_the_others(model):
     X, y = load_iris(return_X_y=True)
     scores = kfold_scores(model, X, y)
     found = cross_entropy_after_affine(y, scores)
@@ -64,7 +64,7 @@ def test_one_class_that_is_easy_does_not_spoil_the_calibration_of_the_others(mod
 
 
 @pytest.mark.parametrize(("label", "value", "rows"), [(0, -1e9, 50), (1, 1e10, 1), (1, -1e3, 1), (0, 1e4, 3)])
-def test_outliers_on_either_side_leave_the_maximum_where_it_is(rng, label, value, rows):
+def test_outliers_on_either_side_keep_a_stationary_solution(rng, label, value, rows):
     y = rng.integers(0, 2, 2000)
     x = rng.normal(size=2000) + 2 * y
     x[np.flatnonzero(y == label)[:rows]] = value
@@ -75,7 +75,7 @@ def test_outliers_on_either_side_leave_the_maximum_where_it_is(rng, label, value
 
 
 @pytest.mark.parametrize("prior", [1e-12, 1e-8, 1e-4, 0.9, 1 - 1e-9])
-def test_extreme_priors_weight_and_do_not_break(rng, prior):
+def test_extreme_priors_give_a_stationary_solution(rng, prior):
     y = rng.integers(0, 2, 2000)
     x = rng.normal(size=2000) + 2 * y
     fitted = AffineCalibrator(training_prior=prior).fit(x, y)
@@ -86,9 +86,9 @@ def test_extreme_priors_weight_and_do_not_break(rng, prior):
 
 
 def has_no_maximum(favours):
-    """Whether a direction favours the truth of some rows and harms none, by linear programming.
+    """Return whether a direction favours the true class of some rows and harms none, by linear programming.
 
-    Each row of ``favours`` holds what a unit of each parameter adds to the truth's advantage over another class.
+    Each row of ``favours`` holds the gain of the true class over another class per unit of each parameter.
     """
     most, bounds = len(favours), np.concatenate([np.zeros(len(favours)), np.ones(len(favours))])
     found = linprog(-favours.sum(axis=0), np.concatenate([-favours, favours]), bounds, bounds=(None, None))
@@ -96,37 +96,37 @@ def has_no_maximum(favours):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_has_no_maximum_is_what_linear_programming_says_has_none(seed):
+def test_separation_warnings_agree_with_linear_programming(seed):
     rng = np.random.default_rng(seed)
     n, systems, prior = int(rng.integers(6, 60)), int(rng.integers(1, 4)), rng.choice([0.001, 0.1, 0.5, 0.9])
     y = np.append([0, 1], rng.integers(0, 2, n - 2))
     x = (rng.standard_cauchy if rng.random() < 0.4 else rng.standard_normal)(size=(n, systems))
     x = np.round(x + rng.choice([0.5, 1.5, 4]) * y[:, None], int(rng.choice([0, 9])))
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         LogisticFusion(training_prior=prior).fit(x * 10.0 ** rng.integers(-5, 6), y)
     favours = (2 * y - 1)[:, None] * np.column_stack([x, np.ones(n)])
 
-    assert [("without error" in str(warning.message)) for warning in said] == [True] * has_no_maximum(favours)
+    assert [("without error" in str(warning.message)) for warning in caught] == [True] * has_no_maximum(favours)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_so_it_is_with_three_classes(seed):
+def test_separation_warnings_agree_with_linear_programming_for_three_classes(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(9, 60))
     y = np.append([0, 1, 2], rng.integers(0, 3, n - 3))
     x = rng.normal(size=(n, 3)) + rng.choice([1, 4, 12]) * np.eye(3)[y]
     x[y == 0, 0] += rng.choice([0, 30])  # one class is easy
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         AffineCalibrator().fit(x, y)
     pairs = [(i, k) for i in range(n) for k in range(3) if k != y[i]]
     favours = np.array([np.append(x[i, y[i]] - x[i, k], np.eye(3)[y[i]] - np.eye(3)[k]) for i, k in pairs])
 
-    assert [("without error" in str(warning.message)) for warning in said] == [True] * has_no_maximum(favours)
+    assert [("without error" in str(warning.message)) for warning in caught] == [True] * has_no_maximum(favours)
 
 
-def test_a_rare_sign_of_targets_is_said_to_have_no_best_weight(rng):
+def test_a_rare_indicator_of_targets_causes_a_separation_warning(rng):
     y = rng.integers(0, 2, 2000)
     x = rng.normal(size=2000) + 2 * y
     sign = (y == 1) & (rng.random(2000) < 0.2)
@@ -137,7 +137,7 @@ def test_a_rare_sign_of_targets_is_said_to_have_no_best_weight(rng):
     assert 3 < fusion.weights_[1] < 20
 
 
-def test_systems_of_any_units_are_fused_alike(rng):
+def test_fusion_does_not_depend_on_the_units_of_the_systems(rng):
     y = rng.integers(0, 2, 500)
     x = rng.normal(size=(500, 2)) + y[:, None]
     plain, units = LogisticFusion().fit(x, y), LogisticFusion().fit(x * [1e-20, 1e12] + [0, 1e13], y)
@@ -152,7 +152,7 @@ def test_warnings_point_at_the_line_that_called():
     assert caught[0].filename == __file__
 
 
-def test_priors_are_found_where_classes_overlap_almost_wholly(rng):
+def test_priors_are_estimated_for_classes_that_overlap_almost_completely(rng):
     shift = 0.05
     is_target = rng.random(100_000) < 0.1
     llr = shift * rng.normal(size=100_000) + np.where(is_target, 1, -1) * shift**2 / 2
@@ -163,7 +163,7 @@ def test_priors_are_found_where_classes_overlap_almost_wholly(rng):
     assert abs(gradient) < 1e-4 or found in (0.0, 1.0)
 
 
-def test_posteriors_of_zero_are_floored_though_none_trained_the_calibrator(rng):
+def test_posteriors_of_zero_are_floored_even_if_none_trained_the_calibrator(rng):
     y = rng.integers(0, 2, 400)
     X = rng.normal(size=(400, 1)) + 0.6 * y[:, None]
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
@@ -184,14 +184,14 @@ def test_rows_of_weight_zero_are_not_drawn(rng):
         assert_allclose(with_weights.high, confidence_interval(metric, y[kept], x[kept], *args, n_resamples=50).high)
 
 
-def test_the_interval_of_what_does_not_vary_is_that_number_and_a_warning(rng):
+def test_the_interval_of_a_constant_is_that_constant_with_a_warning(rng):
     with pytest.warns(DegenerateDataWarning, match="rarer mistakes"):
         found = confidence_interval(cross_entropy, rng.integers(0, 3, 60), np.zeros((60, 3)), n_resamples=20)
 
     assert_allclose([found.low, found.high], np.log(3))
 
 
-def test_calibrated_llrs_are_rarely_said_to_lose_by_calibration(rng):
+def test_calibrated_llrs_rarely_show_a_calibration_loss(rng):
     y = np.repeat([0, 1], [400, 100])
     held = 0
     for seed in range(60):
@@ -201,7 +201,7 @@ def test_calibrated_llrs_are_rarely_said_to_lose_by_calibration(rng):
     assert held >= 52
 
 
-def test_minima_stay_within_what_they_can_be(rng):
+def test_minimum_costs_stay_within_their_bounds(rng):
     y = np.repeat([0, 1], 40)
     llr = rng.normal(size=80)
 
@@ -210,7 +210,7 @@ def test_minima_stay_within_what_they_can_be(rng):
 
 
 @pytest.mark.parametrize("groups", [5, 300])
-def test_a_difference_is_significant_just_where_its_interval_leaves_zero_out(rng, groups):
+def test_a_difference_is_significant_exactly_if_its_interval_excludes_zero(rng, groups):
     y = np.repeat([0, 1], 150)
     for _ in range(8):
         llr = 2 * rng.normal(size=300) + np.where(y == 1, 2, -2)
@@ -220,7 +220,7 @@ def test_a_difference_is_significant_just_where_its_interval_leaves_zero_out(rng
         assert (found.p_value < 0.05) == outside
 
 
-def test_groups_may_be_named_by_anything_but_nothing(rng):
+def test_group_names_may_be_of_any_type_but_not_missing(rng):
     y, llr = np.repeat([0, 1], 30), rng.normal(size=60)
 
     for names in ([f"s{i}" for i in range(60)], np.arange(60) + 0.5):
@@ -229,7 +229,7 @@ def test_groups_may_be_named_by_anything_but_nothing(rng):
         confidence_interval(cllr, y, llr, groups=[None] * 60, n_resamples=20)
 
 
-def test_folds_that_are_used_up_are_named(rng):
+def test_exhausted_fold_iterators_raise(rng):
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
     model = CalibratedClassifier(GaussianNB(), cv=StratifiedKFold(3).split(X, y)).fit(X, y)
 
@@ -237,7 +237,7 @@ def test_folds_that_are_used_up_are_named(rng):
         model.fit(X, y)
 
 
-def test_sparse_rows_of_any_form_take_weights(rng):
+def test_sparse_rows_of_any_format_accept_weights(rng):
     X, y = rng.normal(size=(60, 2)) + np.repeat([0, 1], 30)[:, None], np.repeat([0, 1], 30)
     weight = np.ones(60)
     weight[:5] = 0
@@ -245,7 +245,7 @@ def test_sparse_rows_of_any_form_take_weights(rng):
     assert CalibratedClassifier(LinearSVC()).fit(sp.coo_matrix(X), y, sample_weight=weight).score(X, y) > 0.6
 
 
-def test_members_of_a_fusion_can_be_reached_by_name(rng):
+def test_parameters_of_fused_classifiers_can_be_set_by_name(rng):
     X, y = rng.normal(size=(60, 2)) + np.repeat([0, 1], 30)[:, None], np.repeat([0, 1], 30)
     fused = FusedClassifier({"bayes": GaussianNB(), "linear": LogisticRegression()})
     fused.set_params(linear__C=0.5, bayes=GaussianClassifier())
@@ -258,7 +258,7 @@ def test_members_of_a_fusion_can_be_reached_by_name(rng):
         FusedClassifier([("a", GaussianNB()), ("a", LogisticRegression())]).fit(X, y)
 
 
-def test_a_calibration_set_may_have_weights_and_goes_with_models_to_train(rng):
+def test_a_calibration_set_may_have_weights_and_excludes_prefit_models(rng):
     X, y = rng.normal(size=(90, 2)) + np.repeat([0, 1], 45)[:, None], np.repeat([0, 1], 45)
     train, held = np.arange(90) % 2 == 0, np.arange(90) % 2 == 1
     twice = np.flatnonzero(held).repeat(2)
@@ -282,7 +282,7 @@ def test_calibrated_models_have_no_density(rng):
     assert not hasattr(CalibratedClassifier(GaussianNB()), "log_density")
 
 
-def test_evidence_is_what_posteriors_hold_beyond_the_priors(rng):
+def test_log_likelihoods_are_log_posteriors_minus_log_priors(rng):
     app = Application([0.7, 0.2, 0.1])
     scores = rng.normal(size=(5, 3))
     evidence = app.log_likelihoods(app.posteriors(scores))

@@ -1,4 +1,4 @@
-"""What must hold for everything that lives on kernels, whatever the kernel."""
+"""Laws of kernel methods, for any kernel."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ from likely.kernels import base as pieces
 
 
 def overlap(A, B):
-    """Of rows as intervals from 0."""
+    """Return the overlap of rows, taken as intervals that start at 0."""
     return np.minimum(np.abs(A)[:, None], np.abs(B)).sum(axis=2)
 
 
 class Elsewhere(Source):
-    """Rows of which only blocks are to be had."""
+    """Source that provides its rows only in blocks."""
 
     def __init__(self, source):
         self.n_features, self.classes, self.n_blocks, self.block = 4, source.classes, source.n_blocks, source.block
@@ -95,7 +95,7 @@ def test_scores_of_the_training_rows_have_mean_0_and_the_variances_of_the_eigenv
 
 
 @every_kernel
-def test_all_components_keep_all_distances_in_the_space_of_the_kernel(kernel, rng):
+def test_all_components_preserve_distances_in_the_space_of_the_kernel(kernel, rng):
     X = rounded(rng, 40)
     fitted = KernelPCA(kernel=kernel).fit(X)
     K = fitted.kernel_(X)
@@ -108,7 +108,7 @@ def test_all_components_keep_all_distances_in_the_space_of_the_kernel(kernel, rn
 
 
 @every_kernel
-def test_weights_of_components_do_what_repeated_rows_do_and_order_does_not_matter(kernel, rng):
+def test_weights_equal_repetition_for_components_and_order_does_not_matter(kernel, rng):
     X, repeats = rounded(rng, 50), rng.integers(0, 4, 50)
     order = rng.permutation(50)
 
@@ -121,7 +121,7 @@ def test_weights_of_components_do_what_repeated_rows_do_and_order_does_not_matte
 
 
 @every_kernel
-def test_components_of_sparse_rows_and_of_the_matrix_are_those_of_dense_rows(kernel, rng):
+def test_components_of_sparse_rows_and_kernel_matrices_equal_those_of_dense_rows(kernel, rng):
     X = rounded(rng, 50) * (rng.random((50, 3)) < 0.7)
     new = rounded(rng, 20)
     dense = KernelPCA(3, kernel=kernel).fit(X)
@@ -138,7 +138,7 @@ def test_components_of_sparse_rows_and_of_the_matrix_are_those_of_dense_rows(ker
 
 
 @pytest.mark.parametrize("n_components", [None, 1, 2])
-def test_components_by_the_linear_kernel_are_those_of_pca_up_to_sign(n_components, rng):
+def test_components_of_the_linear_kernel_equal_pca_up_to_sign(n_components, rng):
     X, weight = rounded(rng, 80) @ rng.normal(size=(3, 3)), rng.integers(1, 4, 80)
     ours, plain = KernelPCA(n_components, kernel="linear"), PCA(n_components)
 
@@ -148,7 +148,7 @@ def test_components_by_the_linear_kernel_are_those_of_pca_up_to_sign(n_component
     assert_allclose(ours.eigenvalues_, plain.explained_variance_ * weight.sum())
 
 
-def test_few_components_are_the_first_of_all(rng):
+def test_few_components_are_the_first_of_all_components(rng):
     X = rounded(rng, 60)
     every = KernelPCA().fit(X)
 
@@ -162,7 +162,7 @@ def test_few_components_are_the_first_of_all(rng):
 
 
 @every_kernel
-def test_dot_products_of_features_are_the_kernel_where_all_rows_are_landmarks(kernel, rng):
+def test_dot_products_of_features_equal_the_kernel_if_all_rows_are_landmarks(kernel, rng):
     X = rounded(rng, 40)
     fitted = NystromFeatures(60, kernel=kernel, random_state=0).fit(X)
 
@@ -174,7 +174,7 @@ def test_dot_products_of_features_are_the_kernel_where_all_rows_are_landmarks(ke
 
 
 @every_kernel
-def test_dot_products_of_features_are_the_projection_on_the_landmarks(kernel, rng):
+def test_dot_products_of_features_equal_the_projection_onto_the_landmarks(kernel, rng):
     X = rounded(rng, 80)
     fitted = NystromFeatures(6, kernel=kernel, random_state=0).fit(X)
     Z, k = fitted.landmarks_, fitted.kernel_
@@ -189,7 +189,7 @@ def test_dot_products_of_features_are_the_projection_on_the_landmarks(kernel, rn
     assert (np.square(phi).sum(axis=1) <= k(X).diagonal() + 1e-9 * size).all()
 
 
-def test_equal_rows_are_one_landmark_and_heavy_ones_are_drawn_more_often(rng):
+def test_equal_rows_are_one_landmark_and_rows_of_large_weight_are_drawn_more_often(rng):
     X = np.repeat(np.arange(20.0), 5)[:, None]
     heavy = np.where(X.ravel() < 2, 200.0, 1.0)
 
@@ -203,7 +203,7 @@ def test_equal_rows_are_one_landmark_and_heavy_ones_are_drawn_more_often(rng):
 
 
 @every_model
-def test_weights_equal_repetition_and_rows_of_weight_0_are_not_there(model, data, rng):
+def test_weights_equal_repetition_and_rows_of_weight_zero_have_no_effect(model, data, rng):
     X, y = data
     repeats = rng.integers(0, 4, len(y))
 
@@ -216,7 +216,7 @@ def test_weights_equal_repetition_and_rows_of_weight_0_are_not_there(model, data
 
 
 @every_model
-def test_the_order_of_rows_and_how_they_are_cut_do_not_matter(model, data, rng, monkeypatch):
+def test_the_order_of_rows_and_the_division_into_blocks_do_not_matter(model, data, rng, monkeypatch):
     X, y = data
     order = rng.permutation(len(y))
     whole = clone(model).fit(X, y)
@@ -239,8 +239,8 @@ def test_rows_may_be_sparse(model, data):
 
 
 @every_model
-def test_the_objective_is_that_of_the_attributes_and_at_rest(model, data):
-    """β of the representer theorem, λβ_i = a_i (y_i − P_i), makes the same logits as what was found."""
+def test_the_objective_follows_from_the_attributes_and_is_stationary(model, data):
+    """β of the representer theorem, λβ_i = a_i (y_i − P_i), gives the same logits as the fitted coefficients."""
     X, y = data
     fitted = clone(model).fit(X, y)
     K = fitted.kernel_(fitted.landmarks_)
@@ -259,7 +259,7 @@ def test_the_objective_is_that_of_the_attributes_and_at_rest(model, data):
 
 
 @every_model
-def test_a_path_is_every_fit_by_itself_and_shares_what_does_not_depend_on_the_penalty(model, data, rng):
+def test_a_path_equals_separate_fits_and_shares_what_does_not_depend_on_the_penalty(model, data, rng):
     X, y = data
     weight, strengths = rng.integers(1, 4, len(y)).astype(float), [0.01, 1.0, 0.1]
 
@@ -278,7 +278,7 @@ def test_a_path_is_every_fit_by_itself_and_shares_what_does_not_depend_on_the_pe
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("prior", [None, (0.2, 0.5, 0.3)])
 @pytest.mark.parametrize("n_landmarks", [None, 50])
-def test_the_linear_kernel_is_logistic_regression(n_classes, prior, n_landmarks, data, rng):
+def test_the_linear_kernel_equals_logistic_regression(n_classes, prior, n_landmarks, data, rng):
     X, y = data[0], np.arange(90) % n_classes
     weight = rng.integers(1, 4, 90).astype(float)
     prior = None if prior is None else np.array(prior[:n_classes]) / sum(prior[:n_classes])
@@ -295,7 +295,7 @@ def test_the_linear_kernel_is_logistic_regression(n_classes, prior, n_landmarks,
 
 
 @every_kernel
-def test_all_rows_as_landmarks_by_number_are_all_rows_by_default(kernel, data):
+def test_as_many_landmarks_as_rows_equal_the_default(kernel, data):
     X, y = data
 
     every = KernelLogisticRegression(0.05, kernel=kernel, tol=PRECISE).fit(X, y)
@@ -317,7 +317,7 @@ def test_more_landmarks_never_raise_the_objective(kernel, data):
 
 
 @every_kernel
-def test_a_matrix_in_place_of_rows_gives_the_same_evidence(kernel, data):
+def test_a_kernel_matrix_gives_the_same_log_likelihoods_as_rows(kernel, data):
     X, y = data
     kernel = kernel.fitted(X[:60])
     weight = (np.arange(60) % 5 > 0).astype(float)
@@ -331,7 +331,7 @@ def test_a_matrix_in_place_of_rows_gives_the_same_evidence(kernel, data):
 
 
 @pytest.mark.parametrize("block_rows", [1, 40, 1000])
-def test_landmarks_are_learned_from_a_source_as_from_arrays(block_rows, data):
+def test_a_source_gives_the_same_landmarks_as_arrays(block_rows, data):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
     model = KernelLogisticRegression(0.01, n_landmarks=20, random_state=0, tol=PRECISE)
@@ -342,7 +342,7 @@ def test_landmarks_are_learned_from_a_source_as_from_arrays(block_rows, data):
     assert_allclose(found.log_likelihood(X), clone(model).fit(X, y).log_likelihood(X), atol=1e-5)
 
 
-def test_features_too_many_to_hold_are_made_in_every_pass(data, monkeypatch):
+def test_features_too_large_for_memory_are_computed_in_every_pass(data, monkeypatch):
     from likely.models import kernel_logistic
 
     X, y = data
@@ -354,7 +354,7 @@ def test_features_too_many_to_hold_are_made_in_every_pass(data, monkeypatch):
     assert_allclose(clone(model).fit(X, y).log_likelihood(X), expected, atol=1e-5)
 
 
-def test_out_of_fold_scores_along_a_path_are_those_of_fitting_every_fold(data):
+def test_out_of_fold_scores_along_a_path_equal_separate_fits(data):
     X, y = data
     folds = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
     models = [KernelLogisticRegression(lam, tol=PRECISE) for lam in (0.1, 0.01)]

@@ -1,4 +1,4 @@
-"""What must hold for classifiers whose classes are mixtures."""
+"""Laws of Gaussian mixture classifiers."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ every_kind = pytest.mark.parametrize("options", OPTIONS.values(), ids=list(OPTIO
 
 @pytest.fixture
 def data(rng):
-    """Three classes, each of two clusters, the last class rare."""
+    """Three classes of two clusters each; the last class is rare."""
     y = np.array(["a", "b", "c"])[rng.choice(3, size=600, p=[0.5, 0.3, 0.2])]
     centres = {"a": [[0, 0], [4, 4]], "b": [[4, 0], [0, 4]], "c": [[8, 0], [8, 6]]}
     means = np.array([centres[label][which] for label, which in zip(y, rng.choice(2, 600), strict=True)])
@@ -39,7 +39,7 @@ def data(rng):
 
 
 @every_kind
-def test_the_mixture_of_a_class_is_that_of_its_rows(options, data):
+def test_the_mixture_of_a_class_equals_a_mixture_of_its_rows(options, data):
     X, y = data
     model = MixtureClassifier(2, **options).fit(X, y)
 
@@ -67,7 +67,7 @@ def test_a_path_gives_the_bits_of_separate_fits(options, data):
         assert (model.background_ is None) == ("relevance" not in options)
 
 
-def test_a_path_from_a_source_and_one_through_features_are_the_same(data):
+def test_paths_from_a_source_and_through_features_are_equal(data):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
     path = MixtureClassifier().path(X, y, [1, 2])
@@ -80,7 +80,7 @@ def test_a_path_from_a_source_and_one_through_features_are_the_same(data):
         assert_allclose(chain.llr(X) if len(classes) == 2 else chain.predict(X) == one.predict(X), True)
 
 
-def test_folds_go_along_paths_and_give_what_fits_of_each_size_give(data):
+def test_folds_along_paths_equal_separate_fits_of_each_size(data):
     X, y = data
     models = [MixtureClassifier(k, covariance=covariance) for covariance in ("full", "diagonal") for k in (1, 2, 4)]
 
@@ -90,7 +90,7 @@ def test_folds_go_along_paths_and_give_what_fits_of_each_size_give(data):
         assert_array_equal(scores, kfold_scores(model, X, y, 3))
 
 
-def test_sizes_that_are_no_numbers_are_fitted_beside_the_path(data):
+def test_sizes_that_are_not_numbers_are_fitted_outside_the_path(data):
     X, y = data
     models = [MixtureClassifier(k, covariance="diagonal") for k in (1, "bic", {"a": 2, "b": 2, "c": 1}, 2)]
 
@@ -100,7 +100,7 @@ def test_sizes_that_are_no_numbers_are_fitted_beside_the_path(data):
         assert_array_equal(scores, kfold_scores(model, X, y, 3))
 
 
-def test_one_component_is_the_gaussian_classifier(data):
+def test_one_component_equals_the_gaussian_classifier(data):
     X, y = data
 
     for shape in ("full", "diagonal", "spherical"):
@@ -110,7 +110,7 @@ def test_one_component_is_the_gaussian_classifier(data):
         )
 
 
-def test_a_generative_classifier_of_mixtures_is_the_same(data):
+def test_a_generative_classifier_of_mixtures_is_equal(data):
     X, y = data
     model = GenerativeClassifier(GaussianMixture(3, covariance="diagonal")).fit(X, y)
 
@@ -131,7 +131,7 @@ def test_weights_equal_repetition(options, data, rng):
 
 
 @every_kind
-def test_relabelling_only_renames_and_priors_only_shift(options, data):
+def test_relabelling_only_renames_classes_and_priors_only_shift_log_posteriors(options, data):
     X, y = data
     model = MixtureClassifier(2, **options).fit(X, y)
     renamed = clone(model).fit(X, np.array([{"a": "z", "b": "y", "c": "x"}[label] for label in y]))
@@ -143,7 +143,7 @@ def test_relabelling_only_renames_and_priors_only_shift(options, data):
     assert_array_equal(model.predict(X), model.decide(X, Application([0.2, 0.2, 0.6])))
 
 
-def test_a_source_in_other_blocks_gives_what_arrays_give(data):
+def test_a_source_in_other_blocks_gives_the_same_model_as_arrays(data):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
     source = ArraySource(X, codes, classes=classes, block_rows=17)
@@ -153,7 +153,7 @@ def test_a_source_in_other_blocks_gives_what_arrays_give(data):
     assert_allclose(model.log_likelihood(X), MixtureClassifier(2).fit(X, y).log_likelihood(X), rtol=1e-6)
 
 
-def test_samples_follow_the_model_that_made_them(data):
+def test_samples_follow_the_model_that_draws_them(data):
     X, y = data
     model = MixtureClassifier(2).fit(X, y)
 
@@ -165,7 +165,7 @@ def test_samples_follow_the_model_that_made_them(data):
     assert np.abs(moved[np.arange(600), np.searchsorted(model.classes_, y)]).mean() < 0.05
 
 
-def test_missing_values_are_integrated_out(data, rng):
+def test_missing_values_are_marginalised(data, rng):
     X, y = data
     blank = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 
@@ -176,7 +176,7 @@ def test_missing_values_are_integrated_out(data, rng):
     assert_allclose(model.log_likelihood([[np.nan, np.nan]]), [[0.0, 0.0, 0.0]], atol=1e-12)
 
 
-def test_more_components_tell_clusters_apart_that_one_cannot(data):
+def test_more_components_separate_clusters_that_one_component_cannot(data):
     X, y = data
 
     one, two = (MixtureClassifier(k, covariance="spherical").fit(X, y).score(X, y) for k in (1, 2))
@@ -184,7 +184,7 @@ def test_more_components_tell_clusters_apart_that_one_cannot(data):
     assert two > one + 0.2
 
 
-def test_bic_finds_the_clusters_of_each_class_and_fits_that_many(data, rng):
+def test_bic_finds_the_number_of_clusters_of_each_class(data, rng):
     X, y = data
     one = y == "a"
     X[one] = rng.normal(size=(one.sum(), 2))
@@ -197,7 +197,7 @@ def test_bic_finds_the_clusters_of_each_class_and_fits_that_many(data, rng):
     assert_array_equal(MixtureClassifier([1, 2, 2]).fit(X, y).log_likelihood(X), same.log_likelihood(X))
 
 
-def test_bic_chooses_the_background_too(data):
+def test_bic_chooses_the_size_of_the_background(data):
     X, y = data[0][::3], data[1][::3]
 
     background = MixtureClassifier("bic", covariance="diagonal", relevance=16).fit(X, y).background_
@@ -207,7 +207,7 @@ def test_bic_chooses_the_background_too(data):
 
 
 def test_adaptation_helps_a_class_of_few_rows(rng):
-    """Clusters lie in the same places; a class of few rows is shifted a little."""
+    """The classes share their clusters; a class with few rows is slightly shifted."""
     centres = rng.normal(size=(8, 5)) * 4
 
     def draw(n, shift):
@@ -224,7 +224,7 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"n_components": 0}, "must be a whole number >= 1, one for each class, or 'bic', but is 0"),
         ({"n_components": "aic"}, "or 'bic', but is 'aic'"),
@@ -237,12 +237,12 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
         ({"floor": -1}, "floor"),
     ],
 )
-def test_options_out_of_range_are_refused(options, said, data):
-    with pytest.raises(likely.InvalidParameterError, match=said):
+def test_options_out_of_range_raise(options, message, data):
+    with pytest.raises(likely.InvalidParameterError, match=message):
         MixtureClassifier(**options).fit(*data)
 
 
-def test_errors_name_the_class_and_leave_the_model_as_it_was(data):
+def test_errors_name_the_class_and_leave_the_model_unchanged(data):
     X, y = data
     model = MixtureClassifier(4).fit(X, y)
     before = model.log_likelihood(X)
@@ -258,7 +258,7 @@ def test_errors_name_the_class_and_leave_the_model_as_it_was(data):
     assert model.path(X, y, []) == []
 
 
-def test_a_class_of_fewer_rows_than_components_has_as_many_as_rows(data):
+def test_a_class_with_fewer_rows_than_components_has_one_component_per_row(data):
     X, y = data
     few = np.flatnonzero(y == "c")[:3]
     rows = np.concatenate([np.flatnonzero(y != "c"), few])
@@ -272,7 +272,7 @@ def test_a_class_of_fewer_rows_than_components_has_as_many_as_rows(data):
     assert_array_equal(path[1].log_likelihood(X), model.log_likelihood(X))
 
 
-def test_a_floor_that_was_set_is_not_warned_of_and_the_default_is(data):
+def test_only_the_default_floor_causes_a_warning(data):
     X, y = data
     X = np.column_stack([X, np.zeros(600)])
 

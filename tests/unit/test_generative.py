@@ -1,4 +1,4 @@
-"""Classifiers of any density: numbers, sources of one class, and what is refused."""
+"""Generative classifiers: values, sources of one class, and errors."""
 
 import warnings
 
@@ -12,7 +12,7 @@ from likely import ArraySource, Gaussian, GaussianClassifier, GenerativeClassifi
 
 
 class Elsewhere(Source):
-    """Rows that are not in memory, as far as the library can tell."""
+    """Source that looks to the library as if its rows were not in memory."""
 
     def __init__(self, source):
         self.inner, self.n_features, self.classes, self.n_blocks = (
@@ -46,7 +46,7 @@ def total(block):
 
 
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
-def test_of_gaussians_it_is_the_gaussian_classifier(shape, data):
+def test_gaussian_densities_equal_the_gaussian_classifier(shape, data):
     X, y = data
     model, usual = GenerativeClassifier(Gaussian(shape)).fit(X, y), GaussianClassifier(shape).fit(X, y)
 
@@ -55,7 +55,7 @@ def test_of_gaussians_it_is_the_gaussian_classifier(shape, data):
     assert_allclose(model.log_density(X), usual.log_density(X))
 
 
-def test_it_takes_missing_values_and_sparse_rows_as_its_density_does(data, rng):
+def test_missing_values_and_sparse_rows_are_accepted_if_the_density_accepts_them(data, rng):
     X, y = data
     blank = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 
@@ -66,7 +66,7 @@ def test_it_takes_missing_values_and_sparse_rows_as_its_density_does(data, rng):
     assert_allclose(sparse.log_likelihood(csr_array(X)), GaussianClassifier().fit(X, y).log_likelihood(X))
 
 
-def test_samples_follow_its_densities_and_priors(data):
+def test_samples_follow_the_densities_and_priors(data):
     model = GenerativeClassifier(Gaussian("diagonal"), priors=[0.2, 0.3, 0.5]).fit(*data)
 
     X, labels = model.sample(20_000, random_state=0)
@@ -76,7 +76,7 @@ def test_samples_follow_its_densities_and_priors(data):
         assert_allclose(X[labels == label].mean(axis=0), density.mean_, atol=0.06)
 
 
-def test_the_density_given_is_not_changed_and_its_parameters_can_be_set(data):
+def test_the_density_parameter_does_not_change_and_its_parameters_can_be_set(data):
     density = Gaussian()
     model = GenerativeClassifier(density).set_params(density__covariance="diagonal").fit(*data)
 
@@ -85,7 +85,7 @@ def test_the_density_given_is_not_changed_and_its_parameters_can_be_set(data):
 
 
 @pytest.mark.parametrize("wrap", [lambda s: s, Elsewhere, lambda s: MappedSource(Elsewhere(s), np.negative)])
-def test_the_rows_of_a_class_are_a_source_of_their_own(wrap, data):
+def test_the_rows_of_one_class_form_a_source(wrap, data):
     X, y = data
     sign = -1 if isinstance(wrap(source_of(X, y)), MappedSource) else 1
     weight = np.arange(1.0, 201)
@@ -101,7 +101,7 @@ def test_the_rows_of_a_class_are_a_source_of_their_own(wrap, data):
     assert_array_equal(np.concatenate([block.weight for block in blocks]), weight[y == "b"])
 
 
-def test_blocks_without_rows_of_the_class_are_passed_over():
+def test_blocks_without_rows_of_the_class_are_skipped():
     source = Elsewhere(source_of(np.arange(8.0)[:, None], ["a"] * 5 + ["b"] * 3, block_rows=2))
 
     part = source.of_class(1)
@@ -113,7 +113,7 @@ def test_blocks_without_rows_of_the_class_are_passed_over():
 
 
 @pytest.mark.parametrize("wrap", [lambda s: s, Elsewhere, lambda s: MappedSource(Elsewhere(s), np.positive)])
-def test_all_rows_without_their_classes_are_a_source_too(wrap, data):
+def test_all_rows_without_classes_form_a_source(wrap, data):
     source = wrap(source_of(*data, block_rows=7))
 
     plain = source.without_classes()
@@ -125,7 +125,7 @@ def test_all_rows_without_their_classes_are_a_source_too(wrap, data):
     assert_allclose(plain.reduce(total), data[0].sum(axis=0))
 
 
-def test_rows_elsewhere_give_what_rows_in_memory_give(data):
+def test_rows_outside_memory_give_the_same_model_as_rows_in_memory(data):
     X, y = data
     model = GenerativeClassifier(Gaussian()).fit_source(Elsewhere(source_of(X, y, block_rows=7)))
 
@@ -133,7 +133,7 @@ def test_rows_elsewhere_give_what_rows_in_memory_give(data):
 
 
 @pytest.mark.parametrize("density", [None, Gaussian, GaussianClassifier(), "full", likely.PCA()])
-def test_what_is_no_density_is_refused(density, data):
+def test_a_parameter_that_is_not_a_density_raises(density, data):
     with pytest.raises(likely.InvalidParameterError, match=r"must be a density, such as Gaussian\(\)"):
         GenerativeClassifier(density).fit(*data)
 
@@ -152,7 +152,7 @@ def test_errors_and_warnings_name_the_class(data):
         Gaussian().fit(X[:2])
 
 
-def test_a_nan_that_a_density_refuses_is_placed_among_all_rows(data):
+def test_a_nan_error_of_a_density_gives_the_row_among_all_rows(data):
     X, y = data
     at = int(np.flatnonzero(y == "b")[3])
     X[at, 1] = np.inf
@@ -161,7 +161,7 @@ def test_a_nan_that_a_density_refuses_is_placed_among_all_rows(data):
         GenerativeClassifier(Gaussian()).fit(X, y)
 
 
-def test_one_class_a_class_without_rows_and_priors_that_do_not_fit_are_refused(data):
+def test_one_class_a_class_without_rows_and_mismatched_priors_raise(data):
     X, y = data
     with pytest.raises(likely.DegenerateDataError, match=r"at least two classes.*fit the density itself"):
         GenerativeClassifier(Gaussian()).fit(X, ["a"] * 200)

@@ -1,4 +1,4 @@
-"""Numbers, names and messages of kernel PCA, Nyström features and kernel logistic regression."""
+"""Values, names and messages of kernel PCA, Nyström features and kernel logistic regression."""
 
 import pickle
 
@@ -48,12 +48,12 @@ def used(method, X):
     return method.transform(X) if hasattr(method, "transform") else method.log_likelihood(X)
 
 
-# What all share
+# All kernel methods
 
 
 @everyone
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_refused_with_their_place(method, value, data):
+def test_values_that_are_not_finite_raise_with_their_position(method, value, data):
     X, y = data
     fitted = clone(method).fit(X, y)
     X[41, 2] = value
@@ -70,7 +70,7 @@ def test_values_that_are_not_finite_are_refused_with_their_place(method, value, 
 
 
 @everyone
-def test_values_whose_kernel_overflows_are_refused_by_column(method, data):
+def test_values_whose_kernel_overflows_raise_with_their_column(method, data):
     X, y = data
     method = clone(method).set_params(kernel=PolynomialKernel(3))
     fitted = clone(method).fit(X, y)
@@ -85,7 +85,7 @@ def test_values_whose_kernel_overflows_are_refused_by_column(method, data):
 
 
 @everyone
-def test_kernels_that_are_none_are_refused(method, data):
+def test_invalid_kernels_raise(method, data):
     for kernel in ("gaussian", None, 3):
         name = type(method).__name__
         with pytest.raises(
@@ -101,7 +101,7 @@ def test_kernels_that_are_none_are_refused(method, data):
 
 
 @everyone
-def test_a_failed_fit_leaves_the_model_as_it_was(method, data):
+def test_a_failed_fit_leaves_the_model_unchanged(method, data):
     X, y = data
     fitted = clone(method).fit(X, y)
     before = used(fitted, X)
@@ -113,7 +113,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(method, data):
 
 
 @everyone
-def test_what_was_learned_does_not_follow_the_rows_when_they_change(method, data):
+def test_fitted_models_do_not_share_memory_with_the_rows(method, data):
     X, y = data
     rows = X.copy()
     fitted = clone(method).fit(rows, y)
@@ -125,7 +125,7 @@ def test_what_was_learned_does_not_follow_the_rows_when_they_change(method, data
 
 
 @everyone
-def test_fitted_ones_can_be_pickled_and_unfitted_ones_say_so(method, data):
+def test_fitted_models_can_be_pickled_and_unfitted_ones_raise(method, data):
     X, y = data
     fitted = clone(method).fit(X, y)
 
@@ -135,7 +135,7 @@ def test_fitted_ones_can_be_pickled_and_unfitted_ones_say_so(method, data):
 
 
 @everyone
-def test_functions_are_not_saved_and_what_to_do_is_said(method, data, tmp_path):
+def test_function_kernels_cannot_be_saved_and_the_error_gives_a_remedy(method, data, tmp_path):
     X, y = data
 
     def product(A, B):
@@ -143,17 +143,17 @@ def test_functions_are_not_saved_and_what_to_do_is_said(method, data, tmp_path):
 
     for kernel in (product, likely.FunctionKernel(product), 1.0 + likely.FunctionKernel(product), np.inner):
         fitted = clone(method).set_params(kernel=kernel).fit(X, y)
-        with pytest.raises(ModelFileError, match="is a function, whose code model files do not hold"):
+        with pytest.raises(ModelFileError, match="is a function, and model files hold no code"):
             likely.save(fitted, tmp_path / "model")
         with pytest.raises(ModelFileError, match="fit with kernel='precomputed', and save that model"):
             likely.save(clone(method).set_params(kernel=kernel), tmp_path / "model")
-    with pytest.raises(ModelFileError, match="is a function, whose code model files do not hold"):
+    with pytest.raises(ModelFileError, match="is a function, and model files hold no code"):
         likely.save(likely.FunctionKernel(product), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize("method", [METHODS[0], METHODS[2]], ids=["KernelPCA", "KernelLogisticRegression"])
-def test_sparse_rows_and_places_in_a_matrix_are_saved(method, data, tmp_path):
+def test_sparse_landmarks_and_indices_of_a_precomputed_kernel_are_saved(method, data, tmp_path):
     X, y = data
     K = RBFKernel(0.3)(X)
     sparse = clone(method).fit(csr_array(X), y)
@@ -165,7 +165,7 @@ def test_sparse_rows_and_places_in_a_matrix_are_saved(method, data, tmp_path):
 
 
 @everyone
-def test_rows_too_far_from_the_origin_of_a_kernel_are_told_and_standardizing_helps(method, data):
+def test_rows_far_from_the_origin_of_a_kernel_cause_a_warning_and_standardizing_helps(method, data):
     X, y = data
     method = clone(method).set_params(kernel="linear")
 
@@ -178,7 +178,7 @@ def test_rows_too_far_from_the_origin_of_a_kernel_are_told_and_standardizing_hel
 # Kernel PCA
 
 
-def test_components_of_squares_worked_by_hand():
+def test_components_of_squares_equal_hand_derived_values():
     fitted = KernelPCA(kernel=PolynomialKernel(2, offset=0)).fit([[-2.0], [-1.0], [0.0], [2.0]])
 
     assert fitted.n_components_ == 1
@@ -187,7 +187,7 @@ def test_components_of_squares_worked_by_hand():
     assert fitted.get_feature_names_out().tolist() == ["kernelpca0"]
 
 
-def test_components_that_are_rounding_are_left_out_even_if_they_are_asked_for(data):
+def test_components_that_are_rounding_errors_are_dropped_even_if_requested(data):
     X, _ = data
 
     assert KernelPCA(10, kernel="linear").fit(X).n_components_ == 3
@@ -202,12 +202,12 @@ def test_components_that_are_rounding_are_left_out_even_if_they_are_asked_for(da
 
 
 @pytest.mark.parametrize("n_components", [0, -1, 2.5, True, "all"])
-def test_numbers_of_components_that_are_none_are_refused(n_components, data):
+def test_invalid_numbers_of_components_raise(n_components, data):
     with pytest.raises(InvalidParameterError, match="n_components of KernelPCA must be a whole number >= 1"):
         KernelPCA(n_components).fit(data[0])
 
 
-def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypatch):
+def test_components_need_all_rows_at_once_and_the_error_gives_a_remedy(data, monkeypatch):
     X, _ = data
     mapped = MappedSource(ArraySource(X), np.square)
 
@@ -221,7 +221,7 @@ def test_components_need_all_rows_at_once_and_say_what_takes_more(data, monkeypa
         KernelPCA().fit(X)
 
 
-def test_a_matrix_that_is_not_square_is_refused_and_new_rows_must_be_as_wide(data):
+def test_a_matrix_that_is_not_square_raises_and_new_rows_must_have_its_width(data):
     X, _ = data
     with pytest.raises(InvalidDataError, match=r"a square matrix, but has shape \(60, 3\)"):
         KernelPCA(kernel="precomputed").fit(X)
@@ -234,7 +234,7 @@ def test_a_matrix_that_is_not_square_is_refused_and_new_rows_must_be_as_wide(dat
 
 
 @pytest.mark.parametrize("n_landmarks", [0, -1, 2.5, True, "many", None, 2**15])
-def test_numbers_of_landmarks_that_are_none_are_refused(n_landmarks, data):
+def test_invalid_numbers_of_landmarks_raise(n_landmarks, data):
     X, y = data
 
     with pytest.raises(
@@ -248,7 +248,7 @@ def test_numbers_of_landmarks_that_are_none_are_refused(n_landmarks, data):
             KernelLogisticRegression(n_landmarks=n_landmarks).fit(X, y)
 
 
-def test_landmarks_that_do_not_fit_are_refused(data):
+def test_invalid_landmarks_raise(data):
     X, _ = data
     with pytest.raises(
         InvalidDataError, match="landmarks of NystromFeatures must have one column for each of the 3 fea"
@@ -264,7 +264,7 @@ def test_landmarks_that_do_not_fit_are_refused(data):
         NystromFeatures(kernel="precomputed").fit(X @ X.T)
 
 
-def test_directions_that_are_rounding_are_columns_of_zeros(data):
+def test_directions_that_are_rounding_errors_become_columns_of_zeros(data):
     X, _ = data
     phi = NystromFeatures(10, kernel="linear", random_state=0).fit_transform(X)
 
@@ -274,7 +274,7 @@ def test_directions_that_are_rounding_are_columns_of_zeros(data):
     assert_allclose(phi @ phi.T, X @ X.T, atol=1e-10)
 
 
-def test_landmarks_that_are_given_are_used_and_gamma_is_still_that_of_the_rows(data):
+def test_explicit_landmarks_are_used_and_gamma_follows_from_the_rows(data):
     X, _ = data
     fitted = NystromFeatures(landmarks=X[:4].tolist()).fit(X)
 
@@ -284,7 +284,7 @@ def test_landmarks_that_are_given_are_used_and_gamma_is_still_that_of_the_rows(d
     assert fitted.get_feature_names_out().tolist() == [f"nystromfeatures{i}" for i in range(4)]
 
 
-def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
+def test_equal_seeds_draw_equal_landmarks_and_other_seeds_others(data):
     X, _ = data
     first, again, other = (NystromFeatures(5, random_state=seed).fit(X).landmarks_ for seed in (1, 1, 2))
 
@@ -296,7 +296,7 @@ def test_the_same_seed_draws_the_same_landmarks_and_another_others(data):
 
 
 @pytest.mark.parametrize("strength", [0, -1.0, np.inf, np.nan, True, "l2", None, np.complex128(1)])
-def test_a_penalty_that_is_none_is_refused(strength, data):
+def test_an_invalid_penalty_raises(strength, data):
     message = (
         "regularization of KernelLogisticRegression must be a finite number > 0, but .* log odds grow without bound"
     )
@@ -307,7 +307,7 @@ def test_a_penalty_that_is_none_is_refused(strength, data):
         KernelLogisticRegression().path(*data, [0.1, strength])
 
 
-def test_options_that_do_not_fit_are_refused(data):
+def test_invalid_options_raise(data):
     X, y = data
     for tol in (0, 1, -1.0, "tight", np.nan):
         with pytest.raises(
@@ -331,7 +331,7 @@ def test_options_that_do_not_fit_are_refused(data):
     assert KernelLogisticRegression().path(X, y, []) == []
 
 
-def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
+def test_many_rows_and_rows_outside_memory_need_landmarks(data, monkeypatch):
     X, y = data
     source = MappedSource(ArraySource(X, y, classes=np.arange(2)), np.square)
 
@@ -348,7 +348,7 @@ def test_many_rows_need_landmarks_and_so_do_rows_elsewhere(data, monkeypatch):
     assert clone(by_landmarks).fit(X, y).landmarks_.shape == (9, 3)
 
 
-def test_shapes_and_types_of_what_is_learned(data):
+def test_shapes_and_types_of_fitted_attributes(data):
     X, y = data
     two = KernelLogisticRegression(training_prior=0.3).fit(X, np.array(["no", "yes"])[y])
     three = KernelLogisticRegression(n_landmarks=7).fit(X, np.arange(60) % 3)
@@ -365,7 +365,7 @@ def test_shapes_and_types_of_what_is_learned(data):
     assert_allclose(three.dual_coef_.sum(axis=0), 0, atol=1e-9)
 
 
-def test_a_strong_penalty_leaves_no_evidence_and_a_weak_one_gives_every_row_its_class(data):
+def test_a_strong_penalty_gives_llrs_of_zero_and_a_weak_one_classifies_every_row(data):
     X, _ = data
     y = np.arange(60) % 2
     strong = KernelLogisticRegression(1e9).fit(X, y)
@@ -376,7 +376,7 @@ def test_a_strong_penalty_leaves_no_evidence_and_a_weak_one_gives_every_row_its_
     assert_allclose(weak.llr([[100.0, 100.0, 100.0]]), weak.intercept_, atol=1e-6)
 
 
-def test_a_minimum_that_was_not_reached_is_told(data, monkeypatch):
+def test_a_minimum_that_is_not_reached_causes_a_warning(data, monkeypatch):
     monkeypatch.setattr(kernel_logistic, "MAX_STEPS", 1)
 
     with pytest.warns(
@@ -388,7 +388,7 @@ def test_a_minimum_that_was_not_reached_is_told(data, monkeypatch):
     assert model.gap_ > 0
 
 
-def test_a_pipeline_and_a_cross_validation_take_kernels_and_matrices(data):
+def test_pipelines_and_cross_validation_accept_kernels_and_kernel_matrices(data):
     X, y = data
     chain = make_pipeline(Standardize(), KernelPCA(3), KernelLogisticRegression(0.1, kernel="linear"))
     K = (LinearKernel() + 1.0)(X)

@@ -1,4 +1,4 @@
-"""Where linear models were led astray: heavy tails, rare columns, integers, dependence, long steps, odd blocks."""
+"""Edge cases of linear models: heavy tails, rare columns, integers, collinearity, divergence, empty blocks."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def noisy(rng, X, w):
 
 
 @pytest.mark.parametrize("seed", [1, 7, 12])
-def test_heavy_tails_are_not_taken_for_separable(seed):
+def test_heavy_tails_are_not_mistaken_for_separable_classes(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.choice([500, 5000, 20000]))
     x = rng.normal(size=n)
@@ -54,7 +54,7 @@ def test_heavy_tails_are_not_taken_for_separable(seed):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.float32, bool])
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_sparse_integers_are_squared_as_numbers(dtype, penalty, rng):
+def test_sparse_integers_are_squared_in_floating_point(dtype, penalty, rng):
     X = rng.integers(0, 2 if dtype is bool else 100, size=(300, 20)) * (rng.random((300, 20)) < 0.3)
     y = noisy(rng, X, rng.normal(size=20) / 20)
 
@@ -63,7 +63,7 @@ def test_sparse_integers_are_squared_as_numbers(dtype, penalty, rng):
     assert_allclose(model.coef_, LogisticRegression(1e-3, penalty=penalty, tol=1e-12).fit(X, y).coef_, atol=1e-6)
 
 
-def test_columns_that_nearly_depend_on_each_other_are_told_apart_or_said(rng):
+def test_nearly_collinear_columns_are_resolved_or_cause_a_warning(rng):
     z, x = rng.normal(size=(2, 2000))
     y = (z + 0.3 * rng.normal(size=2000) > 0).astype(int)
     apart = LogisticRegression().fit(np.column_stack([x, z]), y).objective_
@@ -74,7 +74,7 @@ def test_columns_that_nearly_depend_on_each_other_are_told_apart_or_said(rng):
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
-def test_a_column_that_a_sample_misses_is_learned(solver, rng):
+def test_a_column_missing_from_the_subsample_is_learned(solver, rng):
     n = 200_000
     x, rare = rng.normal(size=n), np.zeros(n)
     y = noisy(rng, x[:, None], [1.0])
@@ -90,9 +90,9 @@ def test_a_column_that_a_sample_misses_is_learned(solver, rng):
 
 @pytest.mark.parametrize("block_rows", [2000, 400, 20])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_batches_minimise_the_same_objective_however_rows_are_cut(block_rows, weighted, rng):
+def test_batches_minimise_the_same_objective_for_any_division_into_blocks(block_rows, weighted, rng):
     X = rng.normal(size=(2000, 4))
-    y = np.sort(noisy(rng, X, [1, 2, 0, -1]))  # sorted by class, which in-memory shuffling must undo
+    y = np.sort(noisy(rng, X, [1, 2, 0, -1]))  # sorted by class; shuffling in memory must undo this
     X = X[np.argsort(noisy(rng, X, [1, 2, 0, -1]), kind="stable")]
     w = np.where(rng.random(2000) < 0.5, 1e-3, 1.0) if weighted else None
     best = LogisticRegression(0.1).fit(X, y, w).objective_
@@ -106,7 +106,7 @@ def test_batches_minimise_the_same_objective_however_rows_are_cut(block_rows, we
 
 @pytest.mark.parametrize("rate", [20.0, 1e6, 1e200, 1e300])
 @pytest.mark.parametrize("batch", [None, 8])
-def test_steps_that_are_too_long_are_said_and_the_last_good_weights_kept(rate, batch, rng):
+def test_diverging_steps_cause_a_warning_and_keep_the_last_good_weights(rate, batch, rng):
     X = rng.normal(size=(200, 3))
     y = noisy(rng, X, [1, -1, 0])
 
@@ -118,7 +118,7 @@ def test_steps_that_are_too_long_are_said_and_the_last_good_weights_kept(rate, b
     assert np.isfinite(model.coef_).all()
 
 
-def test_some_rows_apart_are_found_among_many_columns():
+def test_partial_separation_is_detected_among_many_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2600, 1005))
     y = noisy(rng, X[:, :1], [1.0])
@@ -132,7 +132,7 @@ def test_some_rows_apart_are_found_among_many_columns():
 
 
 class WithEmptyBlocks(ArraySource):
-    """A source of which every other block has no rows."""
+    """Source in which every second block is empty."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -158,7 +158,7 @@ def test_empty_blocks_change_nothing(model, apart, rng):
     assert_allclose(model.coef_, whole.coef_, rtol=1e-3, atol=1e-6)
 
 
-def test_a_regression_from_empty_blocks_is_that_from_the_others(rng):
+def test_empty_blocks_do_not_change_a_regression(rng):
     X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
 
     model = LinearRegression().fit_source(WithEmptyBlocks(X, targets=y[:, None], block_rows=40))
@@ -166,7 +166,7 @@ def test_a_regression_from_empty_blocks_is_that_from_the_others(rng):
     assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_)
 
 
-def test_a_penalty_too_small_to_be_seen_still_chooses_the_smallest_weights(rng):
+def test_a_negligible_penalty_still_gives_the_weights_of_minimum_norm(rng):
     x = rng.normal(size=50)
 
     assert_allclose(LinearRegression(1e-14).fit(np.column_stack([x, 2 * x]), x).coef_, [0.2, 0.4])
@@ -181,7 +181,7 @@ def test_targets_far_from_zero_lose_no_digits(rng):
     assert_allclose(far.residual_variance_, near.residual_variance_, rtol=1e-12)
 
 
-def test_paths_of_chains_and_sources_are_those_of_separate_fits(rng):
+def test_paths_of_pipelines_and_sources_equal_separate_fits(rng):
     X = rng.normal(size=(300, 4)) * [1, 10, 0.1, 3]
     y = noisy(rng, X / [1, 10, 0.1, 3], [1, -1, 0.5, 0])
     chain = make_pipeline(Standardize(), LogisticRegression(training_prior=0.5, tol=1e-13))
@@ -197,18 +197,18 @@ def test_paths_of_chains_and_sources_are_those_of_separate_fits(rng):
     assert not hasattr(chain[-1], "coef_")
 
 
-def test_a_path_needs_several_strengths(rng):
+def test_a_path_needs_several_values(rng):
     with pytest.raises(InvalidParameterError, match=r"path takes several values .* but got 0.1"):
         LogisticRegression().path([[0.0], [1.0]], [0, 1], 0.1)
 
 
-def test_a_chain_that_ends_without_evidence_says_why():
+def test_a_pipeline_without_log_likelihoods_explains_why():
     with pytest.raises(AttributeError, match="CalibratedClassifier"):
         _ = make_pipeline(Standardize(), LeastSquaresClassifier()).decide
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_linear_form_of_fishers_evidence_gives_the_same_evidence(n_classes, rng):
+def test_coef_and_intercept_of_fisher_give_its_log_likelihoods(n_classes, rng):
     y = rng.integers(n_classes, size=200)
     X = rng.normal(size=(200, 5)) + rng.normal(size=(n_classes, 5))[y] + 3
     model = FisherClassifier().fit(X, y)
@@ -222,29 +222,29 @@ def test_the_linear_form_of_fishers_evidence_gives_the_same_evidence(n_classes, 
 
 
 @pytest.mark.parametrize("model", [LeastSquaresClassifier(), FisherClassifier(), GaussianClassifier(), likely.PCA()])
-def test_a_covariance_that_no_memory_holds_is_refused(model):
+def test_a_covariance_larger_than_memory_raises(model):
     X = csr_array(([1.0, 2.0, 3.0], ([0, 1, 2], [0, 5, 299_999])), shape=(4, 300_000))
 
     with pytest.raises(InvalidDataError, match=r"The covariance of 300000 columns would take 671 GiB"):
         model.fit(X, [0, 1, 0, 1])
 
 
-def test_weights_that_cannot_be_summed_are_refused():
+def test_weights_whose_sum_overflows_raise():
     with pytest.raises(InvalidDataError, match="too large to be summed"):
         LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 0], [1e308, 1e308, 1.0])
 
 
-def test_a_row_is_not_presented_without_end():
+def test_the_number_of_presentations_of_a_row_is_limited():
     with pytest.raises(InvalidDataError, match=r"presents a row as many times as its weight, at most 1e\+09 times"):
         Perceptron().fit([[1e6], [1.0], [-1.0]], [0, 1, 0], [1.0, 1e12, 1.0])
 
 
-def test_a_kernel_is_asked_for_by_yes_or_no():
+def test_the_kernel_option_of_quadratic_features_is_a_boolean():
     with pytest.raises(InvalidParameterError, match="kernel of QuadraticFeatures must be True or False, but is 'poly'"):
         QuadraticFeatures(kernel="poly").fit([[1.0]])
 
 
-def test_priors_that_do_not_fit_are_refused_when_fitting():
+def test_mismatched_priors_raise_in_fit():
     with pytest.raises(InvalidParameterError, match="priors must be >= 0 and sum to 1"):
         LogisticRegression(priors=[0.5, 0.6]).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
 
@@ -279,7 +279,7 @@ def test_one_thread_and_two_give_the_same_bits():
     assert len(answers[0].split()) == 5
 
 
-def test_the_wide_and_the_tall_way_to_a_minimum_agree_with_scipy(rng):
+def test_wide_and_tall_problems_agree_with_scipy(rng):
     X = rng.normal(size=(400, 6))
     y = noisy(rng, X, [1, 0, -1, 0.5, 0, 2])
 

@@ -1,4 +1,4 @@
-"""Linear models in closed form: what they say of data they cannot learn from, and of questions without an answer."""
+"""Linear models in closed form: errors and warnings for degenerate data and for intervals that do not exist."""
 
 import numpy as np
 import pytest
@@ -28,13 +28,13 @@ CLASSIFIERS = [LeastSquaresClassifier, FisherClassifier]
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_one_class_is_refused(kind):
+def test_one_class_raises(kind):
     with pytest.raises(DegenerateDataError, match=f"{kind.__name__} needs at least two classes, but .* one class: 7"):
         kind().fit(X, [7] * 5)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_an_announced_class_without_rows_is_refused_when_the_model_is_used(kind):
+def test_an_announced_class_without_rows_raises_when_the_model_is_used(kind):
     model = kind().partial_fit(X, Y, classes=[0, 1, 2])
 
     with pytest.raises(NotEnoughDataError, match="Class 2 has no rows yet"):
@@ -45,7 +45,7 @@ def test_an_announced_class_without_rows_is_refused_when_the_model_is_used(kind)
 
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, LinearRegression])
 @pytest.mark.parametrize(("value", "error"), [(np.nan, MissingValuesError), (np.inf, InvalidDataError)])
-def test_rows_that_are_not_finite_are_refused_with_their_place(kind, value, error):
+def test_rows_that_are_not_finite_raise_with_their_position(kind, value, error):
     bad = X.copy()
     bad[3, 1] = value
     fitted = kind().fit(X, Y)
@@ -58,30 +58,32 @@ def test_rows_that_are_not_finite_are_refused_with_their_place(kind, value, erro
 
 @pytest.mark.parametrize("kind", [LeastSquaresClassifier, LinearRegression])
 @pytest.mark.parametrize("value", [-1, np.inf, np.nan, "0.1", None, True])
-def test_a_penalty_is_a_finite_number_that_is_not_negative(kind, value):
+def test_a_penalty_must_be_finite_and_nonnegative(kind, value):
     with pytest.raises(InvalidParameterError, match=f"regularization of {kind.__name__} must be a finite number >= 0"):
         kind(regularization=value).fit(X, Y)
 
 
-def test_a_score_without_evidence_says_what_to_do():
+def test_a_score_classifier_recommends_calibration():
     model = LeastSquaresClassifier().fit(X, Y)
 
-    with pytest.raises(AttributeError, match=r"CalibratedClassifier\(LeastSquaresClassifier\(\)\), which converts the score"):
+    with pytest.raises(
+        AttributeError, match=r"CalibratedClassifier\(LeastSquaresClassifier\(\)\), which converts the score"
+    ):
         model.log_likelihood(X)
 
 
 @pytest.mark.parametrize("attribute", ["coef_", "intercept_"])
-def test_attributes_before_fitting_say_that_the_model_is_not_fitted(attribute):
+def test_attributes_of_an_unfitted_model_raise_not_fitted(attribute):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         getattr(LeastSquaresClassifier(), attribute)
 
 
-def test_an_attribute_that_is_unknown_is_said_to_be_unknown():
+def test_an_unknown_attribute_raises_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'weights_'"):
         _ = LeastSquaresClassifier().weights_
 
 
-def test_a_duplicate_column_is_named_by_rank_and_the_weight_is_shared():
+def test_the_warning_of_a_duplicate_column_gives_the_rank_and_the_weight_is_shared():
     twice = np.column_stack([X, X[:, 0]])
 
     with pytest.warns(DegenerateDataWarning, match=r"5 rows for 3 features, whose covariance has rank 2\..*Drop"):
@@ -101,7 +103,7 @@ def test_a_constant_column_is_named_and_gets_a_coefficient_of_zero(value):
     assert_allclose(model.coef_[[0, 2]], LinearRegression().fit(X, Y).coef_)
 
 
-def test_nothing_but_constant_columns_leaves_the_mean():
+def test_only_constant_columns_give_the_mean():
     with pytest.warns(DegenerateDataWarning, match=r"has rank 0\."):
         model = LinearRegression().fit(np.ones((4, 2)), [1.0, 2.0, 3.0, 6.0])
 
@@ -109,7 +111,7 @@ def test_nothing_but_constant_columns_leaves_the_mean():
     assert_allclose(model.predict([[7.0, 8.0]]), [3])
 
 
-def test_a_penalty_determines_what_rows_do_not():
+def test_a_penalty_determines_weights_that_the_rows_do_not():
     twice = np.column_stack([X, X[:, 0], np.ones(5)])
 
     model = LinearRegression(regularization=0.1).fit(twice, Y)
@@ -118,7 +120,7 @@ def test_a_penalty_determines_what_rows_do_not():
     assert model.coef_[3] == 0
 
 
-def test_nearly_dependent_columns_are_still_told_apart(rng):
+def test_nearly_dependent_columns_are_resolved(rng):
     x = rng.normal(size=500)
     near = np.column_stack([x, x + 1e-4 * rng.normal(size=500)])
     y = near @ [1.0, -3.0]
@@ -126,7 +128,7 @@ def test_nearly_dependent_columns_are_still_told_apart(rng):
     assert_allclose(LinearRegression().fit(near, y).coef_, [1, -3], rtol=1e-5)
 
 
-def test_fishers_floor_of_zero_refuses_singular_classes():
+def test_fisher_with_floor_zero_raises_for_singular_classes():
     twice = np.column_stack([X, X[:, 0]])
 
     with pytest.raises(DegenerateDataError, match="rank 2"):
@@ -137,7 +139,7 @@ def test_fishers_floor_of_zero_refuses_singular_classes():
     assert_allclose(model.llr(twice), FisherClassifier().fit(X, Y).llr(X), rtol=1e-6)
 
 
-def test_fisher_has_no_density_of_rows_because_it_sees_their_projection():
+def test_fisher_has_no_log_density():
     model = FisherClassifier().fit(X, Y)
     beside = np.array([-model.directions_[0, 1], model.directions_[0, 0]])
 
@@ -153,7 +155,7 @@ def test_fisher_has_as_many_directions_as_features_at_most(rng):
     assert model.means_.shape == (5, 2)
 
 
-def test_fisher_is_not_disturbed_by_output_as_frames():
+def test_fisher_works_with_data_frame_output():
     pytest.importorskip("pandas")
     model = FisherClassifier().fit(X, Y)
 
@@ -179,12 +181,12 @@ def test_fisher_is_not_disturbed_by_output_as_frames():
         ([1, 2, 3, 4, 1e200], r"Values of y reach 1e\+200, too large to be squared"),
     ],
 )
-def test_targets_that_are_no_numbers_are_refused(y, message):
+def test_targets_that_are_not_numbers_raise(y, message):
     with pytest.raises(ValueError, match=message):
         LinearRegression().fit(X, y)
 
 
-def test_the_place_of_a_bad_target_is_that_before_rows_of_weight_zero_were_dropped():
+def test_the_position_of_an_invalid_target_counts_rows_of_weight_zero():
     with pytest.raises(InvalidDataError, match="in row 4"):
         LinearRegression().fit(X, [1, 2, 3, 4, np.nan], sample_weight=[1, 0, 1, 1, 1])
 
@@ -201,19 +203,19 @@ def test_a_target_of_one_column_keeps_its_column():
     assert plain.coef_covariance().shape == (2, 2)
 
 
-def test_a_source_without_targets_is_refused():
+def test_a_source_without_targets_raises():
     with pytest.raises(SourceError, match="the source has none"):
         LinearRegression().fit_source(ArraySource(X))
 
 
-def test_a_source_of_one_target_is_as_a_y_without_columns():
+def test_a_source_with_one_target_equals_a_y_without_columns():
     model = LinearRegression().fit(X, Y[:, None]).fit_source(ArraySource(X, targets=Y[:, None].astype(float)))
 
     assert model.coef_.shape == (2,)
     assert_allclose(model.coef_, LinearRegression().fit(X, Y).coef_)
 
 
-def test_instalments_must_have_the_same_targets():
+def test_batches_must_have_the_same_targets():
     model = LinearRegression().fit(X, Y)
     before = model.coef_
 
@@ -234,12 +236,12 @@ def test_instalments_must_have_the_same_targets():
         lambda model: model.intercept_interval(),
     ],
 )
-def test_with_a_penalty_there_are_no_intervals(ask):
+def test_a_penalised_regression_has_no_intervals(ask):
     with pytest.raises(InvalidParameterError, match=r"A penalty biases the coefficients .* Fit with regularization=0"):
         ask(LinearRegression(regularization=0.1).fit(X, Y))
 
 
-def test_undetermined_coefficients_have_no_intervals_but_the_residuals_a_variance():
+def test_undetermined_coefficients_have_no_intervals_but_residuals_have_a_variance():
     with pytest.warns(DegenerateDataWarning, match="rank 2"):
         model = LinearRegression().fit(np.column_stack([X, X[:, 0]]), Y)
 
@@ -250,7 +252,7 @@ def test_undetermined_coefficients_have_no_intervals_but_the_residuals_a_varianc
     assert model.degrees_of_freedom_ == 2
 
 
-def test_as_many_coefficients_as_rows_leave_no_degree_of_freedom():
+def test_as_many_coefficients_as_rows_leave_no_degrees_of_freedom():
     model = LinearRegression().fit(X[:3], [1.0, 2.0, 4.0])
 
     assert_allclose(model.predict(X[:3]), [1, 2, 4])
@@ -259,17 +261,17 @@ def test_as_many_coefficients_as_rows_leave_no_degree_of_freedom():
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.1, 95, "0.9"])
-def test_a_confidence_lies_between_zero_and_one(confidence):
+def test_a_confidence_must_be_between_zero_and_one(confidence):
     with pytest.raises(InvalidParameterError, match=r"confidence must be a number in the open interval \(0, 1\)"):
         LinearRegression().fit(X, Y).coef_intervals(confidence)
 
 
-def test_an_interval_is_of_the_mean_or_of_an_observation():
+def test_of_must_be_mean_or_observation():
     with pytest.raises(InvalidParameterError, match="of must be one of 'mean', 'observation', but is 'rows'"):
         LinearRegression().fit(X, Y).predict_interval(X, of="rows")
 
 
-def test_a_perfect_fit_has_no_residuals_to_speak_of():
+def test_a_perfect_fit_has_negligible_residuals():
     model = LinearRegression().fit(X, X @ [3.0, -2.0] + 1)
 
     assert 0 <= model.residual_variance_ < 1e-13
@@ -277,14 +279,14 @@ def test_a_perfect_fit_has_no_residuals_to_speak_of():
     assert_allclose(model.coef_intervals(), [[3, 3], [-2, -2]], atol=1e-5)
 
 
-def test_a_regression_takes_its_place_at_the_end_of_a_pipeline():
+def test_a_regression_can_end_a_pipeline():
     chain = likely.make_pipeline(likely.Standardize(), LinearRegression()).fit(X, Y)
 
     assert_allclose(chain.predict(X), LinearRegression().fit(X, Y).predict(X))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_targets_may_come_as_columns_of_a_frame(library):
+def test_targets_may_be_columns_of_a_data_frame(library):
     frames = pytest.importorskip(library)
     frame = frames.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y})
 
@@ -298,7 +300,7 @@ def test_a_penalised_regression_has_no_unbiased_variance():
     assert not hasattr(LinearRegression(regularization=0.1).fit(X, Y), "unbiased_residual_variance_")
 
 
-def test_the_interval_of_the_intercept_is_that_of_the_prediction_at_the_origin():
+def test_the_interval_of_the_intercept_equals_that_of_the_prediction_at_the_origin():
     model = LinearRegression().fit(X, Y)
 
     at_origin = model.predict_interval(np.zeros((1, X.shape[1])), confidence=0.9)

@@ -1,4 +1,4 @@
-"""Known classes or none of these: hand-derived costs, the order of classes, and what is refused."""
+"""Open-set classifier: hand-derived costs, order of the classes, and errors."""
 
 from dataclasses import astuple
 
@@ -40,7 +40,7 @@ def test_the_unknown_class_comes_last_whatever_its_label(data):
     assert model.score(X, y) > 0.94
 
 
-def test_without_rows_of_the_unknown_all_rows_train_the_background(data):
+def test_without_unknown_rows_all_rows_train_the_background(data):
     X, y = data
     model = OpenSetClassifier(**PLAIN).fit(X, y)
 
@@ -62,7 +62,7 @@ def test_one_known_class_suffices(data):
     assert cost.known_confused == 0
 
 
-def test_its_evidence_is_free_of_priors_and_it_decides_by_mapping_or_order(data):
+def test_log_likelihoods_contain_no_priors_and_decisions_take_a_mapping_or_a_sequence(data):
     X, y = data
     model = OpenSetClassifier(**PLAIN, unknown="ann").fit(X, y)
     priors = {"ann": 0.9, "cat": 0.05, "bob": 0.05}
@@ -75,7 +75,7 @@ def test_its_evidence_is_free_of_priors_and_it_decides_by_mapping_or_order(data)
     assert (by_label == "ann").sum() > (model.predict(X) == "ann").sum()
 
 
-def test_whole_numbers_take_a_number_for_the_unknown(data):
+def test_integer_labels_take_an_integer_unknown_label(data):
     X, y = data
     codes = np.unique(y, return_inverse=True)[1]
     model = OpenSetClassifier(**PLAIN, unknown=-1).fit(X, codes)
@@ -85,7 +85,7 @@ def test_whole_numbers_take_a_number_for_the_unknown(data):
 
 
 @pytest.mark.parametrize(
-    ("labels", "unknown", "said"),
+    ("labels", "unknown", "message"),
     [
         ([0, 1], "unknown", "such as 0, but is 'unknown'. Use, for example, unknown=2"),
         ([0, 1], -0.5, "such as 0, but is -0.5. Use, for example, unknown=2"),
@@ -94,15 +94,15 @@ def test_whole_numbers_take_a_number_for_the_unknown(data):
         (["a", "b"], ["c", "d"], "but is ['c', 'd']"),
     ],
 )
-def test_an_unknown_label_of_another_type_is_refused(labels, unknown, said, data):
+def test_an_unknown_label_of_another_type_raises(labels, unknown, message, data):
     y = np.array(labels)[np.arange(300) % 2]
 
     with pytest.raises(likely.InvalidParameterError) as error:
         OpenSetClassifier(**PLAIN, unknown=unknown).fit(data[0], y)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_no_known_class_and_parts_that_are_no_densities_are_refused(data):
+def test_no_known_class_and_invalid_densities_raise(data):
     X, y = data
     with pytest.raises(
         likely.DegenerateDataError, match=r"at least one known class, but all rows are labelled 'unknown'"
@@ -116,7 +116,7 @@ def test_no_known_class_and_parts_that_are_no_densities_are_refused(data):
         )
 
 
-def test_scores_of_folds_and_calibrated_scores_are_in_sorted_order_of_labels(data):
+def test_out_of_fold_and_calibrated_scores_are_in_sorted_label_order(data):
     X, y = data
     model = OpenSetClassifier(**PLAIN, unknown="ann")
     usual = likely.GenerativeClassifier(Gaussian("diagonal"))
@@ -134,7 +134,7 @@ def test_scores_of_folds_and_calibrated_scores_are_in_sorted_order_of_labels(dat
     assert bayes_risk(y, fitted.log_likelihood(X), app, labels=fitted.classes_) < 0.1
 
 
-def test_a_wrapper_says_when_the_unknown_class_has_no_rows(data):
+def test_calibration_raises_if_the_unknown_class_has_no_rows(data):
     with pytest.raises(likely.IncompatiblePartsError, match="'unknown'"):
         CalibratedClassifier(OpenSetClassifier(**PLAIN), cv=3).fit(*data)
 
@@ -142,23 +142,23 @@ def test_a_wrapper_says_when_the_unknown_class_has_no_rows(data):
 Y = ["a", "a", "a", "a", "b", "b", "?", "?", "?", "?", "?"]
 SCORES = np.array(
     [
-        [5, 0, 1],  # a, right
-        [0, 4, 1],  # a, taken for b
-        [2, 0, 3],  # a, taken for the unknown; a among the known
-        [5, 0, 1],  # a, right
-        [0, 5, 1],  # b, right
-        [3, 0, 1],  # b, taken for a
+        [5, 0, 1],  # a, correct
+        [0, 4, 1],  # a, classified as b
+        [2, 0, 3],  # a, classified as unknown; as a among the known classes
+        [5, 0, 1],  # a, correct
+        [0, 5, 1],  # b, correct
+        [3, 0, 1],  # b, classified as a
         [0, 1, 5],
         [0, 1, 5],
         [0, 1, 5],
         [0, 1, 5],
-        [4, 1, 0],  # unknown, taken for a
+        [4, 1, 0],  # unknown, classified as a
     ],
     dtype=float,
 )
 
 
-def test_costs_and_rates_are_as_counted_by_hand():
+def test_costs_and_rates_equal_hand_counts():
     app = Application({"a": 0.3, "b": 0.3, "?": 0.4}, costs=[[0, 1, 2], [1, 0, 2], [5, 5, 0]])
 
     cost = open_set_cost(Y, SCORES - [0, 0, 2], app, "?", labels=["a", "b", "?"], normalize=False)
@@ -173,7 +173,7 @@ def test_costs_and_rates_are_as_counted_by_hand():
     assert_allclose(cost.open, bayes_risk(Y, (SCORES - [0, 0, 2]), app, normalize=False, labels=["a", "b", "?"]))
 
 
-def test_the_columns_may_have_any_order_and_rows_weights():
+def test_columns_may_have_any_order_and_rows_may_have_weights():
     app = Application({"?": 0.4, "a": 0.3, "b": 0.3})
     order, weight = [2, 0, 1], np.arange(1.0, 12)
 
@@ -187,7 +187,7 @@ def test_the_columns_may_have_any_order_and_rows_weights():
     assert_allclose(cost.closed, again.closed)
 
 
-def test_costs_are_normalised_by_the_best_constant_decision_of_each():
+def test_each_cost_is_normalised_by_its_best_constant_decision():
     app = Application({"a": 0.5, "b": 0.1, "?": 0.4})
 
     raw, normal = (open_set_cost(Y, SCORES, app, "?", labels=["a", "b", "?"], normalize=n) for n in (False, True))
@@ -206,7 +206,7 @@ def test_rejected_rows_are_neither_accepted_nor_confused():
     assert_allclose(cost.open, 1e-3)
 
 
-def test_the_model_reckons_the_same_costs_as_the_function(data):
+def test_the_model_computes_the_same_costs_as_the_function(data):
     X, y = data
     model = OpenSetClassifier(**PLAIN, unknown="ann").fit(X, y)
     app = Application({"ann": 0.5, "cat": 0.2, "bob": 0.3})
@@ -214,7 +214,7 @@ def test_the_model_reckons_the_same_costs_as_the_function(data):
     assert model.costs(X, y, app) == open_set_cost(y, model.log_likelihood(X), app, "ann", labels=model.classes_)
 
 
-def test_what_cannot_be_judged_is_refused(data):
+def test_rows_that_cannot_be_evaluated_raise(data):
     X, y = data
     model = OpenSetClassifier(**PLAIN).fit(X, y)
     app = Application.equal(4)
@@ -233,7 +233,7 @@ def test_what_cannot_be_judged_is_refused(data):
     assert closed.unknown_accepted == 0
 
 
-def test_one_known_class_and_nothing_besides_is_refused():
+def test_one_known_class_without_background_raises():
     X = np.arange(20.0)[:, None]
 
     with pytest.raises(likely.DegenerateDataError, match="of all rows would equal that class"):
@@ -254,6 +254,6 @@ def test_the_background_of_unknown_rows_is_a_mixture_chosen_by_bic(rng):
 @pytest.mark.parametrize(
     ("labels", "unknown"), [([0.0, 1.0], np.nan), (np.array([1, 2], dtype=np.uint64), -1)], ids=["nan", "negative"]
 )
-def test_an_unknown_that_cannot_stand_among_the_labels_is_refused(labels, unknown):
+def test_an_unknown_label_that_cannot_join_the_labels_raises(labels, unknown):
     with pytest.raises(likely.InvalidParameterError, match="unknown of OpenSetClassifier"):
         OpenSetClassifier(unknown=unknown).fit(np.arange(8.0)[:, None], np.repeat(labels, 4))
