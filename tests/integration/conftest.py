@@ -1,4 +1,4 @@
-"""The command line as a function: its arguments in, what it said out."""
+"""Fixtures that run the command line in the process of the test."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ from likely.cli.app import app
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run a command in a folder of its own; another exit code than the one expected fails the test."""
+    """Run a command in a temporary folder; the test fails on an unexpected exit code."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LIKELY_DEBUG", raising=False)
 
@@ -25,6 +25,6 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(run):
-    """The JSON that a command prints."""
+def run_json(run):
+    """Run a command with --json and return the parsed document."""
     return lambda command: json.loads(run(f"{command} --json").stdout)

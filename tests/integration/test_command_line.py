@@ -79,8 +79,8 @@ def tumours(tmp_path):
 # Evaluation
 
 
-def test_numbers_of_two_classes_are_those_of_the_library(told, two):
-    facts = told("evaluate two.csv --application prior=0.1,cost_fn=5 --application prior=0.5 --resamples 50")
+def test_numbers_of_two_classes_are_those_of_the_library(run_json, two):
+    facts = run_json("evaluate two.csv --application prior=0.1,cost_fn=5 --application prior=0.5 --resamples 50")
 
     rare = Application.binary(0.1, cost_fn=5, positive="yes")
     assert [system["name"] for system in facts["systems"]] == ["plain", "sure"]
@@ -94,16 +94,16 @@ def test_numbers_of_two_classes_are_those_of_the_library(told, two):
     assert "calibrate" in facts["systems"][1]["verdict"]
 
 
-def test_systems_are_compared_with_the_best_on_the_same_rows(told, two):
-    facts = told("evaluate two.csv --prior 0.01 --resamples 50")["differences"]
+def test_systems_are_compared_with_the_best_on_the_same_rows(run_json, two):
+    facts = run_json("evaluate two.csv --prior 0.01 --resamples 50")["differences"]
 
     assert facts["best"] == "plain"
     assert facts["others"][0]["actual"]["estimate"] > 0
     assert facts["others"][0]["actual"]["p_value"] < 0.05
 
 
-def test_the_other_class_can_be_the_target(told, two):
-    facts = told("evaluate two.csv -c plain --positive no --no-intervals")
+def test_the_other_class_can_be_the_target(run_json, two):
+    facts = run_json("evaluate two.csv -c plain --positive no --no-intervals")
 
     assert facts["target"] == "no"
     assert facts["systems"][0]["auc"]["estimate"] == 1 - Trials(two.labels, two.scores[:, 0]).roc_auc()
@@ -111,8 +111,8 @@ def test_the_other_class_can_be_the_target(told, two):
     assert facts["systems"][0]["cllr"]["low"] is None
 
 
-def test_numbers_of_more_classes_are_those_of_the_library(told, three):
-    facts = told("evaluate three.csv --priors a=0.2,b=0.5,c=0.3 --costs costs.csv --resamples 20")
+def test_numbers_of_more_classes_are_those_of_the_library(run_json, three):
+    facts = run_json("evaluate three.csv --priors a=0.2,b=0.5,c=0.3 --costs costs.csv --resamples 20")
 
     y, scores = three
     application = Application({"a": 0.2, "b": 0.5, "c": 0.3}, [[0, 2, 1], [5, 0, 1], [1, 1, 0]])
@@ -121,10 +121,13 @@ def test_numbers_of_more_classes_are_those_of_the_library(told, three):
     assert np.sum(facts["confusion"]) == 300
 
 
-def test_two_columns_named_like_the_classes_are_one_system(run, told, two, tmp_path):
+def test_two_columns_named_like_the_classes_are_one_system(run, run_json, two, tmp_path):
     write_scores(tmp_path / "pair.csv", two.labels, np.column_stack([two.scores[:, 0], np.zeros(400)]), ["yes", "no"])
 
-    assert told("evaluate pair.csv --no-intervals")["systems"] == told("evaluate one.csv --no-intervals")["systems"]
+    assert (
+        run_json("evaluate pair.csv --no-intervals")["systems"]
+        == run_json("evaluate one.csv --no-intervals")["systems"]
+    )
 
 
 def test_tables_fit_into_eighty_columns(run, two, three):
@@ -135,10 +138,10 @@ def test_tables_fit_into_eighty_columns(run, two, three):
     assert "\x1b" not in shown.stdout
 
 
-def test_infinite_numbers_are_texts_in_json(told, tmp_path, run):
+def test_infinite_numbers_are_texts_in_json(run_json, tmp_path, run):
     write_scores(tmp_path / "certain.csv", ["a", "a", "b", "b"], [-np.inf, np.inf, 1.0, 2.0])
 
-    assert told("evaluate certain.csv --no-intervals")["systems"][0]["cllr"]["estimate"] == "inf"
+    assert run_json("evaluate certain.csv --no-intervals")["systems"][0]["cllr"]["estimate"] == "inf"
 
 
 @pytest.mark.parametrize(
@@ -156,11 +159,11 @@ def test_infinite_numbers_are_texts_in_json(told, tmp_path, run):
         (lambda y, noise: -2 * noise + np.where(y, -2, 2), "Targets score lower than the other class"),
     ],
 )
-def test_verdicts_are_what_the_scores_deserve(told, tmp_path, rng, scores, verdict):
+def test_verdicts_are_what_the_scores_deserve(run_json, tmp_path, rng, scores, verdict):
     y = rng.random(2000) < 0.5
     write_scores(tmp_path / "scores.csv", y.astype(int), scores(y, rng.normal(size=2000)))
 
-    assert verdict in told("evaluate scores.csv --resamples 100")["systems"][0]["verdict"]
+    assert verdict in run_json("evaluate scores.csv --resamples 100")["systems"][0]["verdict"]
 
 
 def test_too_few_rows_for_intervals_are_noted(run, tmp_path):
@@ -175,8 +178,8 @@ def test_too_few_rows_for_intervals_are_noted(run, tmp_path):
 # Maps on scores
 
 
-def test_calibrated_scores_are_those_of_folds(told, two, tmp_path):
-    facts = told("calibrate two.csv -o out.parquet --prior 0.1")
+def test_calibrated_scores_are_those_of_folds(run_json, two, tmp_path):
+    facts = run_json("calibrate two.csv -o out.parquet --prior 0.1")
 
     written = read_scores(tmp_path / "out.parquet")
     expected = kfold_calibrate(AffineCalibrator(training_prior=0.1), two.scores[:, 1], two.labels)
@@ -203,9 +206,9 @@ def test_calibrating_for_the_first_class_gives_llrs_that_rise_with_the_scores(ru
     assert Trials(two.labels, out, pos_label="no").cllr() < 0.8
 
 
-def test_more_classes_are_calibrated_together(told, three, tmp_path):
-    facts = told("calibrate three.csv -o out.csv --save kept.likely")
-    told("calibrate out.csv -o again.csv --using kept.likely")
+def test_more_classes_are_calibrated_together(run_json, three, tmp_path):
+    facts = run_json("calibrate three.csv -o out.csv --save kept.likely")
+    run_json("calibrate out.csv -o again.csv --using kept.likely")
 
     y, scores = three
     expected = kfold_calibrate(AffineCalibrator(), scores, y)
@@ -213,9 +216,9 @@ def test_more_classes_are_calibrated_together(told, three, tmp_path):
     assert facts["cross_entropy"]["after"] == cross_entropy(y, expected)
 
 
-def test_fused_scores_are_those_of_folds_and_a_saved_fuser_finds_its_columns(told, two, tmp_path):
-    facts = told("fuse two.csv -o fused.csv --save fuser.likely -c sure -c plain")
-    told("fuse new.csv -o applied.csv --using fuser.likely")
+def test_fused_scores_are_those_of_folds_and_a_saved_fuser_finds_its_columns(run_json, two, tmp_path):
+    facts = run_json("fuse two.csv -o fused.csv --save fuser.likely -c sure -c plain")
+    run_json("fuse new.csv -o applied.csv --using fuser.likely")
 
     expected = kfold_calibrate(LogisticFusion(), two.scores[:, ::-1], two.labels)
     np.testing.assert_array_equal(read_scores(tmp_path / "fused.csv").scores[:, 0], expected)
@@ -259,12 +262,12 @@ def test_rows_without_labels_are_scored(run, tumours, tmp_path):
     assert "Note: Some rows have no label" in gaps.stderr
 
 
-def test_decisions_are_those_of_the_application(run, told, tumours, tmp_path):
+def test_decisions_are_those_of_the_application(run, run_json, tumours, tmp_path):
     model, rest = tumours
     clinic = Application.binary(0.37, cost_fn=10, positive="malignant", reject_cost=0.2)
     where = "--prior 0.37 --cost-fn 10 --reject-cost 0.2"
 
-    facts = told(f"decide rest.csv --model model.likely {where} -o decided.csv")
+    facts = run_json(f"decide rest.csv --model model.likely {where} -o decided.csv")
     run("score model.likely rest.csv -o scores.csv")
     run(f"decide scores.csv {where} -o again.csv")
 
@@ -276,18 +279,18 @@ def test_decisions_are_those_of_the_application(run, told, tumours, tmp_path):
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "decided.csv").read_text()
 
 
-def test_without_labels_or_an_output_file_decisions_are_in_the_json(told, two, tmp_path):
-    facts = told("decide new.csv --column plain --prior 0.5 --positive yes")
+def test_without_labels_or_an_output_file_decisions_are_in_the_json(run_json, two, tmp_path):
+    facts = run_json("decide new.csv --column plain --prior 0.5 --positive yes")
 
     assert set(facts["columns"]["decision"]) == {"yes", "not yes"}
     assert facts["application"]["threshold"] == 0
     assert "confusion" not in facts
 
 
-def test_the_names_of_columns_are_the_classes_where_there_are_no_labels(told, tmp_path):
+def test_the_names_of_columns_are_the_classes_where_there_are_no_labels(run_json, tmp_path):
     write_columns(tmp_path / "pair.csv", {"b": np.array([0.0, 3.0]), "a": np.array([1.0, 0.0])})
 
-    assert told("decide pair.csv --positive b")["columns"] == {"llr": [-1.0, 3.0], "decision": ["a", "b"]}
+    assert run_json("decide pair.csv --positive b")["columns"] == {"llr": [-1.0, 3.0], "decision": ["a", "b"]}
 
 
 def test_decisions_among_three_classes_follow_priors_and_costs(run, three, tmp_path):
@@ -298,8 +301,8 @@ def test_decisions_among_three_classes_follow_priors_and_costs(run, three, tmp_p
     assert decided == application.decide(three[1], ["a", "b", "c"]).tolist()
 
 
-def test_a_data_file_is_described_with_what_a_comparison_would_do(run, told, tumours):
-    facts = told("inspect train.csv --target diagnosis")
+def test_a_data_file_is_described_with_what_a_comparison_would_do(run, run_json, tumours):
+    facts = run_json("inspect train.csv --target diagnosis")
     shown = run("inspect train.csv --target diagnosis").stdout
 
     assert facts["rows"] == sum(facts["classes"].values()) == 400
@@ -308,15 +311,15 @@ def test_a_data_file_is_described_with_what_a_comparison_would_do(run, told, tum
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_model_file_is_described_with_its_parts(run, told, tumours):
-    facts = told("inspect model.likely")
+def test_a_model_file_is_described_with_its_parts(run, run_json, tumours):
+    facts = run_json("inspect model.likely")
 
     assert facts["steps"] == ["Encode()", "GaussianClassifier()"]
     assert facts["classes"] == ["benign", "malignant"]
     assert facts["about"]["target"] == "diagnosis"
     assert "diagnosis" in run("inspect model.likely").stdout
     Path("model.likely").rename("model.v2")
-    assert told("inspect model.v2")["steps"] == facts["steps"]
+    assert run_json("inspect model.v2")["steps"] == facts["steps"]
 
 
 @pytest.fixture
@@ -326,20 +329,20 @@ def first(tumours, tmp_path):
     return tumours
 
 
-def test_scores_are_of_the_second_class_whatever_the_model_was_trained_for(run, told, first, tmp_path):
+def test_scores_are_of_the_second_class_whatever_the_model_was_trained_for(run, run_json, first, tmp_path):
     said = run("score first.likely rest.csv -o scores.csv").stdout
     turned = run("score first.likely rest.csv --positive benign -o turned.csv").stdout
 
     assert "llr of malignant against benign. Written" in said
     assert "llr of benign against malignant; commands that read it need --positive benign" in " ".join(turned.split())
-    plain = told("evaluate scores.csv --no-intervals")["systems"][0]
+    plain = run_json("evaluate scores.csv --no-intervals")["systems"][0]
     assert plain["auc"]["estimate"] > 0.9
-    assert told("evaluate turned.csv --no-intervals --positive benign")["systems"][0]["auc"] == plain["auc"]
+    assert run_json("evaluate turned.csv --no-intervals --positive benign")["systems"][0]["auc"] == plain["auc"]
 
 
-def test_decisions_by_a_model_are_for_the_target_it_was_trained_for(run, told, first):
+def test_decisions_by_a_model_are_for_the_target_it_was_trained_for(run, run_json, first):
     model, rest = first
-    decided = told("decide rest.csv --model first.likely --prior 0.9")
+    decided = run_json("decide rest.csv --model first.likely --prior 0.9")
 
     assert decided["target"] == "benign"
     expected = model.decide(rest.X, Application.binary(0.9, positive="benign"))

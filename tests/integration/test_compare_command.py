@@ -1,4 +1,4 @@
-"""compare, fit, report and demo on the command line: end to end on small files, and bad input told in a sentence."""
+"""The commands compare, fit, report and demo, end to end on small files and on bad input."""
 
 import json
 import os
@@ -20,7 +20,7 @@ QUICK = "--family fisher --fuse 0"
 
 @pytest.fixture
 def refused(run):
-    """What is said of a command that cannot be obeyed: one sentence or two, no traceback."""
+    """Run a command that must fail, and return its error message."""
 
     def said(command):
         result = run(command, code=2)
@@ -42,7 +42,7 @@ def rows_of(n, n_classes, seed):
 
 @pytest.fixture
 def two(tmp_path):
-    """Files of two classes: to learn from and to judge on, as CSV and otherwise."""
+    """Files of two classes, to train and to evaluate on, in several formats."""
     for name, n, seed in (("train", 80, 2), ("new", 60, 3)):
         X, y = rows_of(n, 2, seed)
         speaker = np.array([f"s{at // 2 % 20}" for at in range(n)])
@@ -68,11 +68,11 @@ def without_time(facts):
     return {name: value for name, value in facts.items() if name != "seconds"}
 
 
-# The main job.
+# Comparisons
 
 
-def test_what_is_printed_is_what_the_library_says(told, two):
-    facts = told(
+def test_the_command_prints_the_numbers_of_the_library(run_json, two):
+    facts = run_json(
         "compare train-numbers.csv --target label --prior 0.2 --cost-fn 3 --family fisher --family nearest-mean"
     )
 
@@ -86,8 +86,8 @@ def test_what_is_printed_is_what_the_library_says(told, two):
     assert facts["failures"] == {}
 
 
-def test_the_best_system_is_saved_trained_on_everything(told, run, two):
-    facts = told(f"compare train-numbers.csv --target label {QUICK}")
+def test_the_best_system_is_trained_on_all_rows_and_saved(run_json, run, two):
+    facts = run_json(f"compare train-numbers.csv --target label {QUICK}")
     table = read_data(two / "train-numbers.csv", "label")
 
     model = load(two / facts["model"])
@@ -104,9 +104,9 @@ def test_the_best_system_is_saved_trained_on_everything(told, run, two):
     assert (two / "decisions.csv").read_text().count("\n") == 61
 
 
-def test_several_applications_each_have_their_costs(told, run, two):
+def test_several_applications_each_have_their_costs(run_json, run, two):
     options = "--application prior=0.1,cost_fn=10 --application prior=0.5 --positive no"
-    facts = told(f"compare train-numbers.csv --target label {options} {QUICK}")
+    facts = run_json(f"compare train-numbers.csv --target label {options} {QUICK}")
 
     names = ["prior 0.1, miss 10", "prior 0.5"]
     assert list(facts["applications"]) == names
@@ -116,20 +116,20 @@ def test_several_applications_each_have_their_costs(told, run, two):
     assert "prior 0.1" in run(f"compare train-numbers.csv --target label {options} {QUICK}").stdout
 
 
-def test_three_classes_are_compared_at_priors_and_costs(told, three):
+def test_three_classes_are_compared_at_priors_and_costs(run_json, three):
     (three / "costs.csv").write_text(",no,yes,maybe\nno,0,1,1\nyes,5,0,1\nmaybe,1,1,0\n")
 
     where = "--priors no=0.5,yes=0.3,maybe=0.2 --costs costs.csv"
-    facts = told(f"compare train.csv --target label {where} --evaluation new.csv {QUICK}")
+    facts = run_json(f"compare train.csv --target label {where} --evaluation new.csv {QUICK}")
 
     assert facts["classes"] == ["maybe", "no", "yes"]
     assert next(iter(facts["applications"].values()))["priors"] == [0.2, 0.5, 0.3]
     assert facts["evaluation"]["place"] == 1
 
 
-def test_evaluation_rows_answer_whether_the_choice_was_right(run, told, two):
+def test_evaluation_rows_check_the_choice(run, run_json, two):
     command = "compare train-numbers.csv --target label --evaluation new-numbers.csv --family nearest-mean --fuse 0"
-    facts = told(command)
+    facts = run_json(command)
 
     assert facts["evaluation"]["chosen"] == facts["leaderboard"][0]["name"]
     assert {each["name"] for each in facts["evaluation"]["systems"]} == {row["name"] for row in facts["leaderboard"]}
@@ -138,15 +138,15 @@ def test_evaluation_rows_answer_whether_the_choice_was_right(run, told, two):
     assert " ".join(facts["evaluation"]["verdict"].split())[:40] in " ".join(shown.split())
 
 
-def test_held_out_rows_take_the_place_of_folds(told, two):
-    facts = told(f"compare train-numbers.csv --target label --held-out new-numbers.csv {QUICK}")
+def test_held_out_rows_replace_folds(run_json, two):
+    facts = run_json(f"compare train-numbers.csv --target label --held-out new-numbers.csv {QUICK}")
 
     assert facts["rows"] == 60
     assert facts["protocol"] == "held-out rows"
 
 
-def test_groups_and_outside_scores_are_taken_from_their_columns(told, two):
-    facts = told(
+def test_groups_and_outside_scores_are_taken_from_their_columns(run_json, two):
+    facts = run_json(
         "compare train.csv --target label --group speaker --scores vendor --exclude times --exclude c "
         "--family fisher --fuse 2 --evaluation new.csv"
     )
@@ -164,35 +164,35 @@ def test_groups_and_outside_scores_are_taken_from_their_columns(told, two):
     assert len(facts["evaluation"]["systems"]) == 3
 
 
-def test_leave_one_out_is_asked_for_by_name(told, two):
-    facts = told(f"compare train-numbers.csv --target label --folds leave-one-out {QUICK}")
+def test_leave_one_out_is_an_option(run_json, two):
+    facts = run_json(f"compare train-numbers.csv --target label --folds leave-one-out {QUICK}")
 
     assert facts["protocol"] == "leave-one-out"
 
 
-def test_files_of_every_kind_give_the_same_board(told, two):
+def test_files_of_every_kind_give_the_same_board(run_json, two):
     columns = "--exclude speaker --exclude vendor --exclude times"
     boards = [
-        told(f"compare train-numbers.csv --target label --run r1 {QUICK}"),
-        told(f"compare train.parquet --target label --run r2 {columns} {QUICK}"),
-        told(f"compare train.npz --target y --run r3 {QUICK}"),
+        run_json(f"compare train-numbers.csv --target label --run r1 {QUICK}"),
+        run_json(f"compare train.parquet --target label --run r2 {columns} {QUICK}"),
+        run_json(f"compare train.npz --target y --run r3 {QUICK}"),
     ]
 
     assert boards[0]["leaderboard"] == boards[1]["leaderboard"] == boards[2]["leaderboard"]
 
 
-def test_the_same_command_again_prints_the_same(run, told, three):
+def test_the_same_command_again_prints_the_same(run, run_json, three):
     command = "compare train.csv --target label --family nearest-mean --evaluation new.csv"
     first = run(command)
-    facts = told(command)
+    facts = run_json(command)
     again = run(command)
 
     assert again.stdout == first.stdout
-    assert facts == told(command)
+    assert facts == run_json(command)
 
 
-def test_a_changed_file_is_noticed_and_restart_begins_anew(told, refused, two):
-    told(f"compare train-numbers.csv --target label {QUICK}")
+def test_a_changed_file_is_an_error_and_restart_starts_again(run_json, refused, two):
+    run_json(f"compare train-numbers.csv --target label {QUICK}")
     lines = (two / "train-numbers.csv").read_text().splitlines()
     (two / "train-numbers.csv").write_text("\n".join(lines[:-1]) + "\n")
 
@@ -201,19 +201,19 @@ def test_a_changed_file_is_noticed_and_restart_begins_anew(told, refused, two):
     assert "'train-numbers-run' holds a different run: rows changed from 80 to 79" in said
     assert "the data have changed since that run" in said
     assert "restart" in said
-    assert told(f"compare train-numbers.csv --target label {QUICK} --restart")["rows"] == 79
+    assert run_json(f"compare train-numbers.csv --target label {QUICK} --restart")["rows"] == 79
 
 
 @pytest.mark.parametrize("by", ["actual", "cllr"])
-def test_systems_are_put_in_order_by_what_is_asked_for(by, told, three):
-    facts = told(f"compare train.csv --target label --family nearest-mean --fuse 2 --by {by}")
+def test_systems_are_ranked_by_the_requested_measure(by, run_json, three):
+    facts = run_json(f"compare train.csv --target label --family nearest-mean --fuse 2 --by {by}")
 
     costs = [row["cllr"] if by == "cllr" else row["costs"]["equal priors"]["actual"] for row in facts["leaderboard"]]
     assert costs == sorted(costs)
 
 
-def test_every_family_is_compared_without_being_asked_for(told, three):
-    facts = told("compare train.csv --target label")
+def test_every_family_is_compared_by_default(run_json, three):
+    facts = run_json("compare train.csv --target label")
 
     families = {row["family"] for row in facts["leaderboard"]}
     assert families == {
@@ -223,12 +223,12 @@ def test_every_family_is_compared_without_being_asked_for(told, three):
     assert facts["failures"] == {}
 
 
-# One system.
+# One system
 
 
-def test_a_system_is_fitted_by_its_name_or_the_best_of_a_family(told, two):
-    named = told("fit train-numbers.csv --target label --model 'gaussian: raw, tied' -o named.likely")
-    best = told("fit train-numbers.csv --target label --model nearest-mean -o best.likely --folds 3")
+def test_a_system_is_fitted_by_its_name_or_the_best_of_a_family(run_json, two):
+    named = run_json("fit train-numbers.csv --target label --model 'gaussian: raw, tied' -o named.likely")
+    best = run_json("fit train-numbers.csv --target label --model nearest-mean -o best.likely --folds 3")
 
     assert [row["name"] for row in named["leaderboard"]] == ["Gaussian: raw, tied"]
     assert best["leaderboard"][0]["family"] == "nearest mean"
@@ -246,15 +246,15 @@ def test_fit_leaves_no_folder_behind(run, two):
     assert {path.name for path in two.iterdir()} - before == {"model.likely"}
 
 
-# What came of it, again.
+# Reports
 
 
-def test_a_report_is_what_the_comparison_said(run, told, two):
+def test_a_report_repeats_the_comparison(run, run_json, two):
     command = "compare train-numbers.csv --target label --family nearest-mean --evaluation new-numbers.csv --run kept"
-    facts, shown = told(command), run(command).stdout
+    facts, shown = run_json(command), run(command).stdout
 
     assert run("report kept").stdout == shown
-    again = told("report kept")
+    again = run_json("report kept")
     shared = ("leaderboard", "evaluation", "failures", "notes", "run", "page", "model")
     assert {name: again[name] for name in shared} == {name: facts[name] for name in shared}
     run("report kept -o board.md")
@@ -264,8 +264,8 @@ def test_a_report_is_what_the_comparison_said(run, told, two):
     assert facts["evaluation"]["systems"][0]["name"] in page.split("## On the evaluation rows")[1]
 
 
-def test_a_run_keeps_a_page_and_its_facts(run, told, two):
-    facts = told("compare train-numbers.csv --target label --family nearest-mean --run kept")
+def test_a_run_keeps_a_page_and_its_facts(run, run_json, two):
+    facts = run_json("compare train-numbers.csv --target label --family nearest-mean --run kept")
     page, kept = two / "kept" / "report.html", json.loads((two / "kept" / "report.json").read_text())
 
     assert facts["page"] == "kept/report.html"
@@ -278,7 +278,7 @@ def test_a_run_keeps_a_page_and_its_facts(run, told, two):
     assert json.loads((two / "again.json").read_text()) == kept
 
 
-def test_a_report_of_no_run_is_refused(refused, two):
+def test_a_report_of_no_run_is_an_error(refused, two):
     (two / "empty").mkdir()
     (two / "begun").mkdir()
     (two / "begun" / "run.json").write_text("{}")
@@ -307,7 +307,7 @@ def test_the_demo_compares_all_families_and_can_be_run_again(run, tmp_path):
     assert len(load_tumours()[1]) == 569
 
 
-# Bad input.
+# Bad input
 
 
 GOOD = "a,b,label\n" + "".join(f"{at * 7 % 11},{at * 5 % 13},{'yn'[at % 2]}\n" for at in range(40))
@@ -352,7 +352,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_bad_input_is_told_in_a_sentence_with_its_place(what, refused, tmp_path):
+def test_bad_input_is_one_error_message_with_its_position(what, refused, tmp_path):
     content, options, message = BAD[what]
     if content is not None:
         (tmp_path / "data.csv").write_text(content)
@@ -378,7 +378,7 @@ def test_bad_input_is_told_in_a_sentence_with_its_place(what, refused, tmp_path)
         ("data.xlsx", b"PK\x03\x04"),
     ],
 )
-def test_a_file_that_is_not_what_its_name_says_is_told(name, content, refused, tmp_path):
+def test_content_that_contradicts_the_suffix_is_an_error(name, content, refused, tmp_path):
     (tmp_path / name).write_bytes(content)
 
     said = refused(f"compare {name} --target label {QUICK}")
@@ -386,10 +386,10 @@ def test_a_file_that_is_not_what_its_name_says_is_told(name, content, refused, t
     assert name in said
 
 
-def test_missing_values_are_told_and_filled_and_no_row_is_dropped(run, told, tmp_path):
+def test_missing_values_are_reported_and_filled(run, run_json, tmp_path):
     (tmp_path / "data.csv").write_text(lines_of({4: ",2,y", 9: "3,,n", 10: "?,5,y"}).replace("?", "NA"))
 
-    facts = told("compare data.csv --target label --family nearest-mean --fuse 0")
+    facts = run_json("compare data.csv --target label --family nearest-mean --fuse 0")
     shown = run("compare data.csv --target label --family nearest-mean --fuse 0")
 
     assert facts["rows"] == 40
@@ -397,7 +397,7 @@ def test_missing_values_are_told_and_filled_and_no_row_is_dropped(run, told, tmp
     assert "missing values in a (2), b (1)" in shown.stderr
 
 
-def test_a_run_folder_of_other_files_is_refused_before_any_work(refused, tmp_path):
+def test_a_run_folder_with_other_files_is_an_error_before_any_work(refused, tmp_path):
     (tmp_path / "data.csv").write_text(GOOD)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("words")
@@ -408,7 +408,7 @@ def test_a_run_folder_of_other_files_is_refused_before_any_work(refused, tmp_pat
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
 
 
-def test_a_model_that_cannot_be_written_is_told_before_any_work(refused, told, two):
+def test_a_model_that_cannot_be_written_is_an_error_before_any_work(refused, run_json, two):
     before = sorted(os.listdir(two))
     for command, sentence in {
         f"compare train-numbers.csv --target label {QUICK} --save nowhere/m.likely": "there is no folder",
@@ -419,11 +419,11 @@ def test_a_model_that_cannot_be_written_is_told_before_any_work(refused, told, t
     }.items():
         assert sentence in refused(command)
     assert sorted(os.listdir(two)) == before
-    assert told(f"compare train-numbers.csv --target label {QUICK} --save model.likely")["model"] == "model.likely"
+    assert run_json(f"compare train-numbers.csv --target label {QUICK} --save model.likely")["model"] == "model.likely"
     assert (two / "model.likely").read_bytes() == (two / "train-numbers-run/models/best.likely").read_bytes()
 
 
-def test_a_folder_that_takes_no_files_is_told_before_any_work(refused, two, monkeypatch):
+def test_a_folder_without_write_permission_is_an_error_before_any_work(refused, two, monkeypatch):
     def closed(**where):
         raise PermissionError(13, "Permission denied", str(where))
 
@@ -449,13 +449,13 @@ def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("compare train.csv --target label --reject-cost 0.1", "A reject cost is for likely decide"),
-        ("compare train.csv --target label --application prior=0.1,reject_cost=0.1", "A reject cost is for likely"),
-        ("fit train.csv --target label -o m.likely --reject-cost 0.1", "A reject cost is for likely decide"),
-        ("fit train.csv --target label -o m.likely --scores vendor", "--scores is for likely compare"),
+        ("compare train.csv --target label --reject-cost 0.1", "A reject cost is for 'likely decide'"),
+        ("compare train.csv --target label --application prior=0.1,reject_cost=0.1", "A reject cost is for 'likely"),
+        ("fit train.csv --target label -o m.likely --reject-cost 0.1", "A reject cost is for 'likely decide'"),
+        ("fit train.csv --target label -o m.likely --scores vendor", "--scores is for 'likely compare'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(refused, two, command, sentence):
+def test_options_of_other_commands_are_rejected(refused, two, command, sentence):
     assert sentence in refused(command)
 
 
@@ -463,21 +463,21 @@ def test_the_target_must_be_named(run, two):
     assert "Missing option '--target'" in run("compare train.csv", code=2).stderr
 
 
-# Other files.
+# Held-out and evaluation files
 
 
-def test_columns_that_training_does_not_use_do_not_matter_elsewhere(run, told, two):
-    plain = told(f"compare train-numbers.csv --target label --evaluation new-numbers.csv {QUICK}")
+def test_other_columns_of_evaluation_files_are_ignored(run, run_json, two):
+    plain = run_json(f"compare train-numbers.csv --target label --evaluation new-numbers.csv {QUICK}")
     lines = (two / "new-numbers.csv").read_text().splitlines()
     ids = ["id,when,times", *(f"p{at},2026-01-{at % 28 + 1:02},{at % 4}" for at in range(len(lines) - 1))]
     (two / "more.csv").write_text("".join(f"{a},{b}\n" for a, b in zip(lines, ids, strict=True)))
 
-    more = told(f"compare train-numbers.csv --target label --evaluation more.csv {QUICK}")
+    more = run_json(f"compare train-numbers.csv --target label --evaluation more.csv {QUICK}")
 
     assert more["evaluation"] == plain["evaluation"]
 
 
-def test_what_is_wrong_with_another_file_is_said_of_it_and_its_column(refused, two):
+def test_errors_in_another_file_name_the_file_and_the_column(refused, two):
     files = {
         "narrow.csv": ("a,c,label\n1,2,yes\n2,3,no\n", "narrow.csv must have a column of features 'b'"),
         "strange.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,no\n2,3,4,perhaps\n", "but also holds 'perhaps'"),
@@ -492,7 +492,7 @@ def test_what_is_wrong_with_another_file_is_said_of_it_and_its_column(refused, t
             assert name in said
 
 
-def test_weights_and_groups_of_other_files_are_said_not_to_be_used(run, two):
+def test_a_note_says_that_weights_and_groups_of_other_files_are_not_used(run, two):
     command = "compare train.csv --target label --weight times --group speaker --exclude vendor --evaluation new.csv"
 
     said = " ".join(run(f"{command} {QUICK}").stderr.split())
@@ -501,15 +501,15 @@ def test_weights_and_groups_of_other_files_are_said_not_to_be_used(run, two):
     assert "The groups in column 'speaker' are used in train.csv only, not in new.csv." in said
 
 
-def test_outside_scores_are_of_the_target_that_is_named(told, run, two):
+def test_outside_scores_are_for_the_named_target(run_json, run, two):
     for name in ("train", "new"):
         table = read_data(two / f"{name}.csv", "label", exclude=["speaker"])
         against = np.where(table.labels == "no", 3.0, -3.0) + table.X["vendor"].to_numpy()
         write_columns(two / f"{name}-no.csv", {"a": table.X["a"].to_numpy(), "vendor": against, "label": table.labels})
     command = f"compare train-no.csv --target label --scores vendor --positive no {QUICK}"
 
-    facts = told(f"{command} --evaluation new-no.csv")
-    held_out = told(f"{command} --held-out new-no.csv --run other")
+    facts = run_json(f"{command} --evaluation new-no.csv")
+    held_out = run_json(f"{command} --held-out new-no.csv --run other")
     run("calibrate new-no.csv --using train-no-run/models/best.likely -c vendor -o llr.csv")
 
     for each in (facts, held_out):
@@ -522,12 +522,12 @@ def test_outside_scores_are_of_the_target_that_is_named(told, run, two):
     assert "likely calibrate NEW.csv -c vendor --using" in run("report train-no-run").stdout
 
 
-# What is shown.
+# Output
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_boards_of_several_applications_keep_names_and_headings(n, run, told, two, monkeypatch, capsys):
-    facts = told(f"compare train-numbers.csv --target label {QUICK}")
+def test_boards_of_several_applications_keep_names_and_headings(n, run, run_json, two, monkeypatch, capsys):
+    facts = run_json(f"compare train-numbers.csv --target label {QUICK}")
     (row,), cost = facts["leaderboard"], facts["leaderboard"][0]["costs"]["prior 0.5"]
     names = [f"prior 0.{at}, miss {at}0, false alarm 3" for at in range(1, n + 1)]
     row |= {"name": "Gaussian: standardised, PCA 3, tied diagonal", "costs": dict.fromkeys(names, cost)}
@@ -552,7 +552,7 @@ def test_boards_of_several_applications_keep_names_and_headings(n, run, told, tw
     assert all(name in said for name in names)
 
 
-def test_notes_of_a_kind_are_one_line():
+def test_notes_of_the_same_kind_are_one_line():
     wide = "Class 'a' has 40 rows for 9 features, so its full covariance has rank 7 (constant columns: 1, 2). Use PCA."
     alike = wide.replace("'a'", "'b'").replace("40", "1e-09").replace("1, 2", "3").replace("rank 7", "rank +2.5")
     lists = ["Columns 1, 2, 3 and 4 are equal.", "Columns 5, 6 are equal."]
@@ -568,12 +568,12 @@ def test_notes_of_a_kind_are_one_line():
     assert max(map(len, lines)) <= 150
 
 
-def test_the_report_names_no_model_of_another_run(run, told, two):
-    told(f"compare train-numbers.csv --target label {QUICK} --run kept")
+def test_the_report_names_no_model_of_another_run(run, run_json, two):
+    run_json(f"compare train-numbers.csv --target label {QUICK} --run kept")
     run("fit train-numbers.csv --target label -m 'nearest mean: raw' -o other.likely")
     (two / "other.likely").rename(two / "kept/models/best.likely")
 
-    assert told("report kept")["model"] is None
+    assert run_json("report kept")["model"] is None
     assert "belongs to another comparison. Run the command of this one again." in " ".join(
         run("report kept").stdout.split()
     )
@@ -581,10 +581,10 @@ def test_the_report_names_no_model_of_another_run(run, told, two):
     assert "cannot be read. Run the command of the comparison again." in " ".join(run("report kept").stdout.split())
 
 
-def test_a_report_of_scores_costs_what_evaluate_says(run, told, refused, two):
+def test_a_report_of_scores_has_the_costs_of_evaluate(run, run_json, refused, two):
     options = "-c vendor --prior 0.1"
-    judged = told(f"evaluate train.csv {options} --no-intervals --page page.md")["systems"][0]
-    facts = told(f"report train.csv {options}")
+    judged = run_json(f"evaluate train.csv {options} --no-intervals --page page.md")["systems"][0]
+    facts = run_json(f"report train.csv {options}")
 
     (costs,) = facts["leaderboard"][0]["costs"].values()
     assert costs["uncalibrated"] == judged["costs"][0]["actual"]["estimate"]
@@ -611,23 +611,23 @@ def test_a_report_of_scores_of_three_classes_is_a_page(run, three):
     assert "equal priors" in page
 
 
-# Data as people have them.
+# Real data
 
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def shared(name):
-    """The path of a file of real data, or the test is skipped."""
+    """Return the path of a file of real data, or skip the test."""
     if not (DATA / name).exists():
         pytest.skip(f"needs {name}, which is not in {DATA}; set LIKELY_DATA to a folder that has it")
     return DATA / name
 
 
-def test_a_bank_is_advised_at_its_own_costs(told):
+def test_german_credit_is_compared_at_its_costs(run_json):
     credit = shared("german_credit.csv.gz")
 
-    facts = told(
+    facts = run_json(
         f"compare {credit} --target class --positive 2 --cost-fn 5 --cost-fp 1 --prior 0.3 --family nearest-mean "
         "--family fisher --family 'logistic: standardised, lambda 0.01' --family 'Gaussian: raw, diagonal' --run bank"
     )

@@ -1,4 +1,4 @@
-"""A run killed at any moment, inside a write too, goes on with the same command and ends with the same leaderboard."""
+"""A run that is killed at any moment, even during a write, is resumed and gives the same leaderboard."""
 
 import json
 import os
@@ -24,12 +24,12 @@ LOGISTIC = [f"logistic: {features}, λ 0.01" for features in ("standardised", "G
 FAMILIES = ["nearest-mean", "least-squares", *LOGISTIC, "logistic L1: standardised, λ 0.01"]
 
 
-def compared(folder):
-    """What the command line does: compare, and keep the best system's model."""
+def run_comparison(folder):
+    """Compare systems and save the best model, as the command line does."""
     rng = np.random.default_rng(7)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 4)) + 0.8 * rng.normal(size=(3, 4))[y]
-    X[:, 3] = X[:, 0] - X[:, 1]  # singular, so that there is something to say
+    X[:, 3] = X[:, 0] - X[:, 1]  # singular, so that there are notes
     comparison = likely.compare(X[:60], y[:60], FAMILIES, evaluation=(X[60:], y[60:]), run=folder, fuse=2)
     likely.save(comparison.model(), folder / "models" / "best.likely")
 
@@ -38,8 +38,8 @@ def kill_me():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def armed(module, name, nth, half=None, after=False):
-    """Replace a function by one that kills its process at the n-th call: before it, after it, or half way through."""
+def arm(module, name, nth, half=None, after=False):
+    """Replace a function by one that kills its process before, after or during its n-th call."""
     original, calls = getattr(module, name), []
 
     def deadly(*args, **options):
@@ -63,23 +63,23 @@ def half_of_bytes(original, table, stream, **options):
 
 
 def half_of_text(original, path, text):
-    """What is left where a text is half written: a file that has no name yet."""
+    """Leave a temporary file with half of the text."""
     with open(Path(path).with_name(".0123456789abcdef.tmp"), "x") as stream:
         stream.write(text[: len(text) // 2])
 
 
 WAYS = {
-    "mkdir": lambda nth: armed(os, "mkdir", nth),
-    "fsync": lambda nth: armed(os, "fsync", nth),
-    "flushed": lambda nth: armed(os, "fsync", nth, after=True),
-    "replace": lambda nth: armed(os, "replace", nth),
-    "replaced": lambda nth: armed(os, "replace", nth, after=True),
-    "half a piece": lambda nth: armed(pyarrow.parquet, "write_table", nth, half=half_of_bytes),
-    "half of facts": lambda nth: armed(store, "write_whole", nth, half=half_of_text),
+    "mkdir": lambda nth: arm(os, "mkdir", nth),
+    "fsync": lambda nth: arm(os, "fsync", nth),
+    "flushed": lambda nth: arm(os, "fsync", nth, after=True),
+    "replace": lambda nth: arm(os, "replace", nth),
+    "replaced": lambda nth: arm(os, "replace", nth, after=True),
+    "half a piece": lambda nth: arm(pyarrow.parquet, "write_table", nth, half=half_of_bytes),
+    "half of facts": lambda nth: arm(store, "write_whole", nth, half=half_of_text),
 }
 
 
-def forked(work, *args):
+def fork(work, *args):
     pid = os.fork()
     if pid:
         return pid
@@ -91,18 +91,18 @@ def forked(work, *args):
         os._exit(code)
 
 
-def ended(pid):
-    """How a child ended: the number of the signal that killed it, negative, or its exit code."""
+def wait_for(pid):
+    """Return the exit code of a child, or minus the number of the signal that killed it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def in_write(folder, way, nth):
+def run_with_kill(folder, way, nth):
     WAYS[way](nth)
-    compared(folder)
+    run_comparison(folder)
 
 
-def checked(folder):
-    """Every file of the folder is whole, but for those that have no name yet."""
+def check_files(folder):
+    """Raise unless every file of the folder is complete, except temporary files."""
     for path in folder.rglob("*"):
         if path.suffix == ".parquet":
             writing.read_arrays(path)
@@ -116,23 +116,24 @@ def checked(folder):
             assert path.is_dir() or path.name == "lock" or path.suffix == ".tmp", path
 
 
-def killed(trial):
-    """Say how a run was killed, and whether what it left can be read."""
-    told.append(trial | {"readable": ended(forked(checked, trial["folder"])) == 0, "folder": trial["folder"].name})
+def record_kill(trial):
+    """Record how a run was killed, and whether its files can be read."""
+    readable = wait_for(fork(check_files, trial["folder"])) == 0
+    kills.append(trial | {"readable": readable, "folder": trial["folder"].name})
 
 
-def finished(folder):
-    code = ended(forked(compared, folder))
+def finish(folder):
+    code = wait_for(fork(run_comparison, folder))
     board = json.loads((folder / "leaderboard.json").read_text())
     left = [path.name for path in folder.rglob("*.tmp")]
-    whole = ended(forked(checked, folder)) == 0
+    whole = wait_for(fork(check_files, folder)) == 0
     ends.append({"folder": folder.name, "code": code, "board": board, "left": left, "readable": whole})
 
 
-told, ends = [], []
-ended(forked(compared, HERE / "warm"))  # what is compiled at first use is compiled
+kills, ends = [], []
+wait_for(fork(run_comparison, HERE / "warm"))  # compile at first use
 start = time.monotonic()
-finished(HERE / "undisturbed")
+finish(HERE / "undisturbed")
 length = time.monotonic() - start
 
 random.seed(20)
@@ -141,14 +142,14 @@ for at in range(3):  # an early moment and a late one
     folder = HERE / f"timed {at}"
     for moment in (moments[at], moments[at + 3]):
         while True:
-            pid = forked(compared, folder)
+            pid = fork(run_comparison, folder)
             time.sleep(moment)
             os.kill(pid, signal.SIGKILL)
-            if ended(pid) == -signal.SIGKILL:
-                killed({"folder": folder, "moment": moment / length, "signal": signal.SIGKILL})
+            if wait_for(pid) == -signal.SIGKILL:
+                record_kill({"folder": folder, "moment": moment / length, "signal": signal.SIGKILL})
                 break
-            moment /= 2  # it had come to its end before
-    finished(folder)
+            moment /= 2  # it had finished before
+    finish(folder)
 
 writes = [
     [("mkdir", 1), ("half of facts", 1), ("mkdir", 2), ("half a piece", 1), ("replace", 3)],
@@ -158,15 +159,15 @@ writes = [
 for at, ways in enumerate(writes):
     folder = HERE / f"in writes {at}"
     for way, nth in ways:
-        code = ended(forked(in_write, folder, way, nth))
-        killed({"folder": folder, "way": way, "nth": nth, "signal": -code})
-    finished(folder)
-print(json.dumps({"killed": told, "ends": ends, "length": length}, default=int))
+        code = wait_for(fork(run_with_kill, folder, way, nth))
+        record_kill({"folder": folder, "way": way, "nth": nth, "signal": -code})
+    finish(folder)
+print(json.dumps({"killed": kills, "ends": ends, "length": length}, default=int))
 '''
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_runs_killed_at_many_moments_end_with_the_leaderboard_of_a_run_left_in_peace(tmp_path):
+def test_runs_killed_at_many_moments_end_with_the_leaderboard_of_an_undisturbed_run(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(DRIVER, encoding="utf-8")
 

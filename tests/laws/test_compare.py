@@ -1,4 +1,4 @@
-"""What a comparison says is what the library says of each candidate by itself, whatever else is compared."""
+"""A comparison gives each candidate the numbers it would get alone, whatever else is compared."""
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,7 @@ OWN = {
 
 
 def compare(X, y, candidates=None, applications=None, **options):
-    """As the library's, by default without fusions, whose intervals take time."""
+    """Compare without fusions by default, since their intervals take time."""
     return compare_all(X, y, candidates, applications, **{"fuse": 0, **options})
 
 
@@ -73,14 +73,14 @@ def llr_of(scores):
 
 
 def board(comparison):
-    """What a comparison says, but for the time it took."""
+    """Return the facts of a comparison without its times."""
     facts = comparison.to_dict()
     del facts["seconds"], facts["settings"]
     return facts
 
 
 def assert_same_systems(first, second, tol=1e-9):
-    """The same systems in the same order with the same scores and costs, to rounding."""
+    """Assert equal systems in the same order with equal scores and costs, up to rounding."""
     assert [system.name for system in first] == [system.name for system in second]
     for one, other in zip(first, second, strict=True):
         assert_allclose(one.scores, other.scores, rtol=tol, atol=tol)
@@ -88,7 +88,7 @@ def assert_same_systems(first, second, tol=1e-9):
         assert_allclose(one.standing.minimum, other.standing.minimum, rtol=tol)
 
 
-# Scores are those of each candidate by itself.
+# Scores are those of each candidate alone
 
 
 def test_scores_of_a_system_are_its_pooled_out_of_fold_scores(two):
@@ -111,7 +111,7 @@ def test_scores_of_three_classes_are_one_for_each_class(three):
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
-def test_paths_and_shared_features_are_fits_one_by_one(penalty, three):
+def test_paths_and_shared_features_equal_separate_fits(penalty, three):
     X, y = three
     chains = {
         f"{strength}": make_pipeline(Standardize(), LogisticRegression(strength, penalty=penalty, tol=1e-14))
@@ -127,7 +127,7 @@ def test_paths_and_shared_features_are_fits_one_by_one(penalty, three):
         assert_allclose(together[name].scores, alone, atol=1e-6 if penalty == "l2" else 1e-5)
 
 
-def test_a_precomputed_kernel_is_compared_beside_models_of_its_columns(three):
+def test_a_precomputed_kernel_is_compared_with_models_of_its_columns(three):
     X, y = three
     kernel = likely.RBFKernel(0.3)
     own = {"pairs": SVM(kernel="precomputed"), "theirs": SVC(kernel="precomputed"), "columns": NearestMeanClassifier()}
@@ -142,7 +142,7 @@ def test_a_precomputed_kernel_is_compared_beside_models_of_its_columns(three):
         assert comparison.model(system.name).log_likelihood(kernel(X[:2], X)).shape == (2, 3)
 
 
-def test_a_precomputed_kernel_whose_rows_were_dropped_and_columns_were_not_fails_alone(three):
+def test_a_precomputed_kernel_that_is_not_square_fails_alone(three):
     X, y = three
     own = {"pairs": SVM(kernel="precomputed"), "columns": NearestMeanClassifier()}
 
@@ -187,7 +187,7 @@ def test_families_of_support_vector_machines_are_compared_and_calibrated_by_name
     assert cross_entropy(y, llr) / np.log(n_classes) < 0.7
 
 
-# Numbers are those of the library.
+# Numbers are those of the library
 
 
 def test_costs_of_two_classes_are_the_librarys(two):
@@ -222,7 +222,7 @@ def test_costs_of_three_classes_are_the_librarys(three):
         assert_allclose(system.standing.cllr, cross_entropy(y, calibrated) / np.log(3))
 
 
-def test_two_classes_cost_calibrated_no_less_than_at_best(two):
+def test_calibrated_costs_of_two_classes_are_at_least_the_minimum(two):
     X, y = two
 
     comparison = compare(X, y, OWN, [0.05, 0.5, 0.9], folds=3)
@@ -233,7 +233,7 @@ def test_two_classes_cost_calibrated_no_less_than_at_best(two):
 
 
 @pytest.mark.parametrize("by", ["minimum", "actual", "cllr"])
-def test_the_board_is_in_the_order_it_says(by, three):
+def test_the_leaderboard_is_sorted_by_its_measure(by, three):
     X, y = three
     candidates = {**OWN, "full": GaussianClassifier(), "diagonal": GaussianClassifier("diagonal")}
 
@@ -263,7 +263,7 @@ def test_the_leaderboard_is_a_frame_of_the_same_numbers(backend, two):
         assert float(str(frame["cllr"][i])) == row["cllr"]
 
 
-def test_intervals_hold_their_costs_and_others_are_tested_against_the_best(two):
+def test_intervals_contain_the_costs_and_systems_are_tested_against_the_best(two):
     X, y = two
 
     best, other = compare(X, y, {"good": OWN["tied"], "bad": make_pipeline(Standardize(), Perceptron())}, [0.2, 0.5])
@@ -278,7 +278,7 @@ def test_intervals_hold_their_costs_and_others_are_tested_against_the_best(two):
     assert 0 <= other.p_value <= 1
 
 
-def test_a_far_worse_system_is_told_from_the_best_and_a_twin_is_not(rng):
+def test_a_far_worse_system_differs_significantly_and_a_twin_does_not(rng):
     X, y = rows_of(90, 3, rng)
     noise = rng.normal(size=(90, 3))
 
@@ -288,7 +288,7 @@ def test_a_far_worse_system_is_told_from_the_best_and_a_twin_is_not(rng):
     assert comparison["two"].p_value > 0.5
 
 
-# What is asked for, and in which form the rows come, changes nothing else.
+# Invariance to the order of candidates and the type of rows
 
 
 def test_the_order_of_candidates_changes_nothing(three):
@@ -331,7 +331,7 @@ def test_a_frame_and_the_array_of_its_numbers_give_the_same_board(frame, three):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_candidates_of_ones_own_are_given_the_frame_itself(frame, three):
+def test_the_users_candidates_get_the_frame_unchanged(frame, three):
     X, y = three
     seen = []
 
@@ -364,7 +364,7 @@ def test_sparse_rows_are_compared_by_candidates_that_take_them(rng):
     assert_same_systems(of_sparse, of_dense, 1e-6)
 
 
-def test_default_candidates_run_on_sparse_rows_or_say_why_not(rng):
+def test_default_candidates_run_on_sparse_rows_or_give_a_reason(rng):
     y = np.arange(60) % 3
     X = csr_array(np.maximum(0, rng.normal(size=(60, 3)) + 2 * np.eye(3)[y]))
 
@@ -377,7 +377,7 @@ def test_default_candidates_run_on_sparse_rows_or_say_why_not(rng):
 @pytest.mark.parametrize(
     "labels", [np.array(["no", "yes"]), np.array([False, True]), np.array([-7, 3]), np.array([1.0, 2.0])]
 )
-def test_labels_of_any_kind_are_compared_alike(labels, rng):
+def test_labels_of_any_type_give_the_same_comparison(labels, rng):
     X, y = rows_of(40, 2, rng)
     named = compare(X, labels[y], {"tied": OWN["tied"]}, Application.binary(0.2, positive=labels.tolist()[1]))
 
@@ -400,7 +400,7 @@ def test_the_other_class_as_target_swaps_the_application(rng):
     assert len(comparison.applications) == 2
 
 
-def test_applications_are_all_kept_although_they_are_called_alike(three):
+def test_applications_with_equal_names_are_all_kept(three):
     X, y = three
     costs = [[0, 1, 5], [1, 0, 1], [1, 1, 0]]
 
@@ -418,7 +418,7 @@ def test_without_an_application_priors_and_costs_are_equal(three):
     assert_allclose(comparison.best.standing.actual, bayes_risk(y, comparison.best.calibrated, Application.equal(3)))
 
 
-def test_candidates_that_are_alike_stand_side_by_side(three):
+def test_equal_candidates_get_numbered_names(three):
     X, y = three
 
     comparison = compare(X, y, [GaussianClassifier(), GaussianClassifier()])
@@ -427,7 +427,7 @@ def test_candidates_that_are_alike_stand_side_by_side(three):
     assert_array_equal(*(system.scores for system in comparison))
 
 
-# How rows are kept apart.
+# Folds, groups and weights
 
 
 def test_groups_never_straddle_folds(rng):
@@ -457,7 +457,7 @@ def test_groups_never_straddle_folds(rng):
 @pytest.mark.parametrize(
     "splitter", [GroupKFold(4), [(np.arange(30, 75), np.arange(30)), (np.arange(30), np.arange(30, 75))]]
 )
-def test_folds_of_ones_own_are_taken(splitter, three):
+def test_the_users_folds_are_used(splitter, three):
     X, y = three
     groups = np.arange(75) // 3 if isinstance(splitter, GroupKFold) else None
 
@@ -489,7 +489,7 @@ def test_leave_one_out_takes_classes_of_few_rows(rng):
     assert comparison.best.scores.shape == (20,)
 
 
-def test_held_out_rows_are_scored_by_models_of_all_others(rng):
+def test_held_out_rows_are_scored_by_models_trained_on_all_others(rng):
     X, y = rows_of(90, 3, rng)
     train, test = slice(0, 60), slice(60, None)
 
@@ -521,7 +521,7 @@ def test_weights_of_zero_drop_rows_and_others_count_as_often(rng):
     assert board(with_zeros) == board(without)
 
 
-def test_whole_weights_are_learned_with_and_judged_with(rng):
+def test_integer_weights_count_in_training_and_evaluation(rng):
     X, y = rows_of(60, 3, rng)
     weight = rng.integers(1, 5, 60)
 
@@ -537,7 +537,7 @@ def test_whole_weights_are_learned_with_and_judged_with(rng):
     assert_allclose(comparison.model("tied").models_[0].log_likelihood(X), final.log_likelihood(X))
 
 
-# Outside systems and fusion.
+# Outside systems and fusion
 
 
 def test_outside_scores_are_ranked_and_fused_like_others(rng):
@@ -579,11 +579,11 @@ def test_outside_scores_alone_are_compared(rng):
     assert [system.name for system in comparison] == ["good", "none"]
 
 
-# Failures.
+# Failures
 
 
 class Bad(ClassifierMixin, BaseEstimator):
-    """A classifier that does wrong in a way of its own."""
+    """Classifier that fails in one of several ways."""
 
     def __init__(self, how):
         self.how = how
@@ -616,7 +616,7 @@ class Bad(ClassifierMixin, BaseEstimator):
         ("infinite", "infinite"),
     ],
 )
-def test_a_candidate_that_fails_is_told_and_the_others_are_as_without_it(how, reason, three):
+def test_a_failing_candidate_is_reported_and_does_not_change_the_others(how, reason, three):
     X, y = three
 
     comparison = compare(X, y, {"bad": Bad(how), **OWN})
@@ -629,7 +629,7 @@ def test_a_candidate_that_fails_is_told_and_the_others_are_as_without_it(how, re
         comparison["bad"]
 
 
-def test_a_candidate_that_fails_on_the_evaluation_rows_alone_has_failed(three):
+def test_a_candidate_that_fails_only_on_the_evaluation_rows_is_a_failure(three):
     X, y = three
     gaps = X.copy()
     gaps[0, 0] = np.nan
@@ -641,7 +641,7 @@ def test_a_candidate_that_fails_on_the_evaluation_rows_alone_has_failed(three):
     assert [judged.name for judged in comparison.verdict.systems] == ["tied"]
 
 
-def test_a_candidate_that_takes_no_weights_fails_where_there_are_some(three):
+def test_a_candidate_without_sample_weight_fails_if_there_are_weights(three):
     X, y = three
 
     comparison = compare(
@@ -652,14 +652,14 @@ def test_a_candidate_that_takes_no_weights_fails_where_there_are_some(three):
     assert [system.name for system in comparison] == ["tied"]
 
 
-def test_where_all_fail_the_first_reason_is_told(three):
+def test_if_all_candidates_fail_the_error_has_the_first_reason(three):
     X, y = three
 
     with pytest.raises(DegenerateDataError, match="The first, 'bad', failed: It does not work"):
         compare(X, y, {"bad": Bad("raises")})
 
 
-def test_warnings_are_notes_in_an_order_of_their_own(rng):
+def test_warnings_are_notes_in_sorted_order(rng):
     X, y = rows_of(60, 3, rng)
     X = np.column_stack([X, X[:, 0], np.ones(60)])
 
@@ -669,11 +669,11 @@ def test_warnings_are_notes_in_an_order_of_their_own(rng):
     assert notes[0] == notes[1]
 
 
-# Final models.
+# Final models
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_final_models_are_trained_on_everything_and_survive_their_file(n_classes, rng, tmp_path):
+def test_final_models_are_trained_on_all_rows_and_can_be_saved_and_loaded(n_classes, rng, tmp_path):
     X, y = rows_of(24 * n_classes, n_classes, rng)
     new = rng.normal(size=(9, 3))
     own = {"tied": OWN["tied"], "logistic": OWN["logistic"]}
@@ -697,7 +697,7 @@ def test_final_models_are_trained_on_everything_and_survive_their_file(n_classes
     assert_allclose(evidence, by_hand, atol=1e-8)
 
 
-def test_the_model_of_a_fusion_fuses_its_parts_trained_on_everything(rng):
+def test_the_model_of_a_fusion_fuses_its_parts_trained_on_all_rows(rng):
     X, y = rows_of(48, 2, rng)
     new = rng.normal(size=(9, 3))
 
@@ -709,7 +709,7 @@ def test_the_model_of_a_fusion_fuses_its_parts_trained_on_everything(rng):
     assert_allclose(comparison.model(fusion.name).llr(new), fuser.transform(np.column_stack(parts)), atol=1e-6)
 
 
-def test_models_of_anybody_decide_too(rng):
+def test_third_party_models_decide_too(rng):
     X, y = rows_of(60, 2, rng)
     forest = RandomForestClassifier(10, random_state=0)
 
@@ -735,7 +735,7 @@ def test_the_model_of_an_outside_system_takes_its_scores(rng, tmp_path):
     assert_allclose(fuser.transform(inputs), LogisticFusion().fit(inputs, y).transform(inputs))
 
 
-def test_the_calibrator_asked_for_is_used(rng):
+def test_the_requested_calibrator_is_used(rng):
     X, y = rows_of(60, 2, rng)
 
     comparison = compare(X, y, {"tied": OWN["tied"]}, calibrator=IsotonicCalibrator())
@@ -753,10 +753,10 @@ def test_candidates_are_not_changed(three):
     assert all(not hasattr(each, "classes_") for each in [estimators["tied"], estimators["mean"], estimators["theirs"]])
 
 
-# Evaluation rows.
+# Evaluation rows
 
 
-def test_evaluation_rows_are_scored_by_models_of_everything(rng):
+def test_evaluation_rows_are_scored_by_models_trained_on_all_rows(rng):
     X, y = rows_of(135, 3, rng)
     first, rest = slice(0, 75), slice(75, None)
     own = {"tied": OWN["tied"], "logistic": OWN["logistic"]}
@@ -784,7 +784,7 @@ def test_evaluation_rows_are_scored_by_models_of_everything(rng):
     assert costs == sorted(costs)
 
 
-def test_the_models_that_come_of_it_cost_on_new_rows_what_the_verdict_says(rng):
+def test_final_models_have_the_costs_of_the_verdict_on_the_evaluation_rows(rng):
     X, y = rows_of(120, 2, rng)
     first, rest = slice(0, 60), slice(60, None)
 
@@ -798,7 +798,7 @@ def test_the_models_that_come_of_it_cost_on_new_rows_what_the_verdict_says(rng):
         assert_allclose(judged.standing.cllr, likely.cllr(y[rest], llr))
 
 
-def test_the_question_whether_the_choice_was_right_is_answered(rng):
+def test_the_verdict_says_whether_the_choice_was_right(rng):
     X, y = rows_of(150, 3, rng)
     good, noise = 1.5 * np.eye(3)[y] + rng.normal(size=(150, 3)), rng.normal(size=(150, 3))
     first, rest = slice(0, 75), slice(75, None)
@@ -827,12 +827,12 @@ def test_an_outside_system_must_be_scored_on_the_evaluation_rows_too(three):
         compare(X, y, {"tied": OWN["tied"]}, scores={"vendor": X}, evaluation=(X, y))
 
 
-# Categories and missing values.
+# Categories and missing values
 
 
 @pytest.fixture
 def mixed(rng):
-    """Rows like those of a bank: amounts, kinds, and cells that nobody filled in."""
+    """Rows with numbers, categories and missing values."""
     n = 90
     y = np.where(np.arange(n) % 3 == 0, "bad", "good")
     bad = y == "bad"
@@ -888,7 +888,7 @@ def test_missing_values_that_only_the_evaluation_rows_have_are_filled(three):
     assert len(comparison.verdict.systems) == 7
 
 
-def test_filled_values_come_from_the_rows_learned_from(rng):
+def test_missing_values_are_filled_with_means_of_the_training_rows(rng):
     X, y = rows_of(60, 3, rng)
     X[::7, 1] = np.nan
 
@@ -901,7 +901,7 @@ def test_filled_values_come_from_the_rows_learned_from(rng):
     assert_allclose(comparison["nearest mean: raw"].scores, alone, rtol=1e-8)
 
 
-# What is refused.
+# Errors
 
 
 def refuse_what(X, y):
@@ -958,14 +958,14 @@ def refuse_what(X, y):
 
 
 @pytest.mark.parametrize("asked", ["polynomial-svm", ["nearest-mean", "polynomial-svm"]])
-def test_a_family_that_is_not_tried_on_so_many_rows_is_named_before_the_work(asked):
+def test_a_family_with_too_many_rows_is_an_error_before_any_work(asked):
     y = np.arange(25_004) % 2
 
     with pytest.raises(InvalidParameterError, match=r"'polynomial-svm' takes at most 20,000 rows.*20,003 rows of 1 f"):
         compare(y[:, None] + 0.5, y, asked)
 
 
-def test_kernels_are_tried_up_to_their_limit_of_rows_and_by_landmarks_beyond(two, monkeypatch):
+def test_kernels_are_used_up_to_their_limit_of_rows_and_landmarks_beyond(two, monkeypatch):
     X, y = two  # folds leave 48 to learn from
     monkeypatch.setattr("likely.selection.candidates.N_LANDMARKS", 20)
     monkeypatch.setattr("likely.selection.candidates.MAX_KERNEL_ROWS", 48)
@@ -979,7 +979,7 @@ def test_kernels_are_tried_up_to_their_limit_of_rows_and_by_landmarks_beyond(two
     assert all("landmarks 20" in system.name for system in beyond)
 
 
-def test_a_family_that_has_too_few_rows_is_named(rng):
+def test_a_family_with_too_few_rows_is_an_error(rng):
     X, y = rows_of(10, 2, rng)
 
     with pytest.raises(
@@ -992,7 +992,7 @@ REFUSED = list(refuse_what(np.zeros((75, 3)), np.arange(75) % 3))
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_compared_is_refused_by_name(what, three):
+def test_invalid_arguments_are_rejected_by_name(what, three):
     options, kind, message = refuse_what(*three)[what]
 
     with pytest.raises(kind, match=message):

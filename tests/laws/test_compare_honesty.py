@@ -1,4 +1,4 @@
-"""What a comparison must not be fooled by, and what must not stop it."""
+"""Comparisons find no evidence in noise, and survive infinite costs, lack of memory and missing values."""
 
 import numpy as np
 import pandas as pd
@@ -42,8 +42,8 @@ def noise(seed):
 
 @pytest.mark.parametrize("folds", ["leave-one-out", 20, 5])
 @pytest.mark.parametrize("seed", [0, 2])
-def test_labels_that_mean_nothing_are_not_predicted(folds, seed):
-    """Models that know nothing are a little worse for the class that was left out; no map may make evidence of that."""
+def test_random_labels_are_not_predicted(folds, seed):
+    """Models without information score the left-out class slightly lower; no calibrator may turn that into evidence."""
     X, y = noise(seed)
     ignorant = [
         "logistic L1: standardised, λ 0.1",
@@ -59,7 +59,7 @@ def test_labels_that_mean_nothing_are_not_predicted(folds, seed):
     assert all(system.standing.actual[0] >= system.standing.minimum[0] - 1e-12 for system in comparison)
 
 
-def test_a_rising_calibrator_makes_nothing_of_scores_that_fall():
+def test_an_increasing_calibrator_finds_no_evidence_in_reversed_scores():
     y, scores = np.repeat([0, 1], 50), np.r_[RNG.normal(1, 1, 50), RNG.normal(-1, 1, 50)]
 
     falling, rising = AffineCalibrator().fit(scores, y), AffineCalibrator(rising=True).fit(scores, y)
@@ -71,7 +71,7 @@ def test_a_rising_calibrator_makes_nothing_of_scores_that_fall():
     assert AffineCalibrator(rising=True).fit(-scores, y).scale_ == -falling.scale_
 
 
-def test_a_rising_calibrator_makes_nothing_of_scores_of_three_classes_that_fall():
+def test_an_increasing_calibrator_finds_no_evidence_in_reversed_scores_of_three_classes():
     y = np.repeat([0, 1, 2], 40)
     scores = RNG.normal(size=(120, 3)) - 2 * np.eye(3)[y]
 
@@ -102,14 +102,14 @@ def test_leaving_one_out_leaves_out_its_group():
     assert grouped.best.standing.actual[0] > 0.7
 
 
-def test_folds_of_ones_own_that_tear_groups_are_refused():
+def test_folds_that_split_groups_are_rejected():
     X, y = two_blobs()
 
     with pytest.raises(InvalidDataError, match="folds must keep groups together, but group 0 has training rows and"):
         compare(X, y, ["fisher"], folds=list(KFold(3).split(X)), groups=np.arange(60) % 20)
 
 
-def test_infinite_costs_are_no_reason_to_stop():
+def test_infinite_costs_are_allowed():
     X, y = two_blobs()
 
     comparison = compare(X, y, ["fisher", "nearest-mean"], calibrator=IsotonicCalibrator(), by="cllr", fuse=0)
@@ -118,7 +118,7 @@ def test_infinite_costs_are_no_reason_to_stop():
     assert comparison.to_dict()["leaderboard"][-1]["cllr"] is None or comparison.systems[-1].standing.cllr < np.inf
 
 
-def test_evaluation_rows_that_cannot_be_resampled_are_refused_before_the_work():
+def test_evaluation_rows_that_cannot_be_resampled_are_an_error_before_any_work():
     X, y = two_blobs()
 
     with pytest.raises(DegenerateDataError, match="evaluation must have at least two rows of each class"):
@@ -151,7 +151,7 @@ def test_integer_weights_are_repeated_rows_for_the_fill():
     assert np.array_equal(np.isnan(X), weighted.transform(X) != X)
 
 
-def test_instalments_of_the_fill_are_one_fit():
+def test_partial_fits_of_fill_equal_one_fit():
     X, _ = two_blobs(20)
     X[::3, 0] = np.nan
     instalments = Fill()
@@ -162,7 +162,7 @@ def test_instalments_of_the_fill_are_one_fit():
 
 
 class Forgetful(ClassifierMixin, BaseEstimator):
-    """Has no memory the first time."""
+    """Classifier that raises MemoryError at its first fit."""
 
     def __init__(self, seen="seen"):
         self.seen = seen
@@ -180,7 +180,7 @@ class Forgetful(ClassifierMixin, BaseEstimator):
         return X[:, 0]
 
 
-def test_what_the_machine_refused_once_is_tried_again(tmp_path):
+def test_a_batch_that_ran_out_of_memory_is_computed_again(tmp_path):
     X, y = two_blobs()
     candidates = {"forgetful": Forgetful(str(tmp_path / "seen")), "tied": GaussianClassifier(tied=True)}
 
@@ -191,7 +191,7 @@ def test_what_the_machine_refused_once_is_tried_again(tmp_path):
     assert not second.failures
 
 
-def test_functions_that_are_gone_are_not_taken_for_new_ones(tmp_path):
+def test_deleted_functions_are_not_confused_with_new_ones(tmp_path):
     X, y = two_blobs(40, 2)
     found = []
 
@@ -213,7 +213,7 @@ def test_an_array_of_objects_is_a_table():
     assert comparison.model().llr(cells).shape == (60,)
 
 
-def test_lengths_are_compared_before_rows_of_no_weight_are_dropped():
+def test_lengths_are_checked_before_rows_of_weight_zero_are_dropped():
     X, y = two_blobs()
     weight = np.r_[0, np.ones(59)]
 
@@ -234,14 +234,14 @@ def test_empty_intervals_are_explained():
     assert any("no trial is decided wrongly" in note for note in comparison.notes)
 
 
-def test_scores_of_held_out_rows_are_given_by_scores():
+def test_scores_of_held_out_rows_are_passed_by_scores():
     X, y = two_blobs()
 
     with pytest.raises(InvalidParameterError, match="held_out must be"):
         compare(X, y, ["fisher"], held_out=(X, y, {"vendor": X[:, 0]}))
 
 
-def test_a_calibrator_that_takes_no_weights_will_do():
+def test_a_calibrator_without_sample_weight_is_allowed():
     class Plain(BaseEstimator):
         def fit(self, scores, y):
             return self

@@ -1,4 +1,4 @@
-"""Out-of-fold scores from sums are those of refitting, and no fit sees data."""
+"""Out-of-fold scores from sums equal those of refitting."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def test_scores_from_one_pass_equal_refitting(folds, data):
         assert_allclose(scores, refitted(model, X, y, splits), rtol=1e-8, atol=1e-8)
 
 
-def test_no_fit_sees_data_on_the_one_pass_path(data, forbid_fitting):
+def test_scores_from_one_pass_call_no_fit(data, forbid_fitting):
     X, y = data
 
     scores = kfold_scores(MAPPED, X, y)
@@ -103,7 +103,7 @@ def test_no_fit_sees_data_on_the_one_pass_path(data, forbid_fitting):
     assert all(np.isfinite(s).all() for s in scores)
 
 
-def test_weights_and_sparse_rows_are_carried_into_the_cells(data, rng):
+def test_cells_take_weights_and_sparse_rows(data, rng):
     X, y = np.round(data[0], 1), data[1]
     w = rng.integers(0, 3, 150).astype(float)
     splits = list(FOLDS["stratified"].split(X, y))
@@ -123,7 +123,7 @@ def test_leaving_one_out_by_downdating_equals_refitting(model, weighted, data, r
     assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X), w), rtol=1e-8, atol=1e-8)
 
 
-def test_leaving_one_out_fits_once_where_no_row_has_much_leverage(data, monkeypatch):
+def test_leaving_one_out_fits_once_if_no_row_has_high_leverage(data, monkeypatch):
     X, y = data
     fits = []
     original = GaussianClassifier.fit
@@ -136,7 +136,7 @@ def test_leaving_one_out_fits_once_where_no_row_has_much_leverage(data, monkeypa
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
 @pytest.mark.parametrize("model", GAUSSIANS, ids=str)
-def test_a_row_that_holds_a_column_s_whole_variance_is_refitted(model, data):
+def test_a_row_with_all_variance_of_a_column_is_refitted(model, data):
     X, y = data
     X = np.column_stack([X, np.zeros(150)])
     X[0, -1] = 1.0
@@ -173,7 +173,7 @@ def test_cells_that_would_not_fit_in_memory_are_refitted(data, monkeypatch):
     assert_allclose(kfold_scores(model, X, y, splits), refitted(model, X, y, splits), rtol=1e-8)
 
 
-def test_models_of_others_are_refitted_and_give_their_decision_function(data):
+def test_third_party_models_are_refitted_and_give_their_decision_function(data):
     X, y = data
     splits = list(FOLDS["stratified"].split(X, y))
     foreign = LogisticRegression()
@@ -197,7 +197,7 @@ def test_frames_can_be_cross_validated(data):
 
 
 def bumps(gamma):
-    """A kernel that cannot be pickled."""
+    """Kernel that cannot be pickled."""
     return lambda A, B: np.exp(-gamma * np.square(A[:, None] - B).sum(axis=2))
 
 
@@ -210,7 +210,7 @@ def bumps(gamma):
     ],
     ids=["function", "kernel of it", "feature of it"],
 )
-def test_each_of_many_models_with_functions_without_a_name_gets_its_own_scores(model_of, data):
+def test_models_with_different_lambdas_get_different_scores(model_of, data):
     X, y = data[0][:60], np.where(data[1][:60] == "a", "a", "b")
     models = [model_of(bumps(gamma)) for gamma in np.geomspace(0.01, 1, 100)]
 
@@ -226,7 +226,7 @@ BUMPS, OF_NO_NAME = RBFKernel(0.05), bumps(0.05)
 
 @pytest.mark.parametrize("kernel", ["rbf", BUMPS, OF_NO_NAME, FunctionKernel(OF_NO_NAME)], ids=type)
 @pytest.mark.parametrize("steps", [[], [Standardize()]], ids=["alone", "in a chain"])
-def test_one_kernel_of_each_fold_serves_all_costs(kernel, steps, data, monkeypatch):
+def test_one_kernel_matrix_per_fold_serves_all_costs(kernel, steps, data, monkeypatch):
     X, y = data
     models = [make_pipeline(*steps, SVM(C, kernel=kernel, tol=1e-9)) for C in (10.0, 0.1, 1.0, 100.0)]
     alone = [kfold_scores(model, X, y) for model in models]
@@ -288,7 +288,7 @@ def test_a_precomputed_kernel_may_come_as_any_table(kind, data):
     assert_allclose(found, kfold_scores(SVM(kernel="precomputed"), K, y), rtol=1e-9, atol=1e-9)
 
 
-def test_columns_of_a_precomputed_kernel_are_features_to_models_beside(data):
+def test_columns_of_a_precomputed_kernel_are_features_for_other_models(data):
     X, y = data
     K = BUMPS(X)
     distances = np.sqrt(np.square(X[:, None] - X).sum(axis=2))
@@ -304,7 +304,7 @@ def test_columns_of_a_precomputed_kernel_are_features_to_models_beside(data):
     assert_allclose(near, kfold_scores(KNeighborsClassifier(), X, y))
 
 
-def test_rows_of_weight_zero_are_scored_by_a_precomputed_kernel_and_not_learned_from(data, rng):
+def test_a_precomputed_kernel_scores_rows_of_weight_zero_and_does_not_learn_from_them(data, rng):
     X, y = data
     w, splits = rng.integers(0, 3, 150).astype(float), list(FOLDS["stratified"].split(X, y))
     models = [SVM(kernel=kernel, tol=1e-9) for kernel in ("precomputed", BUMPS)]
@@ -314,7 +314,7 @@ def test_rows_of_weight_zero_are_scored_by_a_precomputed_kernel_and_not_learned_
     assert_allclose(*found, rtol=1e-5, atol=1e-5)
 
 
-def test_a_matrix_that_is_not_of_all_pairs_is_refused(data):
+def test_a_kernel_matrix_that_is_not_square_is_rejected(data):
     with pytest.raises(InvalidDataError, match=r"needs a square matrix of all pairs of rows, but X has shape"):
         kfold_scores(SVM(kernel="precomputed"), BUMPS(data[0])[:, :50], data[1])
 
@@ -328,14 +328,14 @@ def test_the_models_given_are_not_changed(data):
     assert not hasattr(model[-1], "statistics_")
 
 
-def test_test_sets_that_do_not_hold_every_row_once_are_refused(data):
+def test_test_sets_must_hold_every_row_once(data):
     X, y = data
 
     with pytest.raises(InvalidDataError, match="must hold every row once, but row"):
         kfold_scores(GaussianClassifier(), X, y, ShuffleSplit(3, random_state=0))
 
 
-def test_a_class_that_lies_in_one_fold_is_named(data):
+def test_a_class_in_a_single_fold_is_an_error(data):
     X, y = data
     y = np.where(np.arange(150) < 2, "rare", y)
 
@@ -343,6 +343,6 @@ def test_a_class_that_lies_in_one_fold_is_named(data):
         kfold_scores(GaussianClassifier(), X, y, PredefinedSplit(np.arange(150) // 50))
 
 
-def test_lengths_that_differ_are_refused(data):
+def test_different_lengths_are_rejected(data):
     with pytest.raises(InvalidDataError, match="have 150 and 3"):
         kfold_scores(GaussianClassifier(), data[0], ["a", "b", "c"])

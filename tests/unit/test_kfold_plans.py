@@ -1,4 +1,4 @@
-"""Plans of a cross-validation: which chain uses which strategy, and what an error in one means."""
+"""Plans of a cross-validation: the strategy of each chain, and errors in a strategy."""
 
 import numpy as np
 import pytest

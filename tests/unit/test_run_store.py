@@ -1,4 +1,4 @@
-"""The run store: each piece whole or not at all, no run mixed with another, and a clear word where it cannot go on."""
+"""The run store: complete pieces, no mixing of runs, and clear errors."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from likely.selection.store import Piece, RunStore
 
 
 class Diary(ClassifierMixin, BaseEstimator):
-    """A classifier that writes a line into a file each time it learns."""
+    """Classifier that writes a line to a file at each fit."""
 
     def __init__(self, book, shift=0.0):
         self.book = book
@@ -45,7 +45,7 @@ def data(rng):
 
 @pytest.fixture
 def diary(tmp_path):
-    """A file of fits, and how many there were since it was last asked."""
+    """File that records fits, and a function that counts the fits since its last call."""
     path = tmp_path / "fits.txt"
 
     class Fits:
@@ -68,7 +68,7 @@ def run_of(data, folder, candidates=None, **options):
 
 
 def kept(folder):
-    """What a run came to, but for the time it took."""
+    """Return the results of a run without its times."""
     facts = json.loads((folder / "leaderboard.json").read_text())
     del facts["seconds"]
     return facts
@@ -80,7 +80,7 @@ def files_of(folder):
 
 @contextmanager
 def files_of_at_most(n_bytes):
-    """As on a disk that is full: no file can grow beyond so many bytes."""
+    """Simulate a full disk: limit the size of files."""
     resource = pytest.importorskip("resource", reason="the system has no limits of resources")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
@@ -90,10 +90,10 @@ def files_of_at_most(n_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-# A run goes on where it was.
+# Resumed runs
 
 
-def test_a_stored_run_is_the_run_in_memory_and_so_is_the_same_again(data, tmp_path, diary):
+def test_a_stored_run_equals_a_run_in_memory_and_its_repetition(data, tmp_path, diary):
     candidates = {"diary": diary.candidate, "tied": GaussianClassifier(tied=True), "mean": NearestMeanClassifier()}
     evaluation = data
 
@@ -114,7 +114,7 @@ def test_a_stored_run_is_the_run_in_memory_and_so_is_the_same_again(data, tmp_pa
     assert again.record["seconds"] == first.record["seconds"]
 
 
-def test_candidates_that_are_added_leave_the_others_as_they_were(data, tmp_path, diary):
+def test_added_candidates_do_not_change_the_others(data, tmp_path, diary):
     run_of(data, tmp_path / "run", {"diary": diary.candidate})
     assert diary.count() == 5
 
@@ -124,7 +124,7 @@ def test_candidates_that_are_added_leave_the_others_as_they_were(data, tmp_path,
     assert len(more) == 2
 
 
-def test_a_candidate_with_another_setting_is_another(data, tmp_path, diary):
+def test_a_candidate_with_another_setting_is_fitted_again(data, tmp_path, diary):
     run_of(data, tmp_path / "run", {"diary": diary.candidate})
     other = run_of(data, tmp_path / "run", {"diary": diary.with_shift(0.5)})
 
@@ -132,7 +132,7 @@ def test_a_candidate_with_another_setting_is_another(data, tmp_path, diary):
     assert_array_equal(other.best.scores, run_of(data, None, {"diary": diary.with_shift(0.5)}).best.scores)
 
 
-def test_a_candidate_with_another_name_is_the_same(data, tmp_path, diary):
+def test_a_candidate_with_another_name_is_not_fitted_again(data, tmp_path, diary):
     run_of(data, tmp_path / "run", {"diary": diary.candidate})
     renamed = run_of(data, tmp_path / "run", {"journal": diary.candidate})
 
@@ -150,7 +150,7 @@ def test_other_applications_measures_and_fusions_need_no_new_scores(data, tmp_pa
     assert kept(tmp_path / "run")["by"] == "cllr"
 
 
-def test_other_evaluation_rows_are_scored_and_the_rest_is_not(data, tmp_path, diary):
+def test_other_evaluation_rows_need_only_their_own_scores(data, tmp_path, diary):
     X, y = data
     run_of(data, tmp_path / "run", {"diary": diary.candidate}, evaluation=(X, y))
     assert diary.count() == 6
@@ -172,7 +172,7 @@ def test_failures_are_kept_too(data, tmp_path):
     assert again.failures == first.failures
 
 
-def test_functions_without_a_name_are_never_taken_for_others(data, tmp_path):
+def test_lambdas_are_never_confused(data, tmp_path):
     def of(factor):
         return {"chain": their_pipeline(FunctionTransformer(lambda X: factor * X), NearestMeanClassifier())}
 
@@ -181,7 +181,7 @@ def test_functions_without_a_name_are_never_taken_for_others(data, tmp_path):
         assert_array_equal(stored.best.scores, fresh.best.scores)
 
 
-def test_settings_that_look_alike_are_told_apart(data, tmp_path):
+def test_settings_with_equal_text_are_distinguished(data, tmp_path):
     class Holder(NearestMeanClassifier):
         def __init__(self, held=None):
             super().__init__()
@@ -259,7 +259,7 @@ def test_other_versions_are_rejected_by_name(data, tmp_path):
         run_of(data, tmp_path / "run")
 
 
-def test_restart_removes_the_earlier_run_and_nothing_else(data, tmp_path, diary):
+def test_restart_deletes_the_earlier_run_and_nothing_else(data, tmp_path, diary):
     folder = tmp_path / "run"
     run_of(data, folder, {"diary": diary.candidate})
     stale = set(files_of(folder)) - {"lock", "run.json", "leaderboard.json"}
@@ -280,7 +280,7 @@ def test_restart_removes_the_earlier_run_and_nothing_else(data, tmp_path, diary)
     assert stale
 
 
-def test_pieces_of_a_run_that_was_being_removed_are_not_taken_over(data, tmp_path):
+def test_pieces_of_a_partly_deleted_run_are_not_used(data, tmp_path):
     X, y = data
     folder = tmp_path / "run"
     run_of(data, folder)
@@ -292,11 +292,11 @@ def test_pieces_of_a_run_that_was_being_removed_are_not_taken_over(data, tmp_pat
     assert other.leaderboard_facts() == fresh.leaderboard_facts()
 
 
-# What is torn.
+# Damaged files
 
 
 @pytest.mark.parametrize("how", ["truncated", "emptied", "flipped", "swapped", "text", "gone"])
-def test_a_piece_that_is_not_whole_is_computed_again(how, data, tmp_path, diary):
+def test_an_incomplete_piece_is_computed_again(how, data, tmp_path, diary):
     folder = tmp_path / "run"
     first = run_of(data, folder, {"diary": diary.candidate})
     board = kept(folder)
@@ -328,7 +328,7 @@ def test_a_piece_that_is_not_whole_is_computed_again(how, data, tmp_path, diary)
     assert diary.count() == 0
 
 
-def test_a_byte_changed_anywhere_is_noticed_or_does_not_matter(tmp_path, rng):
+def test_a_changed_byte_is_detected_or_harmless(tmp_path, rng):
     store = RunStore(tmp_path / "run", {"data": "x"})
     about = {"failures": {"c": "It has failed."}, "notes": ["A note."], "seconds": 1.5}
     piece = Piece({"a": rng.normal(size=12), "b": rng.normal(size=(12, 3))}, about)
@@ -350,7 +350,7 @@ def test_a_byte_changed_anywhere_is_noticed_or_does_not_matter(tmp_path, rng):
     assert lost > len(whole) / 10
 
 
-def test_a_torn_description_of_the_run_is_told_and_restart_mends_it(data, tmp_path):
+def test_a_damaged_run_json_is_an_error_and_restart_repairs_it(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
     board = kept(folder)
@@ -366,7 +366,7 @@ def test_a_torn_description_of_the_run_is_told_and_restart_mends_it(data, tmp_pa
     assert kept(folder) == board
 
 
-def test_a_torn_leaderboard_is_written_anew(data, tmp_path):
+def test_a_damaged_leaderboard_is_written_again(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
     board = kept(folder)
@@ -377,7 +377,7 @@ def test_a_torn_leaderboard_is_written_anew(data, tmp_path):
     assert kept(folder) == board
 
 
-def test_files_that_a_killed_run_left_are_removed(data, tmp_path):
+def test_temporary_files_of_a_killed_run_are_deleted(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
     left = [folder / f".{'0' * 16}.tmp", folder / "scores" / f".{'a' * 16}.tmp", folder / "models" / f".{'f' * 16}.tmp"]
@@ -390,7 +390,7 @@ def test_files_that_a_killed_run_left_are_removed(data, tmp_path):
 
 
 @pytest.mark.parametrize("left", [[], ["lock"], ["lock", "scores"], ["lock", ".0123456789abcdef.tmp"]])
-def test_a_run_killed_before_it_began_can_begin(left, data, tmp_path):
+def test_a_run_killed_at_its_start_can_start_again(left, data, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     for name in left:
@@ -403,10 +403,10 @@ def test_a_run_killed_before_it_began_can_begin(left, data, tmp_path):
     }  # fmt: skip
 
 
-# Folders that cannot be used.
+# Folders that cannot be used
 
 
-def test_a_folder_of_other_files_is_refused_and_left_alone(data, tmp_path):
+def test_a_folder_with_other_files_is_rejected_and_unchanged(data, tmp_path):
     folder = tmp_path / "thesis"
     folder.mkdir()
     (folder / "chapter.txt").write_text("words")
@@ -421,7 +421,7 @@ def test_a_folder_of_other_files_is_refused_and_left_alone(data, tmp_path):
     assert files_of(folder) == {"chapter.txt": b"words", "chapter.tmp": b"more words"}
 
 
-def test_a_file_in_place_of_the_folder_is_refused(data, tmp_path):
+def test_a_file_in_place_of_the_folder_is_rejected(data, tmp_path):
     (tmp_path / "run").write_text("words")
 
     with pytest.raises(RunError, match=re.escape(f"{str(tmp_path / 'run')!r} cannot be created")):
@@ -430,7 +430,7 @@ def test_a_file_in_place_of_the_folder_is_refused(data, tmp_path):
     assert (tmp_path / "run").read_text() == "words"
 
 
-def test_two_runs_on_one_folder_are_one_too_many(data, tmp_path):
+def test_two_runs_cannot_use_one_folder_at_once(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
     before = files_of(folder)
@@ -454,7 +454,7 @@ def test_two_runs_on_one_folder_are_one_too_many(data, tmp_path):
     run_of(data, folder)
 
 
-def test_the_folder_is_free_again_after_a_run_that_went_wrong(data, tmp_path):
+def test_the_folder_is_unlocked_after_an_error(data, tmp_path):
     folder = tmp_path / "run"
     run_of(data, folder)
 
@@ -471,7 +471,7 @@ def interrupt(how_far):
 
 
 @pytest.mark.parametrize("most", [10, 2000])
-def test_a_full_disk_is_told_and_what_was_there_stays(most, data, tmp_path, diary):
+def test_a_full_disk_is_an_error_and_earlier_results_stay(most, data, tmp_path, diary):
     folder = tmp_path / "run"
     run_of(data, folder, {"diary": diary.candidate})
     before = files_of(folder)
@@ -491,7 +491,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(most, data, tmp_path, diar
     assert stored.leaderboard_facts() == run_of(data, None, more).leaderboard_facts()
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(data, tmp_path):
+def test_a_disk_that_is_full_from_the_start_is_an_error(data, tmp_path):
     with (
         files_of_at_most(10),
         pytest.raises(RunError, match=r"cannot be written: File too large.*run the same command again"),
@@ -520,7 +520,7 @@ for name in ("run", "new"):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions as POSIX has them")
-def test_a_folder_that_may_not_be_written_is_told(data, tmp_path, tmp_path_factory):
+def test_a_folder_without_write_permission_is_an_error(data, tmp_path, tmp_path_factory):
     run_of(data, tmp_path / "run")
     before = files_of(tmp_path / "run")
     for path in [tmp_path / "run", tmp_path / "run" / "scores", tmp_path]:

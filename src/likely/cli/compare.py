@@ -117,7 +117,7 @@ def compare_files(
     applications = dict(applications_from(where, classes))
     if any(application.reject_cost is not None for application in applications.values()):
         raise CommandError(
-            "A reject cost is for likely decide: this command evaluates a decision about every row. Leave it out."
+            "A reject cost is for 'likely decide': this command evaluates a decision about every row. Leave it out."
         )
     target = target_of(where.positive, classes) if len(classes) == 2 else None
     options = replace(

@@ -46,7 +46,7 @@ def evaluate(
 
     For two classes, each column holds the log-likelihood ratios of one system. The actual cost is the cost of decisions
     by the scores as given, at your priors and costs. The minimum cost is the cost at the best threshold. Their
-    difference is due to poor calibration, which likely calibrate reduces. Costs are divided by the cost of deciding
+    difference is due to poor calibration, which 'likely calibrate' reduces. Costs are divided by the cost of deciding
     without looking, that is of always giving the same answer. For scores that only rank, EER, AUC and minimum costs
     are valid. More classes need one column of log-likelihoods for each class, with the label as its name.
 

@@ -26,8 +26,9 @@ def fit(
 ) -> None:
     """Train one system on a data file, calibrate it by K folds, and save it.
 
-    Name the system as on the leaderboard of likely compare, such as "Gaussian: raw, tied", or name a family to get its
-    best setting at your priors and costs. The command shows the cost of the system on rows that it was not trained on.
+    Name the system as on the leaderboard of 'likely compare', such as "Gaussian: raw, tied", or name a family to get
+    its best setting at your priors and costs. The command shows the cost of the system on rows that it was not trained
+    on.
 
     For example:
         likely fit train.csv --target label -m "Gaussian: raw, tied" -o m.likely
@@ -37,6 +38,6 @@ def fit(
     from likely.selection import CompareOptions
 
     if data.scores:
-        raise CommandError("--scores is for likely compare: fit trains a new system. Leave it out.")
+        raise CommandError("--scores is for 'likely compare': fit trains a new system. Leave it out.")
     options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
     compare_files(file, data, where, OtherFiles(), options, output, as_json)

@@ -29,8 +29,8 @@ def inspect(
 ) -> None:
     """Describe a data file or a model file before you use it.
 
-    For data: the rows, the kind of each column, missing and distinct values, the classes of the target, and how likely
-    compare would treat the columns. For a model: its kind, its parts, and what it was trained for.
+    For data: the rows, the kind of each column, missing and distinct values, the classes of the target, and how
+    'likely compare' would treat the columns. For a model: its kind, its parts, and what it was trained for.
 
     For example:
         likely inspect data.csv --target diagnosis
@@ -79,7 +79,7 @@ def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | Non
 
 
 def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
-    """Describe a data file, and how likely compare would treat its columns."""
+    """Describe a data file, and how ``compare`` would treat its columns."""
     import numpy as np
 
     table, labels = _read_table(path, target)
@@ -104,7 +104,7 @@ def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
 
 
 def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> list[str]:
-    """Describe how likely compare would treat the columns, and which to leave out."""
+    """Describe how ``compare`` would treat the columns, and which to leave out."""
     texts = [c for c in columns if c.kind == "category"]
     found = {
         "Categories become indicators, one for each value": [c.name for c in texts],

@@ -28,8 +28,8 @@ def report(
     """Write a report about the scores of any system, or show the results of a comparison again.
 
     The report is one page that needs no network and no other file. It has a verdict, costs, curves, calibration before
-    and after, and sliders for priors and costs. A file of scores has the columns that likely evaluate reads. A folder
-    is one that likely compare wrote; its report exists already, and nothing is computed again.
+    and after, and sliders for priors and costs. A file of scores has the columns that 'likely evaluate' reads. A
+    folder is one that 'likely compare' wrote; its report exists already, and nothing is computed again.
 
     For example:
         likely report scores.csv --prior 0.1 --cost-fn 10
@@ -63,7 +63,7 @@ def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: P
 
     if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
         raise CommandError(
-            f"{str(run)!r} is a comparison, which has its own priors and costs. Run likely compare to change them."
+            f"{str(run)!r} is a comparison, which has its own priors and costs. Run 'likely compare' to change them."
         )
     facts = _read_leaderboard(run)
     if output is not None:

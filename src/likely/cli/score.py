@@ -35,8 +35,8 @@ def score(
 
     For two classes, the output has a column llr: the log-likelihood ratio of the second class in sorted order against
     the first, or the reverse if --positive names the first. For more classes, it has one column of log-likelihoods for
-    each class. Labels are copied to the output if the file has them. Use likely evaluate to evaluate the scores, and
-    likely decide to make decisions.
+    each class. Labels are copied to the output if the file has them. Use 'likely evaluate' to evaluate the scores, and
+    'likely decide' to make decisions.
 
     For example:
         likely score model.likely new.csv -o scores.csv
@@ -94,8 +94,8 @@ def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
     kind = type(model).__name__
     if hasattr(model, "transform") and not hasattr(model, "predict"):
         raise CommandError(
-            f"{str(path)!r} is of kind {kind}, which is not a classifier. Apply maps on scores with --using of likely "
-            "calibrate or likely fuse."
+            f"{str(path)!r} is of kind {kind}, which is not a classifier. Apply maps on scores with --using of "
+            "'likely calibrate' or 'likely fuse'."
         )
     if not hasattr(model, "log_likelihood"):
         raise CommandError(

@@ -238,7 +238,7 @@ def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
     found, about = load(path), read_about(path)["about"] or {}
     kind = type(found).__name__
     if _COMMANDS.get(kind) != command:
-        remedy = f"Use likely {_COMMANDS[kind]} --using." if kind in _COMMANDS else "Use likely score."
+        remedy = f"Use 'likely {_COMMANDS[kind]}' with --using." if kind in _COMMANDS else "Use 'likely score'."
         raise CommandError(f"{str(path)!r} is of kind {kind}, which cannot {command} scores. {remedy}")
     if about.get("positive") is not None:
         about["positive"] = str(about["positive"])  # options are texts
