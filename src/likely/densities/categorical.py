@@ -134,6 +134,7 @@ class CategoryTable:
     def log_density(self, rows: Floats) -> Floats:
         """Return the log density of dense rows; NaN for rows with invalid codes."""
         missing = np.isnan(rows)
+        # Codes beyond the last category are clipped to the extra entry of their column.
         codes = np.where(missing, 0.0, np.clip(rows, 0.0, self.widths)).astype(np.intp)
         scores = np.where(missing, 0.0, self._logs[codes + _starts(self.widths + 1)]).sum(axis=1)
         return np.where((_is_invalid_code(rows) | (rows < 0)).any(axis=1), np.nan, scores)
@@ -211,6 +212,7 @@ class Categorical(Density):
 
     def _estimate(self, statistics: CategoryCounts) -> CategoryTable:
         widths = self._resolve_widths(statistics)
+        # One extra category of count 0 in each column stands for all larger codes.
         counts = statistics.widen(widths + 1)
         with np.errstate(over="ignore"):
             weights = np.add.reduceat(counts, _starts(widths + 1)) + self.pseudo_count * widths

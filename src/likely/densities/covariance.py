@@ -210,6 +210,7 @@ def shape_of(covariance: Any) -> Covariance:
 
 def _floor_constant_columns(variances: Floats, whole: DiagonalMoments, floor: float) -> tuple[Floats, Integers]:
     """Floor the variances of constant columns, and return the variances and the indices of these columns."""
+    # A variance is rounding relative to the root mean square of the column over all rows.
     total = whole.variances()
     typical = np.sqrt(whole.mean**2 + total)
     constant = is_rounding(variances, typical)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any, Protocol
 
 import numpy as np
@@ -304,6 +304,7 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
     variances = C.diagonal()
     if not (variances > 0).all():
         raise ViolationError(f"matrices must have variances above 0, but the smallest is {variances.min():g}")
+    # Scale to a correlation matrix, so that the checks do not depend on the units of the columns.
     scales = np.sqrt(variances)
     R = C / scales
     R /= scales[:, None]
@@ -314,6 +315,21 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
         raise ViolationError("matrices must be positive definite in double precision, but are not")
     if np.tril(U, -1).any() or not U.diagonal().all():
         raise ViolationError("whiteners must be upper triangular, without 0 on the diagonal, but are not")
+
+
+@cache
+def triangle_indices(d: int) -> tuple[Integers, Integers]:
+    """Return the row and column indices of the upper triangle of a matrix."""
+    return np.triu_indices(d)
+
+
+def unpack_symmetric(upper: Floats, d: int) -> Floats:
+    """Return symmetric matrices from their upper triangles."""
+    i, j = triangle_indices(d)
+    matrices = np.empty((len(upper), d, d))
+    matrices[:, i, j] = upper
+    matrices[:, j, i] = upper
+    return matrices
 
 
 def invert_factor(lower: Floats) -> Floats:
@@ -336,6 +352,7 @@ def factor_if_well_conditioned(R: Floats, floor: float) -> Floats | None:
     lower, failed = lapack.dpotrf(R, lower=1)
     if failed:
         return None
+    # dpocon estimates 1/(‖R‖₁ ‖R⁻¹‖₁); times ‖R‖₁ it bounds the smallest eigenvalue.
     norm = np.abs(R).sum(axis=0).max()
     reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
     return lower if reciprocal * norm > 10 * min_eigenvalue(floor, len(R)) else None

@@ -181,6 +181,7 @@ def sum_counts(block: Block) -> CountSums:
 
 def _log_probability(X: Any, probabilities: Floats) -> Floats:
     """Return the log density of dense or sparse rows; NaN for dense rows with invalid counts."""
+    # Columns of probability 0 are scored separately, because 0 · log 0 is not finite.
     possible = probabilities > 0
     logs = np.where(possible, log(probabilities), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -2,21 +2,16 @@
 
 A Gaussian is an exponential family: its log density is linear in the sufficient statistics φ of a row, which are its
 values and their products. So the E step of K components at n rows is two matrix products: the log densities Θφ, with Θ
-the natural parameters, and the sums γφ' for the M step, with γ the responsibilities. Each shape of
+the natural parameters, and the sums γφ' for the M step, with γ the responsibilities (Dempster, Laird and Rubin,
+"Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977, section 2). Each shape of
 :mod:`likely.densities.covariance` names its form.
-
-References
-----------
-A. Dempster, N. Laird and D. Rubin, "Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977,
-section 2 (EM for exponential families).
-R. Little and D. Rubin, "Statistical Analysis with Missing Data", 2nd ed., 2002, section 11.2 (missing values).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -35,6 +30,8 @@ from likely.densities.factors import (
     factor_if_well_conditioned,
     fill_in,
     invert_factor,
+    triangle_indices,
+    unpack_symmetric,
 )
 from likely.exceptions import InvalidDataError
 from likely.statistics import Moments
@@ -171,10 +168,7 @@ class NaturalForm(ABC):
 
     @abstractmethod
     def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
-        """Return total responsibilities and sums Σ γ φ(z) of all components, with γ = shares · factors.
-
-        Statistics and shares may be overwritten.
-        """
+        """Return total responsibilities and sums Σ γ φ(z), γ = shares · factors; arguments may be overwritten."""
 
     @abstractmethod
     def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
@@ -292,7 +286,7 @@ class FullForm(NaturalForm):
         P = precisions @ precisions.transpose(0, 2, 1)
         slopes = np.einsum("kij,kj->ki", P, means)
         offsets = log_weights + constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
-        i, j = _triangle(means.shape[1])
+        i, j = triangle_indices(means.shape[1])
         products = P[:, i, j] * np.where(i == j, -0.5, -1.0)
         return np.ascontiguousarray(np.concatenate([offsets[:, None], slopes, products], axis=1))
 
@@ -321,7 +315,7 @@ class FullForm(NaturalForm):
     def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
         deviations = rows.z - reference[:, None]
         weighted = deviations * gamma
-        return np.concatenate([weighted.sum(axis=1), (weighted @ deviations.T)[_triangle(len(deviations))]])
+        return np.concatenate([weighted.sum(axis=1), (weighted @ deviations.T)[triangle_indices(len(deviations))]])
 
     def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
         """Return the expected sums given the observed values, one pattern of missing values at a time.
@@ -329,7 +323,7 @@ class FullForm(NaturalForm):
         Missing values are replaced by their conditional means, and their conditional covariances are added to the
         products (Little and Rubin 2002, section 11.2).
         """
-        upper = _triangle(X.shape[1])
+        upper = triangle_indices(X.shape[1])
         sums = np.zeros((len(gamma), self.width(X.shape[1])))
         patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
         for p, observed in enumerate(patterns):
@@ -350,12 +344,11 @@ class FullForm(NaturalForm):
         n = np.where(weights > 0, weights, 1.0)[:, None]
         step = sums.array[:, :d] / n
         # Covariances about the mean: second moments about the reference less the squared step to the mean.
-        C = _unpack(sums.array[:, d:] / n, d) - step[:, :, None] * step[:, None, :]
+        C = unpack_symmetric(sums.array[:, d:] / n, d) - step[:, :, None] * step[:, None, :]
         means = self.origin + (sums.references + step) @ self.inverse
         if tied:
             C = np.tensordot(weights / weights.sum(), C, axes=1)[None]
         covariances = self.inverse.T @ C @ self.inverse
-        # A component without rows keeps its parameters.
         empty = weights == 0
         if empty.any():
             means[empty] = before.means[empty]
@@ -367,7 +360,6 @@ class FullForm(NaturalForm):
         if covariances.ndim == 2:
             covariances = covariances[:, :, None] * np.eye(covariances.shape[1])
         C = (covariances + covariances.transpose(0, 2, 1)) / 2
-        # Fast path: Cholesky factors, if all covariances are above the floor. Otherwise eigenvalues are raised.
         whiteners = self._factor_above_floor(C)
         if whiteners is None:
             C, whiteners = self._raise_to_floor(C)
@@ -417,7 +409,7 @@ class FullForm(NaturalForm):
 
     def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
         d = len(self.origin)
-        i, j = _triangle(d)
+        i, j = triangle_indices(d)
         # Σγ zz' = Σγ (z − c)(z − c)' + c s' + s c' + n cc', with s = Σγ (z − c).
         c, first, n = sums.references, sums.array[:, :d], weights[:, None]
         moved = c[:, i] * first[:, j] + first[:, i] * c[:, j] + n * c[:, i] * c[:, j]
@@ -529,9 +521,8 @@ class DiagonalForm(NaturalForm):
         covariances = self._average(scatter, present, tied) * self.scale**2
         # If no value was observed, the previous variance is kept.
         known = self._average(present, np.ones_like(present), tied) > 0
-        return means, np.where(
-            known, covariances, before.covariances.array() if tied else before.broadcast_covariances()
-        )
+        previous = before.covariances.array() if tied else before.broadcast_covariances()
+        return means, np.where(known, covariances, previous)
 
     def _average(self, values: Floats, weights: Floats, tied: bool) -> Floats:
         """Return values divided by weights for each component and column; if tied, for each column."""
@@ -600,12 +591,6 @@ class SphericalForm(DiagonalForm):
         return self._along(gaussians.broadcast_covariances()[which], int(np.argmax(self.variances)))
 
 
-@cache
-def _triangle(d: int) -> tuple[Integers, Integers]:
-    """Return the row and column indices of the upper triangle."""
-    return np.triu_indices(d)
-
-
 def _multiply_pairs(z: Floats, out: Floats) -> None:
     """Write the products z_i z_j for i ≤ j into the rows of ``out``, one contiguous product for each i."""
     low = 0
@@ -613,12 +598,3 @@ def _multiply_pairs(z: Floats, out: Floats) -> None:
         high = low + len(z) - i
         np.multiply(z[i], z[i:], out=out[low:high])
         low = high
-
-
-def _unpack(upper: Floats, d: int) -> Floats:
-    """Return symmetric matrices from their upper triangles."""
-    i, j = _triangle(d)
-    matrices = np.empty((len(upper), d, d))
-    matrices[:, i, j] = upper
-    matrices[:, j, i] = upper
-    return matrices

@@ -226,6 +226,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
                 f"KMeans needs at least as many rows as clusters, but got n_clusters={self.n_clusters} and only "
                 f"{len(sample.rows)} rows (n_samples={len(sample.rows)}). Use fewer clusters."
             )
+        # Initial centres from a sample, or as given.
         if isinstance(self.init, str):
             random = check_random_state(self.random_state)
             starts = [_choose_centres(rows, weight, self.n_clusters, random) for _ in range(self.n_init)]

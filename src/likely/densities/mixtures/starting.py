@@ -341,6 +341,7 @@ def start_from_parameters(init: Any, n_components: int, setup: Setup) -> Mixed:
     _check_means(means, n_components, family.n_features)
     _check_weights(weights, len(means))
     _check_covariances(covariances, *means.shape)
+    # A tied covariance is the average of the given covariances, weighted by the components' weights.
     if family.tied:
         covariances = np.tensordot(weights, covariances, axes=1)[None]
     return family.make(weights, means, covariances)
