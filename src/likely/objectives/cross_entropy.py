@@ -30,11 +30,13 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
     cancel where t is 0 or 1. Nor does the derivative, (1 − t) P − t (1 − P): both posteriors are computed from two
     exponentials, P as exp(min(z, 0)) / (1 + exp −|z|) and 1 − P likewise.
     """
+    # P = up / (1 + small) and 1 − P = down / (1 + small), with small = exp −|z|.
     up, down = np.exp(np.minimum(logit, 0)), np.exp(-np.maximum(logit, 0))
     small = up * down
     larger = 1 / (1 + small)
     up *= larger
     down *= larger
+    # max(z, 0) − t z + log(1 + exp −|z|), in place.
     loss = np.maximum(logit, 0)
     loss -= target * logit
     loss += np.log1p(small)
@@ -67,6 +69,7 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
     total = posteriors @ ones
     posteriors /= total[:, None]
     loss += np.log(total)
+    # The residual of the true class is minus the sum of the others.
     residuals = posteriors - wanted
     rows = np.arange(len(codes))
     residuals[rows, codes] = 0.0
@@ -149,6 +152,7 @@ def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting
         weight = setting.weight_of(block)
         z = rows @ theta.T
         loss, residuals, posteriors = setting.losses(z[:, 0] if len(theta) == 1 else z, block.require_codes())
+        # The gradient comes before the Hessian, which overwrites the rows.
         value = check_finite_sum(float(weight @ loss), block)
         residuals *= weight if residuals.ndim == 1 else weight[:, None]
         gradient = residuals.T @ rows
@@ -218,6 +222,7 @@ def sample_hessian(block: Block, theta: Floats, setting: LogisticSetting, spacin
         parts = []
         for D, gap in zip(_row_weights(block, theta, setting), spacing.tolist(), strict=True):
             kept = slice(None) if gap == 0 else _systematic_sample(np.minimum(1.0, D / gap))
+            # √weight times the rows, so that A'A is the weighted sum of x x'.
             rows = extend_rows(block.X[kept], setting.centre)
             parts.append([rows * np.sqrt(np.maximum(D[kept], gap))[:, None]])
         return HessianSample(parts)

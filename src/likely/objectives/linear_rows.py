@@ -58,6 +58,7 @@ def sample_each_class(source: Source, rows: Integers, wanted: int) -> ArraySourc
     rows : array of int of shape (n_classes,)
         Number of rows of each class.
     """
+    # One pass takes every (n_k // wanted)-th row of class k of each block.
     taken = source.reduce(_take_strided, np.maximum(1, rows // wanted))
     stack: Any = partial(vstack, format="csr") if issparse(taken[0].X) else np.concatenate
     X = stack([part.X for part in taken])
@@ -143,6 +144,7 @@ class LinearRows:
 
     def sums(self, factors: Floats) -> Floats:
         """Return Σ factor · (x − centre, 1) for each row of factors (R, n), of shape (R, d + 1)."""
+        # Σ factor x without copying the rows; the centre is subtracted from the sums.
         totals = factors.sum(axis=1)
         if not issparse(self.X):
             first = factors @ self.X
@@ -156,6 +158,7 @@ class LinearRows:
 
     def gram(self, D: Floats) -> Floats:
         """Return Σ D (x − centre, 1) (x − centre, 1)', of shape (d + 1, d + 1)."""
+        # One symmetric product of the rows scaled by √D.
         rows = self.extended()
         rows *= np.sqrt(D)[:, None]
         return np.asarray(rows.T @ rows)
@@ -180,6 +183,7 @@ def extend_rows(X: Rows, centre: Any) -> Floats:
 
 def check_finite_sum(value: float, block: Block) -> float:
     """Return the value, or inf if the parameters make it non-finite; raise if the rows are not finite."""
+    # The rows are searched only after a failure: the sum itself is the cheap test.
     if np.isfinite(value):
         return value
     X = block.X.data if issparse(block.X) else block.X

@@ -98,7 +98,7 @@ class PerceptronWeights:
             rows, loops = _access(block.X), _loops(block.X, len(self.last), self.n_passes)
             with np.errstate(all="ignore"):
                 at = loops.present_rows(*rows, *_labels(block), self.last, self.late, self.tally, self.steady, runs)
-            if at >= 0:
+            if at >= 0:  # report the row by its number in the user's data
                 place = at if block.positions is None else block.positions[at]
                 raise Block(block.X[at : at + 1], positions=[int(place)]).non_finite()
         return float(self.tally[MISTAKES])
@@ -191,6 +191,7 @@ def present_rows(
 
 def keep_longest_run(W: Floats, run: float, steady: Floats, runs: Floats) -> None:
     """Replace the candidate with the shortest run of correct rows by the current weights, if their run is longer."""
+    # The slot with the shortest run; the first of ties.
     slot = 0
     for m in range(len(runs)):
         if runs[m] < runs[slot]:
@@ -221,7 +222,7 @@ def compute_scores(
     """Compute the dot products of row i with all weights, each in four partial sums that run in parallel."""
     for k in range(len(W)):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        if len(starts):
+        if len(starts):  # sparse row
             for j in range(starts[i], starts[i + 1]):
                 a += data[j] * W[k, columns[j]]
         else:
@@ -241,7 +242,7 @@ def compute_margin(scores: Floats, code: int) -> tuple[float, int]:
 
     A NaN or infinity in the row makes every score NaN or infinite, and therefore the margin.
     """
-    if len(scores) == 1:
+    if len(scores) == 1:  # two classes share one vector of weights
         return (scores[0] if code == 1 else -scores[0]), 0
     high, rival = -np.inf, -1
     for k in range(len(scores)):
@@ -263,6 +264,7 @@ def add_row(
     presented: float,
 ) -> None:
     """Add ``step`` times a row to the weights of class k, and ``step · presented`` times the row to ``late``."""
+    # average = last − late / presented: an update counts only for presentations after it (Freund and Schapire 1999).
     late_step = step * presented
     if len(starts):
         for j in range(starts[i], starts[i + 1]):

@@ -33,6 +33,7 @@ def quasi_newton(problem: LinearProblem, start: Floats, goal: Goal) -> Solution:
     diagonal, since bounds on single parameters allow no other change of coordinates.
     """
     descent = _Descent(problem, start, goal)
+    # Each round has its own whitening, and ends after a number of steps.
     round_ = 0
     while len(descent.history) <= goal.max_iter:
         steps = ROUNDS[min(round_, len(ROUNDS) - 1)]
@@ -87,6 +88,7 @@ def _run_round(descent: _Descent, steps: int) -> bool:
     def after_step(intermediate_result: Any) -> None:  # SciPy passes the value only under this parameter name
         trial.accept(intermediate_result)
 
+    # SciPy's own stopping rules are off: ``accept`` stops by the gap.
     taken = len(descent.history)
     options: Any = {"maxiter": steps, "maxfun": 20 * steps, "ftol": 0.0, "gtol": 0.0, "maxcor": MEMORY}
     bounds = trial.coordinates.bounds
@@ -196,6 +198,7 @@ class _SplitCoordinates:
         self.split = self.cost > 0
         scale = scaled.apply(np.ones(len(base)))
         x = np.divide(base, scale, out=np.zeros(len(base)), where=scale > 0)
+        # Positive part in place, negative part appended, both bounded below by 0.
         negative = np.maximum(-x[self.split], 0.0)
         x[self.split] = np.maximum(x[self.split], 0.0)
         self.start = np.concatenate([x, negative])

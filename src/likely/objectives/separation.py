@@ -107,6 +107,7 @@ def _margin_matrix(block: Block, setting: LogisticSetting, units: Floats, n_bloc
     rows, codes = extend_rows(block.X, setting.centre) * units, block.require_codes()
     if n_blocks == 1:
         return [rows * (2 * codes - 1)[:, None]]
+    # (e_y − e_k) ⊗ x for every row and every other class k.
     pairs = np.eye(n_blocks)[codes][:, None, :] - np.eye(n_blocks)[None]
     rivals = pairs[np.arange(n_blocks) != codes[:, None]]
     return [(rivals[:, :, None] * np.repeat(rows, n_blocks - 1, axis=0)[:, None, :]).reshape(len(rivals), -1)]

@@ -85,14 +85,14 @@ def make_whitening(problem: LinearProblem, v: Floats) -> Whitening:
     blocks = _blocks_if_small(problem, v)
     if blocks is None:
         return make_diagonal_whitening(problem, v)
-    scale = _inverse_root(np.diagonal(blocks, axis1=1, axis2=2))
+    scale = inverse_root(np.diagonal(blocks, axis1=1, axis2=2))
     blocks *= scale[:, :, None] * scale[:, None, :]
     return _BlockWhitening(np.stack([_factor(block) for block in blocks]), scale)
 
 
 def make_diagonal_whitening(problem: LinearProblem, v: Floats) -> Whitening:
     """Whiten by the diagonal of the Hessian at v."""
-    return _DiagonalWhitening(_inverse_root(hessian_diagonal(problem, v)))
+    return _DiagonalWhitening(inverse_root(hessian_diagonal(problem, v)))
 
 
 def estimate_gap(problem: LinearProblem, v: Floats, gradient: Floats) -> float:
@@ -117,7 +117,7 @@ def estimate_gap(problem: LinearProblem, v: Floats, gradient: Floats) -> float:
     subgradient = np.where(short, 0.0, subgradient)
     # ½ g'H⁻¹g of the others, by the diagonal of H or block by block.
     if blocks is None:
-        return bounded + float(np.sum(np.square(_inverse_root(diagonal) * subgradient))) / 2
+        return bounded + float(np.sum(np.square(inverse_root(diagonal) * subgradient))) / 2
     pairs = zip(blocks, subgradient.reshape(problem.shape), strict=True)
     return bounded + sum(_gap_of_block(block, part, np.flatnonzero(part)) for block, part in pairs)
 
@@ -126,7 +126,7 @@ def _gap_of_block(block: Floats, gradient: Floats, free: Integers) -> float:
     """Return ½ g'H⁻¹g = ½ ‖L⁻¹g‖² of the free parameters of a diagonal block H = LL'."""
     if not len(free):
         return 0.0
-    block, scale = block[np.ix_(free, free)], _inverse_root(block.diagonal()[free])
+    block, scale = block[np.ix_(free, free)], inverse_root(block.diagonal()[free])
     white = solve_triangular(_factor(block * scale[:, None] * scale), scale * gradient[free], lower=True)
     return float(white @ white) / 2
 
@@ -172,7 +172,7 @@ def _floor(problem: LinearProblem, diagonal: Floats, weights: Floats) -> Floats:
     return np.maximum(diagonal, floor) + problem.l2_weights.reshape(problem.shape)
 
 
-def _inverse_root(diagonal: Floats) -> Floats:
+def inverse_root(diagonal: Floats) -> Floats:
     """Return 1 / √d, or 0 where d is 0."""
     return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0)
 

@@ -80,6 +80,7 @@ def solve_dual_by_coordinates(
         passes += 1
         if passes < next_check and passes < max_passes:
             continue
+        # The gap takes two products with all rows, so it is computed at passes 5, 10, 20 and so on.
         best, next_check = min(best, ascent.solution(passes, tol), key=_gap), CHECK_FACTOR * passes
         ascent.activate_all()
         if on_pass is not None:

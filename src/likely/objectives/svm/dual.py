@@ -89,6 +89,7 @@ class _Problems:
         found: list[DualSolution] = []
         costs = self.task.costs
         for cost, before in zip(costs, [None, *costs], strict=False):
+            # Warm start: scaling α by the ratio of the costs keeps it within the new bounds.
             start = None if before is None else found[-1].scaled_to(_min_cost_ratio(before, cost))
             found.append(ascend(self._bounds(side, cost), start))
         return found
@@ -129,6 +130,7 @@ class _Problems:
         problem = describe_sides(side, task.source.require_classes())
 
         def ascend(C: Floats, start: Start) -> DualSolution:
+            # A hard margin may not exist, so its solver checks separability on the way.
             is_hard, is_linear = not np.isfinite(C).all(), isinstance(task.kernel, LinearKernel)
             check = SeparabilityCheck(rows, z, is_linear, positions, problem) if is_hard else None
             has_bias, most = task.bias_scale is None, self.solver.max_rounds(is_hard)
@@ -146,6 +148,7 @@ class _Problems:
 def _assemble_machine(problems: _Problems, solutions: list[DualSolution], centre: Floats | None) -> Machine:
     """Join the solutions of all problems, with the rows that are support vectors of any of them."""
     task = problems.task
+    # z α of every problem, one row each, 0 for rows that take no part.
     signed = np.zeros((len(solutions), problems.X.shape[0]))
     for row, side, solution in zip(signed, task.sides, solutions, strict=True):
         members = problems.members(side)
@@ -189,6 +192,7 @@ def _has_lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tol: flo
     They change the losses of the support vectors, or ‖w‖² if there are no losses. The error of a score is about
     ε max k(x, x) ‖α‖.
     """
+    # The largest k(x, x) among some support vectors stands for all.
     support = np.flatnonzero(solution.alpha)
     few = support[: min(256, rows.capacity)]
     largest = float(rows.kept[rows.slots(few), few].max(initial=0.0))

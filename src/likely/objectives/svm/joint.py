@@ -181,6 +181,7 @@ class JointLosses(SmoothedLosses):
     @classmethod
     def of(cls, block: Block, theta: Floats, mu: float, setting: MarginSetting) -> JointLosses:
         rows, codes, C = setting.rows_of(block)
+        # t_k = 1 + f_k − f_y, and t_y = 0.
         t = rows.scores(theta.reshape(len(setting.costs), -1))
         own = np.arange(len(t)), codes
         t += 1 - t[own][:, None]
@@ -224,6 +225,7 @@ class JointLosses(SmoothedLosses):
     def dual_coefficients(self, repair: JointRepair) -> Floats:
         """Return η = C (p − [k = y]) of feasible p, of shape (n, n_classes)."""
         at = self.smoothing
+        # First-order change of p by the shift, then the share of the row's class.
         p = at.p + at.derivative(np.broadcast_to(repair.shift, at.p.shape))
         return np.asarray(
             (self.C * repair.shares.take(self.codes))[:, None] * self._subtract_own_class(np.maximum(p, 0.0))
@@ -362,11 +364,13 @@ class JointProblem(MarginProblem):
         wanted = (
             no_shift if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
         )
+        # Newton step for the biases: (Hessian of the biases) shift = wanted − Σ η. A common shift gets some curvature.
         rates = sums.bias_hessian + np.trace(sums.bias_hessian) / K**2
         try:  # ill-conditioned if hardly any row is near the margin of a class, but small shifts have small residuals
             shift = np.linalg.solve(rates, wanted - sums.eta_sums.sum(axis=0))
         except np.linalg.LinAlgError:
             shift = np.full(K, np.inf)
+        # Shifts are admissible if they differ by at most ½.
         width = np.ptp(shift) if np.isfinite(shift).all() else np.inf
         if width <= 0.5:
             return JointRepair(shift, np.ones(K))

@@ -31,13 +31,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from likely._typing import Floats, Integers
 from likely.blocks import Block, Source, for_each
 from likely.objectives.linear_rows import LinearRows, check_finite_sum
+from likely.objectives.whitening import inverse_root
 
 NEAR_LENGTH, TARGET_LENGTH, MAX_LENGTH, MAX_START_LENGTH = 0.3, 0.3, 1.0, 25.0
 """Lengths of Newton steps, relative to the distance over which curvatures of rows are constant; see
 :attr:`_NewtonSystem.length`. Below the first, μ may be decreased. The second is the target for the first step at the
-new μ. Beyond the third, the predictor has failed. Beyond the fourth, a start is rejected. Starts from samples with
-lengths of 15 to 22 took some 25 passes. Those with lengths of 30 to 50,000, from few rows of one class, took 60 to
-500."""
+new μ. Beyond the third, the predictor has failed. Beyond the fourth, a start is rejected: starts from samples with
+lengths of 15 to 22 took some 25 passes, those with 30 to 50,000, from few rows of one class, took 60 to 500."""
 
 FIRST_MU = 1.0
 """First μ when the start is θ = 0; the margin is 1."""
@@ -52,13 +52,11 @@ SMOOTHING_SHARE, TARGET_SHARE = 0.8, 0.5
 """Shares of the allowed gap: the maximum that smoothing may cause, and the target when μ is decreased."""
 
 SAFE_LENGTH, SLOPE_FACTOR, ROUNDING, MAX_TRIALS = 0.02, 0.7, 1e-14, 30
-"""Line search. A Newton step shorter than the first is accepted at once. A longer one must reduce the absolute
-directional derivative by the second factor. The third is the relative rounding of the value, the fourth the maximum
-number of trials."""
+"""Line search: Newton steps shorter than the first are accepted at once; others must reduce the absolute directional
+derivative by the second factor. The third is the relative rounding of the value."""
 
 SAFE_GAP = 1e-8
-"""Relative gap that double precision allows for all but very ill-conditioned rows; smaller gaps are approached in
-stages."""
+"""Relative gap that double precision allows but for very ill-conditioned rows; smaller ones are reached in stages."""
 
 PATIENCE = 20
 """Stop after this number of passes without progress: rounding allows none."""
@@ -70,8 +68,7 @@ MAX_VALUES = 2**25
 """Maximum number of values of the rows near the margin that are copied for Hessian-vector products."""
 
 MIN_RELATIVE_WEIGHT, MANY_HESSIAN_ROWS = 1e-4, 2000
-"""If a block has more rows than the second value, rows with a Hessian weight below the first value times the mean are
-left out of the Hessian."""
+"""Rows with a smaller Hessian weight, relative to the mean, are left out of the Hessian of a block with many rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +117,7 @@ class MarginSums:
     gradient, gradient_by_mu : arrays of shape (n_parameters,)
         Gradient of ``value`` by θ, and its derivative by μ.
     squared_radius : float
-        Σ D r² / μ, where D is the second derivative of a row's loss, and r the distance that its score may move before
-        D changes much.
+        Σ D r² / μ, D the second derivative of a row's loss, r the distance its score may move before D changes much.
     hessian : array of shape (n_parameters, n_parameters) or (n_parameters,)
         Hessian of ``value``, or its diagonal.
     """
@@ -254,10 +250,9 @@ class PathPoint:
 
     @property
     def smoothing_gap(self) -> float:
-        """Part of the relative gap that smoothing causes.
+        """Part of the relative gap that smoothing causes, (Σ C max(0, t) − α t) / primal.
 
-        Σ C max(0, t) − α t, relative to the primal objective. At the minimum of the smoothed objective this is the
-        whole gap.
+        At the minimum of the smoothed objective this is the whole gap.
         """
         sums = self.sums
         return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
@@ -271,11 +266,6 @@ class _NewtonSystem:
     point : PathPoint
     solve : function of an array of shape (n_parameters,)
         Multiplies it by the inverse of the Hessian.
-
-    Notes
-    -----
-    The minima satisfy g(θ, μ) = 0, with g the gradient of the smoothed objective. Differentiating by μ gives the
-    tangent dθ/dμ = −H⁻¹ ∂g/∂μ.
     """
 
     def __init__(self, point: PathPoint, solve: Callable[[Floats], Floats]) -> None:
@@ -288,7 +278,7 @@ class _NewtonSystem:
 
     @cached_property
     def tangent(self) -> Floats:
-        """The tangent dθ/dμ of the path."""
+        """The tangent dθ/dμ = −H⁻¹ ∂g/∂μ of the path of minima g(θ, μ) = 0, by implicit differentiation."""
         return -self._solve(self._point.sums.gradient_by_mu)
 
     @cached_property
@@ -356,6 +346,7 @@ class MarginProblem(ABC):
     def evaluate(self, theta: Floats, mu: float) -> PathPoint:
         """Evaluate θ and μ: one pass over the rows, or two for a joint margin."""
         sums = self.source.reduce(_sums, self.losses, theta, mu, self.setting)
+        # The penalties are quadratic forms: ½ θ'(their gradient).
         gradient = self.penalty_gradient(theta)
         penalty = float(theta @ gradient) / 2
         dual, repair = self.dual_bound(sums, theta, mu)
@@ -400,7 +391,7 @@ class MarginProblem(ABC):
 
 def _make_cholesky_solver(hessian: Floats) -> Callable[[Floats], Floats]:
     """Return a function that solves with a Hessian, overwritten, by Cholesky after scaling to a unit diagonal."""
-    scale = _inverse_root(hessian.diagonal())
+    scale = inverse_root(hessian.diagonal())
     hessian *= scale[:, None] * scale
     hessian[np.diag_indices_from(hessian)] = 1.0  # also for a bias on which nothing depends
     try:
@@ -421,7 +412,7 @@ def _make_cg_solver(
 
     The diagonal of the Hessian is the preconditioner (Jacobi).
     """
-    size, scale = len(diagonal), _inverse_root(diagonal)
+    size, scale = len(diagonal), inverse_root(diagonal)
 
     def solve(right: Floats) -> Floats:
         hessian = LinearOperator((size, size), matvec=lambda u: scale * hessian_product(scale * u), dtype=np.float64)
@@ -429,11 +420,6 @@ def _make_cg_solver(
         return np.asarray(scale * solved)
 
     return solve
-
-
-def _inverse_root(diagonal: Floats) -> Floats:
-    """Return 1 / √d, or 0 where d is 0."""
-    return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0)
 
 
 @dataclass(eq=False)
@@ -458,9 +444,10 @@ class _PathState:
         """Evaluate a point and keep the best one."""
         point = self.problem.evaluate(theta, mu)
         self.passes += 1
-        gap, least = point.relative_gap, np.inf if self.best is None else self.best.relative_gap
-        self.idle = 0 if gap < 0.99 * least else self.idle + 1
-        if self.best is None or gap < least:
+        # Progress is a decrease of the smallest gap by at least 1 %.
+        gap, smallest = point.relative_gap, np.inf if self.best is None else self.best.relative_gap
+        self.idle = 0 if gap < 0.99 * smallest else self.idle + 1
+        if self.best is None or gap < smallest:
             self.best = point
         if self.on_pass is not None:
             self.on_pass(self.passes, gap)
@@ -548,12 +535,14 @@ def _predict(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> tupl
 def _choose_ratio(state: _PathState, point: PathPoint, length: float) -> float:
     """Return the ratio of the next μ to the current one: as small as the curvature allows and the gap requires.
 
-    Of the ratios whose expected Newton step has at most the target length, the smallest is taken. A ratio below the one
-    at which smoothing causes the target share of the gap is not needed.
+    The smallest ratio is taken whose expected Newton step has at most the target length. The gap requires no ratio
+    below the one at which smoothing causes the target share of it.
     """
+    # Expected length of the first Newton step at the new μ, for a grid of ratios; see _predict.
     tried = np.geomspace(MIN_RATIO, 1.0, 200)
     expected = (length**2 + state.curvature * point.mu * (1 - tried) ** 2) / tried
     allowed = float(tried[np.flatnonzero(expected <= TARGET_LENGTH)[0]])
+    # Smoothing gap ∝ μ^power: ratio at which it is the target share of the allowed gap.
     needed = float(TARGET_SHARE * state.goal / point.smoothing_gap) ** (1 / state.power)
     return float(min(max(allowed, needed), MAX_RATIO))
 
@@ -600,6 +589,7 @@ class _LineSearchPoint:
     def intersect(self, other: _LineSearchPoint | None) -> float:
         """Return the length at which the tangents here and at a longer trial intersect, clipped to the interval."""
         assert other is not None
+        # An infinite value means that the step was far too long.
         gap = other.length - self.length
         if not np.isfinite(other.value + other.slope):
             return self.length + gap / 10

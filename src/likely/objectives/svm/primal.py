@@ -196,6 +196,7 @@ def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: 
     theta = np.zeros(problem.shape[0] * problem.shape[1])
     if sample is None:
         return theta, FIRST_MU
+    # Costs are multiplied by the ratio of the total weights of each class.
     few = sample.reduce(class_counts, len(counts.weights))
     more = np.divide(counts.weights, few.weights, out=np.zeros(len(few.weights)), where=few.weights > 0)
     setting = replace(problem.setting, costs=problem.setting.costs * more)
