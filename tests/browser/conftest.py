@@ -1,6 +1,6 @@
-"""A browser for tests of pages: Debian's Chromium, driven by Playwright, or a reason why there is none.
+"""A browser for tests of pages: Debian's Chromium, driven by Playwright. Without it, tests are skipped with a reason.
 
-Playwright downloads no browser here: the one named by LIKELY_CHROMIUM, or `chromium` on the path, is used.
+Playwright downloads no browser. It uses the program in LIKELY_CHROMIUM, or `chromium` on the path.
 """
 
 import os
@@ -22,12 +22,12 @@ FLAGS = [
 ]
 
 PATIENCE = 10_000
-"""Milliseconds to wait for anything in a page."""
+"""Timeout of all waits in a page, in milliseconds."""
 
 
 @dataclass
 class Seen:
-    """What pages did that a page on its own must not do."""
+    """Record of forbidden actions of pages: console errors, exceptions, dialogs and requests."""
 
     console: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Seen:
     requests: list[str] = field(default_factory=list)
 
     def watch(self, context, url):
-        """Listen to every page of a context that may ask for nothing but this address."""
+        """Listen to every page of a context, which may request this address only."""
         own = url.split("#")[0]
         context.on("console", self._on_console)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
@@ -51,22 +51,22 @@ class Seen:
         self.dialogs.append(f"{dialog.type}: {dialog.message}")
         dialog.dismiss()
 
-    def taken(self):
-        """All that was seen so far, which is then forgotten: for tests that expect something."""
-        taken = {name: seen for name, seen in asdict(self).items() if seen}
-        for name in taken:
+    def take(self):
+        """Return and clear the record, for tests that expect forbidden actions."""
+        record = {name: seen for name, seen in asdict(self).items() if seen}
+        for name in record:
             getattr(self, name).clear()
-        return taken
+        return record
 
 
 def missing_chromium():
-    """Why there is no browser; empty if there is one."""
+    """Return the reason why there is no browser; empty if there is one."""
     if _chromium() is not None:
         return ""
-    loudly = "CHROMIUM IS MISSING IN CI, SO NO PAGE WAS TESTED: " if os.environ.get("CI") == "true" else ""
+    prefix = "CHROMIUM IS MISSING IN CI, SO NO PAGE WAS TESTED: " if os.environ.get("CI") == "true" else ""
     named = os.environ.get("LIKELY_CHROMIUM")
-    looked = f"LIKELY_CHROMIUM names {named!r}, which is no program" if named else "there is no chromium on the path"
-    return f"{loudly}{looked}; install it (apt-get install chromium), or set LIKELY_CHROMIUM to a program"
+    reason = f"LIKELY_CHROMIUM names {named!r}, which is not a program" if named else "there is no chromium on the path"
+    return f"{prefix}{reason}; install it (apt-get install chromium), or set LIKELY_CHROMIUM to a program"
 
 
 def _chromium():
@@ -75,7 +75,7 @@ def _chromium():
 
 @pytest.fixture(scope="module")
 def browser():
-    """One browser for the tests of a file: while it is open, no other test of the process could run an event loop."""
+    """One browser for the tests of a file. While it is open, no other test of the process can run an event loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install likely[dev]")
     if reason := missing_chromium():
         pytest.skip(reason)
@@ -87,21 +87,21 @@ def browser():
 
 @pytest.fixture
 def seen():
-    """What the pages of a test did that they must not do; `seen.taken()` reads it and forgives it."""
+    """Record of forbidden actions of the pages of a test; `seen.take()` returns and clears it."""
     return Seen()
 
 
 @pytest.fixture
 def open_page(browser, seen, tmp_path):
-    """A function that opens a page from a file, and the end of the test fails if it did what it must not do.
+    """A function that opens a page from a file. The test fails at its end if the page did something forbidden.
 
     ``open_page(html_or_path, *, hash="", width=None, height=None, dark=False, mobile=False)`` takes HTML as text, which
-    is written to a file first, or the path of a file. Without sizes, a window is 1200 × 900, and a phone 390 × 844.
-    There is no network, the clipboard may be read and written, and whatever takes ten seconds fails.
+    is written to a file first, or the path of a file. By default, a window is 1200 × 900, and a phone 390 × 844. There
+    is no network, the clipboard may be read and written, and waits time out after ten seconds.
     """
     contexts = []
 
-    def opened(html_or_path, *, hash="", width=None, height=None, dark=False, mobile=False):  # noqa: A002
+    def open_html(html_or_path, *, hash="", width=None, height=None, dark=False, mobile=False):  # noqa: A002
         url = _file(html_or_path, tmp_path / f"page-{len(contexts)}.html").as_uri() + (f"#{hash}" if hash else "")
         context = browser.new_context(
             viewport={"width": width or (390 if mobile else 1200), "height": height or (844 if mobile else 900)},
@@ -119,11 +119,11 @@ def open_page(browser, seen, tmp_path):
         page.goto(url)
         return page
 
-    yield opened
+    yield open_html
     for context in contexts:
         _settle(context)
         context.close()
-    assert seen.taken() == {}
+    assert seen.take() == {}
 
 
 def _file(html_or_path, place):
@@ -134,19 +134,19 @@ def _file(html_or_path, place):
 
 
 def _settle(context):
-    """Let pages do what they have begun, and their messages arrive."""
+    """Wait until pages have finished pending work and their messages have arrived."""
     for page in context.pages:
         page.evaluate("() => new Promise(done => setTimeout(done, 20))")
 
 
 @pytest.fixture(scope="session")
 def slide():
-    """``slide(page, selector, index)`` moves a slider to its index-th step by the keyboard; its value then.
+    """``slide(page, selector, index)`` moves a slider to its index-th step by the keyboard, and returns its value.
 
-    The thumb is put beside the step and one key is pressed, so that the events are the browser's own.
+    The slider is set next to the step and one key is pressed, so that the browser itself fires the events.
     """
 
-    def slid(page, selector, index):
+    def move(page, selector, index):
         slider = page.locator(selector)
         last = slider.evaluate("s => Math.round(((s.max || 100) - s.min) / (s.step || 1))")
         if not 0 <= index <= last:
@@ -158,7 +158,7 @@ def slide():
             raise AssertionError(f"{selector} did not move to step {index}: is it disabled or hidden?")
         return float(slider.input_value())
 
-    return slid
+    return move
 
 
 _BESIDE = """(slider, index) => {

@@ -1,4 +1,4 @@
-"""The page of two classes: whatever its controls are set to, it shows the library's own numbers."""
+"""The page for two classes shows the library's numbers at every setting of its controls."""
 
 import json
 import shlex
@@ -52,7 +52,7 @@ WALK = f"""hashes => hashes.map(hash => {{
 
 @dataclass
 class Case:
-    """A comparison, its page, and what the library says of it."""
+    """A comparison, its page, and the library's results."""
 
     comparison: likely.Comparison
 
@@ -90,7 +90,7 @@ def scores(seed, n=120):
 
 
 class Bounded(likely.AffineCalibrator):
-    """An affine map that is learned from scores within bounds, so that infinite ones may come."""
+    """An affine calibrator fitted on clipped scores, so that scores may be infinite."""
 
     def fit(self, scores, y, sample_weight=None):
         return super().fit(np.clip(scores, -20, 20), y, sample_weight)
@@ -155,25 +155,25 @@ def number(text):
 
 
 def agrees(text, value, least=0.0):
-    """Whether a number is that which is shown, to the digits shown."""
+    """Whether a number equals the one shown, up to the digits shown."""
     said = number(text)
     if np.isinf(said) or np.isinf(value):
         return said == value
     mantissa, _, exponent = text.replace(",", "").partition("e")
     decimals = len(mantissa.partition(".")[2])
-    if abs(value) >= 1000 and not decimals:  # three digits that count
+    if abs(value) >= 1000 and not decimals:  # three significant digits
         least = 0.5 * 10 ** (np.floor(np.log10(abs(value))) - 2)
     return abs(said - value) <= max(0.5 * 10 ** (int(exponent or 0) - decimals), least) * (1 + 1e-6) + 1e-12
 
 
 def significant(text, value, digits):
-    """Whether a number is shown to so many digits that count."""
+    """Whether a number is shown with the given number of significant digits."""
     rounded = float(f"{value:.{digits}g}")
     return number(text) == pytest.approx(rounded, rel=10.0 ** (1 - digits) * 1.01 if rounded != number(text) else 1e-12)
 
 
 def assert_shown(seen, case):
-    """Everything that is shown is what the library says of the application that would be copied."""
+    """Assert that everything shown equals the library's results for the application in the copied code."""
     texts, where = seen["texts"], seen["texts"]["as-python"]
     app = eval(where, {"Application": Application})
     trials = case.trials[int(seen["values"]["series"])]
@@ -209,7 +209,7 @@ def assert_shown(seen, case):
 
 
 def rejected_between(app):
-    """The llrs between which rejecting is cheapest, by the library's own posteriors."""
+    """The llrs between which rejecting is cheapest."""
     if app.reject_cost is None:
         return 0.0, 0.0
     prior, fn, fp = app.priors[1], app.costs[1, 0], app.costs[0, 1]
@@ -226,7 +226,7 @@ def pixel(axis, value):
 
 
 def assert_marked(seen, app, plain, actual, given):
-    """Marks on curves are at the library's rates and costs; those that rejecting has no place for are hidden."""
+    """Assert that marks are at the library's rates and costs, and hidden on curves without rejection."""
     accepted = actual.confusion(plain).counts
     alarm, miss = accepted[0, 1] / accepted[0].sum(), accepted[1, 0] / accepted[1].sum()
     at = given.pooled.starts[np.searchsorted(given.pooled.llr, plain.threshold)]
@@ -289,7 +289,7 @@ def test_at_first_the_page_shows_the_first_application_and_the_best_system(case,
     assert case.systems[int(seen["values"]["series"])].name == case.comparison.best.name
 
 
-def test_a_walk_through_addresses_shows_the_librarys_numbers(case, open_page):
+def test_random_addresses_show_the_librarys_numbers(case, open_page):
     page = open_page(case.html)
     walk = list(hashes(case, 60, 11))
 
@@ -302,7 +302,7 @@ def test_a_walk_through_addresses_shows_the_librarys_numbers(case, open_page):
         assert (seen["values"]["series"], seen["variant"]) == (wanted["system"], wanted["scores"])
 
 
-def test_a_walk_by_the_controls_shows_the_librarys_numbers(case, open_page, slide):
+def test_random_moves_of_the_controls_show_the_librarys_numbers(case, open_page, slide):
     page, rng = open_page(case.html), np.random.default_rng(5)
     explorer = case.facts["explorer"]
     positions = {
@@ -324,7 +324,7 @@ def test_a_walk_by_the_controls_shows_the_librarys_numbers(case, open_page, slid
         assert seen["heard"][slider] == seen["texts"][f"{slider}-value"] == said
 
 
-def test_each_slider_goes_from_end_to_end(several, open_page, slide):
+def test_each_slider_reaches_both_ends(several, open_page, slide):
     page, explorer = open_page(several.html), several.facts["explorer"]
     ends = {"prior": explorer["priors"], "fn": explorer["costs"], "reject": [*explorer["reject_costs"], None]}
     for slider, values in ends.items():
@@ -335,7 +335,7 @@ def test_each_slider_goes_from_end_to_end(several, open_page, slide):
             assert_shown(page.evaluate(READ), several)
 
 
-def test_systems_scores_and_applications_are_chosen(several, open_page):
+def test_systems_scores_and_applications_can_be_chosen(several, open_page):
     page = open_page(several.html)
     for series in range(len(several.systems)):
         page.select_option("#series", str(series))
@@ -362,7 +362,7 @@ def test_systems_scores_and_applications_are_chosen(several, open_page):
         assert app.reject_cost == wanted.reject_cost
 
 
-def test_an_application_that_is_moved_away_from_is_no_longer_named(several, open_page, slide):
+def test_a_changed_application_is_shown_as_custom(several, open_page, slide):
     page = open_page(several.html)
     slide(page, "#fn", 3)
 
@@ -370,7 +370,7 @@ def test_an_application_that_is_moved_away_from_is_no_longer_named(several, open
     assert page.locator("#preset option:checked").inner_text() == "custom, set below"
 
 
-def test_words_say_the_cases(several, open_page):
+def test_the_sentence_has_the_numbers_of_cases(several, open_page):
     page = open_page(several.html, hash="prior=0.3&fn=5&fp=2&reject=0.15&scores=given")
     app = eval(page.inner_text("#as-python") or page.text_content("#as-python"), {"Application": Application})
     actual = several.trials[0]["given"]
@@ -383,7 +383,7 @@ def test_words_say_the_cases(several, open_page):
     assert numbers == pytest.approx(expected, rel=5e-3), said
 
 
-def test_the_address_holds_the_state_and_brings_it_back(case, open_page, slide):
+def test_the_address_restores_the_state(case, open_page, slide):
     page = open_page(case.html)
     for slider, index in (("prior", 7), ("fn", 2), ("fp", 4), ("reject", 5)):
         slide(page, f"#{slider}", index)
@@ -404,7 +404,7 @@ def test_the_address_holds_the_state_and_brings_it_back(case, open_page, slide):
     assert here == there
 
 
-NONSENSE = [
+INVALID = [
     "prior=abc&fn=&fp=-3&reject=no",
     "prior=0&fn=0&system=99&scores=none",
     "prior=1e999&fn=Infinity&fp=NaN",
@@ -417,11 +417,11 @@ NONSENSE = [
 ]
 
 
-def test_nonsense_in_the_address_is_harmless(several, open_page):
-    page = open_page(several.html, hash=NONSENSE[0])
+def test_invalid_addresses_are_harmless(several, open_page):
+    page = open_page(several.html, hash=INVALID[0])
     assert_shown(page.evaluate(READ), several)
 
-    for seen in page.evaluate(WALK, NONSENSE):
+    for seen in page.evaluate(WALK, INVALID):
         app = assert_shown(seen, several)
         assert app.priors[1] in np.array(several.facts["explorer"]["priors"])
         assert app.costs[1, 0] in several.facts["explorer"]["costs"]
@@ -455,7 +455,7 @@ def test_buttons_copy_what_is_shown(several, open_page, slide):
 
 
 @pytest.mark.parametrize("maker", [outside, first_label], ids=lambda maker: maker.__name__)
-def test_the_copied_command_line_decides_and_costs_the_same(maker, open_page, tmp_path):
+def test_the_copied_command_has_the_same_decisions_and_costs(maker, open_page, tmp_path):
     case = made(maker)
     rows, trials = case.comparison.workings.rows, case.trials[0]["given"]
     file = tmp_path / "scores.csv"
@@ -486,7 +486,7 @@ def run(arguments):
 
 @pytest.fixture(scope="module")
 def board():
-    """A leaderboard that folds: names that look like numbers, a cost that is infinite, and one with no p."""
+    """A long leaderboard with names that look like numbers, an infinite cost, and a missing p-value."""
     y, llr, rng = scores(9)
     systems = {f"{name}": llr + rng.normal(0, 0.5 * k, len(y)) for k, name in enumerate([*range(8, 20), *"Bacd"])}
     systems |= {"surely wrong": np.where(np.arange(len(y)) == 3, np.inf, llr)}
@@ -523,7 +523,7 @@ def test_every_column_sorts_both_ways(board, open_page):
 
 
 def is_rising(texts):
-    """Numbers as numbers, before texts; what there is none of, last."""
+    """Whether texts are sorted: numbers by value, then texts; missing numbers count as infinite."""
 
     def key(text):
         try:
@@ -534,7 +534,7 @@ def is_rising(texts):
     return all(key(one) <= key(other) for one, other in pairwise(texts))
 
 
-def test_a_long_leaderboard_is_folded_until_all_is_asked_for(board, open_page):
+def test_a_long_leaderboard_is_folded_until_the_button_is_pressed(board, open_page):
     page = open_page(board.html)
     rows = page.locator("#leaderboard tbody tr")
     assert rows.count() == 17
@@ -550,7 +550,7 @@ def test_a_long_leaderboard_is_folded_until_all_is_asked_for(board, open_page):
     assert not page.locator("#all-rows").is_visible()
 
 
-def test_the_number_of_places_is_that_of_the_systems(board, open_page):
+def test_every_system_has_a_place(board, open_page):
     page = open_page(board.html)
 
     assert column(page, 0) == [str(place) for place in range(1, 18)]

@@ -1,4 +1,4 @@
-"""The page of more classes: it decides a sample of rows as the library does, and says how sure that is."""
+"""The page for more than two classes decides a sample of rows as the library does, and shows its standard error."""
 
 import json
 import shlex
@@ -40,7 +40,7 @@ WALK = f"""hashes => hashes.map(hash => {{
 
 @dataclass
 class Case:
-    """A comparison of more classes, its page, and the sample that the page holds."""
+    """A comparison of more than two classes, its page, and the sample in the page."""
 
     comparison: likely.Comparison
 
@@ -142,7 +142,7 @@ def number(text):
 
 
 def agrees(text, value):
-    """Whether a number is that which is shown, to the digits shown; of large ones three that count."""
+    """Whether a number equals the one shown, up to the digits shown; large ones have three significant digits."""
     mantissa, _, exponent = text.replace(",", "").partition("e")
     decimals = len(mantissa.partition(".")[2])
     least = 0.5 * 10 ** (np.floor(np.log10(value)) - 2) if value >= 1000 and not decimals else 0
@@ -150,13 +150,13 @@ def agrees(text, value):
 
 
 def significant(text, value, digits):
-    """Whether a number is shown to so many digits that count."""
+    """Whether a number is shown with the given number of significant digits."""
     rounded = float(f"{value:.{digits}g}")
     return number(text) == pytest.approx(rounded, rel=10.0 ** (1 - digits) * 1.01 if rounded != number(text) else 1e-12)
 
 
 def assert_shown(seen, case):
-    """Everything that is shown is what the library decides of the sample, at the application that would be copied."""
+    """Assert that the page shows the library's decisions on the sample for the application in the copied code."""
     texts, where = seen["texts"], seen["texts"]["as-python"]
     app = eval(where, {"Application": Application}).aligned(case.comparison.classes)
     assert app.priors.sum() == pytest.approx(1, abs=1e-9)
@@ -184,7 +184,7 @@ def constant_cost(app):
 
 
 def assert_error_shown(texts, app, decided, constant, case):
-    """What is shown after ± is twice the standard error of a stratified mean, with two rows more of each class."""
+    """Assert that ± is twice the standard error of a stratified mean, with two rows added to each class."""
     if case.whole:
         assert texts["per-thousand-note"] == "on all rows"
         assert "±" not in texts["actual-note"]
@@ -199,7 +199,7 @@ def assert_error_shown(texts, app, decided, constant, case):
 
 
 def error_of(app, k, decided, case):
-    """The variance of the mean price of a class, of which not all rows are there."""
+    """Variance of the mean cost of a class due to sampling."""
     price = app.costs[k] if app.reject_cost is None else np.append(app.costs[k], app.reject_cost)
     weight, rows, of = case.weights[case.codes == k], len(decided), case.explorer["class_rows"][k]
     prices = np.array([*price[decided], price.min(), price.max()])
@@ -231,7 +231,7 @@ def test_at_first_the_page_shows_the_first_application(case, open_page):
     assert (seen["preset"], seen["system"]) == ("0", 0)
 
 
-def test_a_walk_through_addresses_shows_the_librarys_numbers(case, open_page):
+def test_random_addresses_show_the_librarys_numbers(case, open_page):
     rng, walk, states = np.random.default_rng(7), [], []
     for _ in range(40):
         priors = rng.dirichlet(np.ones(case.n))
@@ -247,7 +247,7 @@ def test_a_walk_through_addresses_shows_the_librarys_numbers(case, open_page):
         assert (app.reject_cost, seen["system"]) == (reject, system)
 
 
-def test_a_prior_that_is_moved_is_set_and_the_others_keep_their_proportions(case, open_page, slide):
+def test_moving_a_prior_keeps_the_proportions_of_the_others(case, open_page, slide):
     page, rng = open_page(case.html), np.random.default_rng(3)
     for _ in range(5):
         k, index = int(rng.integers(case.n)), int(rng.integers(1, 1000))
@@ -259,7 +259,7 @@ def test_a_prior_that_is_moved_is_set_and_the_others_keep_their_proportions(case
         assert after[others] / after[others].sum() == pytest.approx(before[others] / before[others].sum())
 
 
-def test_a_prior_of_one_and_back(few, open_page, slide):
+def test_a_prior_can_be_set_to_one_and_back(few, open_page, slide):
     page = open_page(few.html)
     for index in (1000, 400, 0, 1000, 999):
         slide(page, "#prior-1", index)
@@ -269,7 +269,7 @@ def test_a_prior_of_one_and_back(few, open_page, slide):
     assert app.priors[[0, 2]] == pytest.approx([0.0005, 0.0005])
 
 
-def test_costs_are_set_in_their_table(few, open_page):
+def test_costs_can_be_set_in_the_table(few, open_page):
     page = open_page(few.html)
     for truth, decision, cost in ((0, 1, "7"), (2, 0, "0.25"), (1, 2, "1e3"), (0, 2, "0")):
         page.fill(f"input[data-truth='{truth}'][data-decision='{decision}']", cost)
@@ -279,7 +279,7 @@ def test_costs_are_set_in_their_table(few, open_page):
 
 
 @pytest.mark.parametrize(("truth", "decision", "cost"), [(0, 1, "-1"), (0, 1, ""), (1, 1, "3"), (2, 1, "1e999")])
-def test_costs_that_make_no_sense_are_marked_and_ignored(truth, decision, cost, few, open_page):
+def test_invalid_costs_are_marked_and_ignored(truth, decision, cost, few, open_page):
     page = open_page(few.html)
     before = page.evaluate(READ)["texts"]
     cell = page.locator(f"input[data-truth='{truth}'][data-decision='{decision}']")
@@ -295,7 +295,7 @@ def test_costs_that_make_no_sense_are_marked_and_ignored(truth, decision, cost, 
     assert_shown(page.evaluate(READ), few)
 
 
-def test_rejecting_goes_from_end_to_end(case, open_page, slide):
+def test_the_reject_cost_reaches_both_ends(case, open_page, slide):
     page = open_page(case.html)
     last = int(page.locator("#reject").get_attribute("max"))
     found = []
@@ -308,7 +308,7 @@ def test_rejecting_goes_from_end_to_end(case, open_page, slide):
     assert found[0] <= 0.01
 
 
-def test_systems_and_applications_are_chosen(few, open_page):
+def test_systems_and_applications_can_be_chosen(few, open_page):
     page = open_page(few.html)
     assert len(few.scores) == 3
     for system in range(3):
@@ -333,7 +333,7 @@ def test_with_all_rows_the_cost_is_that_of_all_rows(few, open_page):
         assert number(page.inner_text("#actual")) == pytest.approx(expected, abs=5.1e-4)
 
 
-def test_a_sample_is_within_the_error_it_says(open_page):
+def test_the_cost_of_a_sample_is_within_the_error_shown(open_page):
     case = made(four_sampled)
     rows = case.comparison.workings.rows
     page = open_page(case.html)
@@ -344,7 +344,7 @@ def test_a_sample_is_within_the_error_it_says(open_page):
     assert number(page.inner_text("#actual")) == pytest.approx(expected, abs=1.5 * error)
 
 
-def test_the_class_that_curves_are_of_is_chosen(few, open_page):
+def test_the_class_of_the_curves_can_be_chosen(few, open_page):
     page = open_page(few.html)
     for series in ("2", "0", "1"):
         page.select_option("#series", series)
@@ -357,7 +357,7 @@ def test_the_class_that_curves_are_of_is_chosen(few, open_page):
         }
 
 
-def test_the_address_holds_the_state_and_brings_it_back(case, open_page, slide):
+def test_the_address_restores_the_state(case, open_page, slide):
     page = open_page(case.html)
     slide(page, "#prior-1", 321)
     slide(page, "#reject", 4)
@@ -371,7 +371,7 @@ def test_the_address_holds_the_state_and_brings_it_back(case, open_page, slide):
     assert here == there
 
 
-NONSENSE = [
+INVALID = [
     "priors=1,2&costs=1;2&reject=x&system=9",
     "priors=a,b,c&costs=x,y,z;;",
     "priors=-1,1,1&costs=0,-1,1;1,0,1;1,1,0",
@@ -383,12 +383,12 @@ NONSENSE = [
 ]
 
 
-def test_nonsense_in_the_address_is_harmless(few, open_page):
-    page = open_page(few.html, hash=NONSENSE[0])
+def test_invalid_addresses_are_harmless(few, open_page):
+    page = open_page(few.html, hash=INVALID[0])
     first = page.evaluate(READ)
     assert_shown(first, few)
 
-    for seen in page.evaluate(WALK, NONSENSE):
+    for seen in page.evaluate(WALK, INVALID):
         assert_shown(seen, few)
         assert seen["texts"]["as-python"] == first["texts"]["as-python"]
     assert page.evaluate(WALK, ["priors=2,1,1"])[0]["said"] == ["50.0 %", "25.0 %", "25.0 %"]
@@ -429,7 +429,7 @@ def test_the_copied_command_line_costs_the_same(few, open_page, tmp_path, monkey
         assert significant(seen["texts"]["per-thousand"], 1000 * cost["mean"], 4)
 
 
-def test_weighted_rows_that_are_all_there_cost_what_all_rows_cost(open_page):
+def test_all_weighted_rows_have_the_cost_of_the_library(open_page):
     y, scores, rng = rows(150, 3, 4)
     weight = rng.integers(1, 6, len(y))
     comparison = likely.compare_scores(y, {"mine": scores}, sample_weight=weight)
@@ -440,7 +440,7 @@ def test_weighted_rows_that_are_all_there_cost_what_all_rows_cost(open_page):
     assert "±" in said or number(page.inner_text("#actual")) == pytest.approx(expected, abs=5.1e-4)
 
 
-def test_a_cost_of_rejecting_of_its_own_has_its_place_on_the_slider(open_page, slide):
+def test_the_reject_cost_of_an_application_is_a_position_of_the_slider(open_page, slide):
     y, scores, _ = rows(150, 3, 1)
     case = Case(likely.compare_scores(y, {"mine": scores}, [Application([0.3, 0.3, 0.4], reject_cost=0.15)]))
     page = open_page(case.html)
@@ -454,7 +454,7 @@ def test_a_cost_of_rejecting_of_its_own_has_its_place_on_the_slider(open_page, s
     assert found[-1] == np.inf
 
 
-def test_a_label_that_ends_the_copied_command_runs_nothing(open_page, tmp_path):
+def test_a_label_cannot_run_code_in_the_copied_command(open_page, tmp_path):
     labels = np.array(["a", f"b'\nEND\ntouch {tmp_path}/ran\n", "$(touch ran)"])
     y, scores, _ = rows(150, 3, 1)
     page = open_page(likely.compare_scores(labels[np.unique(y, return_inverse=True)[1]], scores).report().html())

@@ -1,4 +1,4 @@
-"""The harness itself: it passes a clean page, and fails one that speaks, asks, interrupts or breaks."""
+"""The test harness passes a clean page, and fails one that logs, makes requests, opens dialogs or has errors."""
 
 from pathlib import Path
 
@@ -39,19 +39,19 @@ def test_a_clean_page_passes(open_page, seen):
 
     assert page.inner_text("#said") == "Nothing to see but this."
     assert page.url.startswith("file://")
-    assert seen.taken() == {}
+    assert seen.take() == {}
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_what_a_page_must_not_do_is_seen(kind, open_page, seen):
+def test_forbidden_actions_of_a_page_are_recorded(kind, open_page, seen):
     html, expected = BAD[kind]
     page = open_page(f"<!doctype html><title>Bad</title>{html}")
     page.wait_for_timeout(300)
 
-    assert expected in str(seen.taken())
+    assert expected in str(seen.take())
 
 
-def test_a_test_fails_by_what_its_page_must_not_do(browser, pytester):
+def test_a_test_fails_if_its_page_does_something_forbidden(browser, pytester):
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
     pytester.makepyprojecttoml('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
     bad = {kind: html for kind, (html, _) in BAD.items() if kind in ("console", "alert", "image", "late")}
@@ -65,7 +65,7 @@ def test_a_test_fails_by_what_its_page_must_not_do(browser, pytester):
 
         def test_forgiven(open_page, seen):
             open_page("<!doctype html><title>Bad</title><script>console.error('so it is')</script>")
-            assert seen.taken() == {{"console": ["error: so it is"]}}
+            assert seen.take() == {{"console": ["error: so it is"]}}
 
         def test_clean(open_page):
             open_page("<!doctype html><title>Clean</title>")
@@ -74,12 +74,12 @@ def test_a_test_fails_by_what_its_page_must_not_do(browser, pytester):
 
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
 
-    # A test's body passes, and the look at what its page did, after it, is an error.
+    # The body of each test passes, and the check at teardown is an error.
     result.assert_outcomes(passed=len(bad) + 2, errors=len(bad))
 
 
-@pytest.mark.parametrize(("ci", "loud"), [("", False), ("true", True)])
-def test_without_a_browser_tests_are_skipped_with_a_reason(ci, loud, pytester, monkeypatch):
+@pytest.mark.parametrize(("ci", "is_loud"), [("", False), ("true", True)])
+def test_without_a_browser_tests_are_skipped_with_a_reason(ci, is_loud, pytester, monkeypatch):
     monkeypatch.setenv("LIKELY_CHROMIUM", "no-such-browser")
     monkeypatch.setenv("CI", ci)
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
@@ -88,11 +88,11 @@ def test_without_a_browser_tests_are_skipped_with_a_reason(ci, loud, pytester, m
     result = pytester.runpytest_subprocess("-rs", "-p", "no:cacheprovider")
 
     result.assert_outcomes(skipped=1)
-    assert "LIKELY_CHROMIUM names 'no-such-browser', which is no program" in result.stdout.str()
-    assert ("CHROMIUM IS MISSING IN CI" in result.stdout.str()) is loud
+    assert "LIKELY_CHROMIUM names 'no-such-browser', which is not a program" in result.stdout.str()
+    assert ("CHROMIUM IS MISSING IN CI" in result.stdout.str()) is is_loud
 
 
-def test_a_page_opens_at_its_hash_in_the_dark_and_on_a_phone(open_page):
+def test_a_page_opens_with_a_hash_in_dark_mode_and_on_a_phone(open_page):
     page = open_page(CLEAN, hash="prior=0.1", dark=True, mobile=True)
 
     assert page.evaluate("[location.hash, innerWidth, devicePixelRatio, navigator.maxTouchPoints > 0]") == [
@@ -104,7 +104,7 @@ def test_a_page_opens_at_its_hash_in_the_dark_and_on_a_phone(open_page):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(0, 0, 0)"
 
 
-def test_a_file_opens_from_its_place_at_the_width_asked_for(open_page, tmp_path):
+def test_a_file_opens_from_its_path_at_the_given_width(open_page, tmp_path):
     place = tmp_path / "a page, näm#d?.html"
     place.write_text(CLEAN)
 
@@ -115,14 +115,14 @@ def test_a_file_opens_from_its_place_at_the_width_asked_for(open_page, tmp_path)
 
 
 @pytest.mark.parametrize(("index", "value"), [(0, -2), (1, -1.5), (4, 0), (5, 0.5), (8, 2)])
-def test_a_slider_moves_to_a_step_and_the_page_hears_of_it(index, value, open_page, slide):
+def test_a_slider_moves_to_a_step_and_fires_an_input_event(index, value, open_page, slide):
     page = open_page(CLEAN, hash="at")
 
     assert slide(page, "#prior", index) == value
     assert page.inner_text("#said") == f"{value:g} #at"
 
 
-def test_a_slider_that_cannot_move_is_told(open_page, slide):
+def test_a_slider_that_cannot_move_raises(open_page, slide):
     page = open_page(CLEAN)
 
     with pytest.raises(ValueError, match="steps 0 to 8, so there is no step 9"):

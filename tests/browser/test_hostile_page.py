@@ -1,4 +1,4 @@
-"""Labels, columns, systems, applications and files with hostile names: shown as text, and nothing of them runs."""
+"""Labels, columns, systems, applications and files with hostile names are shown as text, and no code in them runs."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ SETTLE = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done,
 
 
 def two_classes(target, other, name, systems=None):
-    """A report with hostile labels; a hostile title, file, application; and systems of all these names."""
+    """A report with hostile labels, title, file and application, and systems of all these names."""
     rng = np.random.default_rng(1)
     y = np.arange(60) % 2
     llr = rng.normal(2.0 * y - 1, 1.5)
@@ -61,7 +61,7 @@ def more_classes(names):
 
 
 def assert_harmless(page):
-    """Nothing of a name has become an element, and the page is no wider than its window."""
+    """Assert that no name has become an element, and that the page is not wider than its window."""
     assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
     assert page.evaluate("document.querySelectorAll('script').length") == 2
     assert page.evaluate("document.querySelectorAll('[onerror], [onload], [onclick]').length") == 0
@@ -102,7 +102,7 @@ def test_hostile_names_are_text_everywhere(kinds, open_page, slide):
     assert_harmless(page)
 
 
-def test_a_word_of_ten_thousand_letters_is_cut(open_page, slide):
+def test_a_word_of_ten_thousand_letters_is_shortened(open_page, slide):
     word = HOSTILE["long"]
     for target, other in ((word, "a"), ("a", word)):
         html = two_classes(target, other, word, ("mine", "yours")).html()
@@ -151,7 +151,7 @@ def test_hostile_columns_are_text_everywhere(open_page, slide):
     assert page.locator("b, i, u").count() == 0
 
 
-def test_the_piece_for_a_notebook_is_harmless(open_page):
+def test_the_fragment_for_a_notebook_is_harmless(open_page):
     rng = np.random.default_rng(4)
     y = np.array(["<b>", HOSTILE["end of script"]])[np.arange(40) % 2]
     systems = {name: rng.normal(np.arange(40) % 2, 1.0) for name in list(HOSTILE.values())[::2]}

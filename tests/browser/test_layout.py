@@ -1,4 +1,4 @@
-"""The page on phones and desks, in print, in the dark, without a mouse and without a script."""
+"""The page on phones and desktops, in print, in dark mode, with the keyboard only and without a script."""
 
 import re
 from itertools import pairwise
@@ -62,7 +62,7 @@ def test_no_page_is_wider_than_its_window(html, open_page):
         assert cut == [], width
 
 
-def test_on_a_phone_everything_is_there(html, open_page, slide):
+def test_a_phone_shows_everything(html, open_page, slide):
     page = open_page(html, mobile=True)
 
     assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [390, 390]
@@ -71,7 +71,7 @@ def test_on_a_phone_everything_is_there(html, open_page, slide):
     assert page.locator("#actual").inner_text() != ""
 
 
-def test_a_page_prints_on_more_than_one_sheet(html, open_page):
+def test_a_page_prints_on_several_sheets(html, open_page):
     page = open_page(html)
     page.emulate_media(media="print")
 
@@ -112,7 +112,7 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_stands_out_from_its_paper(dark, html, open_page):
+def test_text_has_enough_contrast(dark, html, open_page):
     page = open_page(html, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
     found = page.evaluate(CONTRASTS)
@@ -159,7 +159,7 @@ def test_tab_reaches_every_control(html, open_page):
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
-def test_pictures_have_titles_and_headings_come_in_order(html, open_page):
+def test_plots_have_titles_and_headings_are_in_order(html, open_page):
     page = open_page(html)
     untitled = page.evaluate(
         """() => [...document.querySelectorAll("svg")].filter(svg => {
@@ -178,7 +178,7 @@ def test_pictures_have_titles_and_headings_come_in_order(html, open_page):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_no_id_comes_twice_and_every_reference_is_to_one(html, open_page):
+def test_ids_are_unique_and_references_exist(html, open_page):
     page = open_page(html)
     ids = page.locator("[id]").evaluate_all("all => all.map(one => one.id)")
     named = page.locator("[aria-labelledby], [for], a[href^='#']").evaluate_all(
@@ -190,7 +190,7 @@ def test_no_id_comes_twice_and_every_reference_is_to_one(html, open_page):
     assert set(named) <= set(ids)
 
 
-def test_without_a_script_verdict_leaderboard_and_curves_are_there(html, browser, tmp_path):
+def test_verdict_leaderboard_and_curves_need_no_script(html, browser, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(html, encoding="utf-8")
     context = browser.new_context(java_script_enabled=False, offline=True)
@@ -204,14 +204,14 @@ def test_without_a_script_verdict_leaderboard_and_curves_are_there(html, browser
     context.close()
 
 
-def test_the_page_asks_for_nothing_and_says_nothing(html, browser, tmp_path):
+def test_the_page_makes_no_requests_and_logs_nothing(html, browser, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(html, encoding="utf-8")
     context = browser.new_context(offline=True)
-    page, asked, said = context.new_page(), [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page, requests, messages = context.new_page(), [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(file.as_uri())
     page.locator("input[type=range]").first.focus()
     for _ in range(3):
@@ -219,13 +219,13 @@ def test_the_page_asks_for_nothing_and_says_nothing(html, browser, tmp_path):
     page.wait_for_timeout(400)
     context.close()
 
-    assert asked == [file.as_uri()]
-    assert said == []
+    assert requests == [file.as_uri()]
+    assert messages == []
     addresses = re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", html.split("<script")[0])
     assert all(address.startswith(("#", "data:")) for address in addresses), addresses
 
 
-def test_printed_in_the_dark_the_ink_is_dark(html, open_page):
+def test_text_is_dark_when_printed_in_dark_mode(html, open_page):
     page = open_page(html, dark=True)
     page.emulate_media(media="print", color_scheme="dark")
 

@@ -1,4 +1,4 @@
-"""The counts that a page holds give the library's own costs at every position of its sliders."""
+"""The counts in a page give the library's costs at every position of its sliders."""
 
 import json
 from bisect import bisect_left
@@ -17,7 +17,7 @@ MILLION = 1_000_000
 
 
 class Held:
-    """The facts of two classes' explorer, read as the page's script reads them."""
+    """The facts of the explorer for two classes, decoded as the page's script does."""
 
     def __init__(self, facts):
         explorer = facts["explorer"]
@@ -34,16 +34,16 @@ class Held:
         ]
 
     def _counts(self, text, kind):
-        rises = np.zeros((len(self.units[kind]), 2))
+        increases = np.zeros((len(self.units[kind]), 2))
         triples = np.array(decode_numbers(text), dtype=int).reshape(-1, 3)
-        rises[np.cumsum(triples[:, 0])] = triples[:, 1:]
-        return np.cumsum(rises, axis=0)
+        increases[np.cumsum(triples[:, 0])] = triples[:, 1:]
+        return np.cumsum(increases, axis=0)
 
     def index(self, kind, threshold):
         return bisect_left(self.units[kind], threshold / self.resolution - 2)
 
     def cost(self, which, position, series=0):
-        """Normalised cost at a position: a prior, the cost of a miss, of a false alarm, of rejecting or None."""
+        """Normalised cost at a position: prior, cost of a miss, cost of a false alarm, and reject cost or None."""
         prior, fn, fp, reject = position
         counts = self.tables[series][which]
         ends = thresholds_at(position)
@@ -61,7 +61,7 @@ def logit(p):
 
 
 def thresholds_at(position):
-    """Up to the first the target is refused, from the second on accepted, rejected between them; with their kinds."""
+    """Kinds and values of two thresholds: refused up to the first, accepted from the second on, rejected in between."""
     prior, fn, fp, reject = position
     middle = "middle", log((1 - prior) * fp) - log(prior * fn)
     if reject is None or reject >= min(fn, fp):
@@ -95,7 +95,7 @@ def scores_of(kind):
 
 
 def calibrator_of(scores):
-    """One that can learn from these scores: the affine one cannot from infinite ones."""
+    """A calibrator for these scores: the affine one does not accept infinite scores."""
     return None if np.isfinite(scores).all() else IsotonicCalibrator()
 
 
@@ -118,7 +118,7 @@ def case(request):
 
 def assert_same_costs(held, trials, positions):
     apps = [application(position) for position in positions]
-    # Weights that are no whole numbers are held in billionths of their sum.
+    # Weights that are not integers are rounded to a small part of their sum.
     slack = [2e-8 * max(fn, fp) / app.constant_cost for (_, fn, fp, _), app in zip(positions, apps, strict=True)]
     expected = {
         "given": trials["given"].actual_dcf(apps),
@@ -131,7 +131,7 @@ def assert_same_costs(held, trials, positions):
         assert [(positions[k], found[k], costs[k]) for k in wrong] == [], which
 
 
-def test_every_position_of_the_sliders_costs_what_the_library_says(case):
+def test_every_position_of_the_sliders_has_the_cost_of_the_library(case):
     facts, trials = case
     held = Held(facts)
 
@@ -141,7 +141,7 @@ def test_every_position_of_the_sliders_costs_what_the_library_says(case):
     assert_same_costs(held, trials, positions)
 
 
-def test_every_position_that_rejects_costs_what_the_library_says(case):
+def test_every_position_with_a_reject_cost_has_the_cost_of_the_library(case):
     facts, trials = case
     held, rng = Held(facts), np.random.default_rng(3)
     parts = (held.priors, held.costs, held.costs, held.rejects)
@@ -191,7 +191,7 @@ def test_thresholds_rise_and_are_those_of_the_sliders(case):
         assert set(nearest) == set(units)
 
 
-def test_the_positions_of_the_applications_at_hand_are_there(case):
+def test_the_sliders_include_the_positions_of_the_applications(case):
     held = Held(case[0])
 
     assert {0.03, 0.6} <= set(held.priors)
@@ -202,7 +202,7 @@ def test_the_positions_of_the_applications_at_hand_are_there(case):
 
 
 @given(st.lists(st.integers(0, 2**60)))
-def test_what_is_encoded_is_decoded(numbers):
+def test_decoding_inverts_encoding(numbers):
     text = encode_numbers(numbers)
 
     assert decode_numbers(text) == numbers
@@ -290,7 +290,7 @@ def test_the_page_of_many_classes_is_small(n_classes):
     assert len(report.html().encode()) < MILLION
 
 
-def test_a_sample_has_rows_of_rare_classes_and_its_scores_are_thousandths():
+def test_a_sample_has_rows_of_rare_classes_and_rounded_scores():
     rng = np.random.default_rng(2)
     y = rng.choice(3, 6000, p=[0.9, 0.09, 0.01])
     scores = rng.normal(2.0 * (y[:, None] == np.arange(3)), 1.0)
@@ -311,7 +311,7 @@ def test_a_sample_has_rows_of_rare_classes_and_its_scores_are_thousandths():
     assert depth.max() <= 100_000
 
 
-def test_scores_that_are_thresholds_are_decided_as_by_the_library():
+def test_scores_equal_to_thresholds_are_decided_as_by_the_library():
     grid = list(product((0.001, 0.03, 0.1, 0.3, 0.45, 0.5, 0.7, 0.95, 0.999), (1.0, 2.0, 5.0, 20.0), (1.0, 10.0, 50.0)))
     llr = np.repeat([application((*position, None)).threshold for position in grid], 2)
     y = np.arange(len(llr)) % 2
@@ -323,7 +323,7 @@ def test_scores_that_are_thresholds_are_decided_as_by_the_library():
         assert held.cost("given", there) == pytest.approx(trials.actual_dcf(application(there))), there
 
 
-def test_scores_at_the_ends_of_what_is_rejected_are_decided_as_by_the_library():
+def test_scores_at_the_ends_of_the_rejected_interval_are_decided_as_by_the_library():
     y, llr, _ = scores_of("tied")
     facts = compare_scores(y, {"mine": np.round(llr)}, [Application.binary(0.5)]).report().facts
     held, trials = Held(facts), Trials(y, np.round(llr))
@@ -332,7 +332,7 @@ def test_scores_at_the_ends_of_what_is_rejected_are_decided_as_by_the_library():
         assert held.cost("given", position) == pytest.approx(trials.actual_dcf(application(position))), position
 
 
-def test_scores_that_are_whole_numbers_or_true_and_false_are_turned_for_the_first_class():
+def test_integer_and_boolean_scores_change_sign_for_the_first_class():
     y = np.array([0, 1] * 50)
     for scores in (np.where(y == 0, 3, 0).astype(np.uint8), y == 0):
         assert compare_scores(y, {"mine": scores}, pos_label=0).best.standing.minimum == [0.0]

@@ -1,4 +1,4 @@
-"""The facts about columns: what separates, what is drawn, and hard data."""
+"""Facts about columns: separation, histograms, and difficult data."""
 
 import json
 
@@ -26,7 +26,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-def test_columns_come_in_the_order_in_which_they_separate_the_classes(rng):
+def test_columns_are_ordered_by_separation_of_the_classes(rng):
     codes = rng.integers(0, 2, 500)
     X = rng.normal(size=(500, 3)) + np.outer(codes, [0.5, 4.0, 1.5])
 
@@ -36,7 +36,7 @@ def test_columns_come_in_the_order_in_which_they_separate_the_classes(rng):
     assert found[0]["separation"] == pytest.approx(0.8, abs=0.05)  # variance 4 between, 1 within
 
 
-def test_noise_separates_nothing_however_few_its_rows(rng):
+def test_noise_in_few_rows_does_not_separate_the_classes(rng):
     shares = [facts_of(rng.normal(size=(20, 1)), np.arange(20) % 10)["histograms"][0]["separation"] for _ in range(100)]
 
     assert np.mean(shares) < 0.2  # η² itself is 0.47 on average
@@ -54,7 +54,7 @@ def test_weights_count_as_repetitions(rng):
     assert np.sum(weighted["histograms"][0]["counts"]) == weight.sum()
 
 
-def test_one_outlier_does_not_squeeze_all_others_into_one_bin(rng):
+def test_one_outlier_does_not_compress_all_others_into_one_bin(rng):
     codes = rng.integers(0, 2, 1000)
     X = rng.normal(size=(1000, 1)) + 2 * codes[:, None]
     X[7] = 1e12
@@ -77,7 +77,7 @@ def test_whole_numbers_have_bins_around_them():
     assert found["counts"] == [[2, 1, 0, 0, 0], [0, 0, 2, 0, 1]]
 
 
-def test_missing_values_are_left_out_and_their_share_is_told(rng):
+def test_missing_values_are_left_out_and_their_share_is_reported(rng):
     codes = np.arange(400) % 2
     X = rng.normal(size=(400, 2)) + codes[:, None]
     X[:100, 0] = np.nan
@@ -109,7 +109,7 @@ def test_components_are_those_of_standardised_columns_that_vary(rng):
     assert explained[1] == pytest.approx(1, abs=1e-3)
 
 
-def test_two_classes_have_a_histogram_along_one_direction_and_three_a_map(rng):
+def test_two_classes_have_one_direction_with_a_histogram_and_three_have_two(rng):
     two, three = np.arange(300) % 2, np.arange(300) % 3
     X = rng.normal(size=(300, 4))
     X[:, 2] += 3 * two
@@ -141,7 +141,7 @@ def test_two_classes_have_a_histogram_along_one_direction_and_three_a_map(rng):
     ],
     ids=["constant", "missing", "copies", "huge", "half missing", "zero", "sparse", "truth values"],
 )
-def test_hard_columns_have_finite_facts_without_a_warning(X):
+def test_difficult_columns_have_finite_facts_without_a_warning(X):
     facts = facts_of(X, np.arange(10) % 3)
 
     assert facts["n_columns"] == X.shape[1]
@@ -168,7 +168,7 @@ def test_sparse_columns_have_the_facts_of_dense_ones(rng):
     assert sparse["correlation"] == dense["correlation"]
 
 
-def test_many_rows_are_sampled_alike_each_time_and_rare_classes_are_all_there(rng):
+def test_sampling_of_many_rows_is_deterministic_and_keeps_rare_classes(rng):
     codes = (np.arange(100_000) % 1000 == 0).astype(int)
     X = rng.normal(size=(100_000, 2))
 
@@ -181,7 +181,7 @@ def test_many_rows_are_sampled_alike_each_time_and_rare_classes_are_all_there(rn
     assert common == pytest.approx(99_900, rel=1e-4)
 
 
-def test_components_of_wide_tables_are_those_of_the_most_separating_columns_and_say_so(rng):
+def test_components_of_wide_tables_use_the_most_separating_columns(rng):
     facts = facts_of(rng.normal(size=(120, 1200)), np.arange(120) % 3)
 
     assert facts["explained_of"] == 500
@@ -191,42 +191,44 @@ def test_components_of_wide_tables_are_those_of_the_most_separating_columns_and_
 # Copies of rows across folds.
 
 
-def test_copies_are_counted_as_one_by_one_comparison_counts_them(rng):
+def test_counts_of_copies_equal_those_of_pairwise_comparison(rng):
     for _ in range(10):
         X = rng.choice([-0.0, 0.0, 1.0, 1e300, np.nan], (60, 3))
         codes, tests = rng.integers(0, 3, 60), np.array_split(rng.permutation(60)[:50], 4)
 
-        expected = one_by_one(X, codes, tests)
+        expected = count_pairwise(X, codes, tests)
 
         assert count_copies(X, codes, tests) == expected
         assert count_copies(csr_array(X), codes, tests) == expected
 
 
-def one_by_one(X, codes, tests):
+def count_pairwise(X, codes, tests):
     folds = np.full(len(codes), -1)
     for fold, test in enumerate(tests):
         folds[test] = fold
     same = ((X[:, None] == X) | (np.isnan(X[:, None]) & np.isnan(X))).all(axis=2) & (folds[:, None] != folds)
-    judged = folds >= 0
-    return int((same.any(axis=1) & judged).sum()), int(((same & (codes[:, None] != codes)).any(axis=1) & judged).sum())
+    is_test = folds >= 0
+    return int((same.any(axis=1) & is_test).sum()), int(
+        ((same & (codes[:, None] != codes)).any(axis=1) & is_test).sum()
+    )
 
 
-def test_rows_of_equal_hash_are_told_apart_by_their_values(rng, monkeypatch):
+def test_rows_of_equal_hash_are_distinguished_by_their_values(rng, monkeypatch):
     X, codes = rng.integers(0, 3, (60, 3)).astype(float), rng.integers(0, 2, 60)
     tests = np.array_split(np.arange(60), 3)
-    expected = one_by_one(X, codes, tests)
+    expected = count_pairwise(X, codes, tests)
     monkeypatch.setattr("likely.report.duplicates._hash_rows", lambda X: np.zeros(X.shape[0], dtype=np.int64))
 
     assert count_copies(X, codes, tests) == expected
 
 
-def test_copies_within_a_fold_do_no_harm():
+def test_copies_within_a_fold_do_not_count():
     X = np.array([[1.0], [1.0], [2.0], [2.0]])
 
     assert count_copies(X, np.array([0, 1, 0, 1]), [np.array([0, 1]), np.array([2, 3])]) == (0, 0)
 
 
-def test_large_whole_numbers_that_doubles_cannot_tell_apart_are_no_copies():
+def test_large_integers_that_are_equal_as_doubles_are_not_copies():
     X = np.array([[2**53], [2**53 + 1]])
 
     assert count_copies(X, np.array([0, 0]), [np.array([0]), np.array([1])]) == (0, 0)

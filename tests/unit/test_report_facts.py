@@ -1,4 +1,4 @@
-"""Facts that several renderers show: places, leaders of families, mistakes, applications."""
+"""Facts shared by several renderers: places, leaders of families, mistakes, applications."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_the_first_of_each_kind_keeps_the_order():
     assert first_of_each(["b1", "a1", "b2", "c1"], lambda name: name[0]) == ["b1", "a1", "c1"]
 
 
-def test_mistakes_are_listed_by_frequency_with_rejected_rows_among_them():
+def test_mistakes_including_rejected_rows_are_listed_by_frequency():
     counts = [[5, 0, 3], [2, 7, 3]]
 
     found = describe_mistakes(counts, ["a", "b"])
@@ -42,7 +42,7 @@ def test_mistakes_are_listed_by_frequency_with_rejected_rows_among_them():
     ]
 
 
-def test_many_mistakes_are_cut_to_the_most_frequent():
+def test_only_the_most_frequent_mistakes_are_listed():
     counts = np.arange(110).reshape(10, 11).tolist()
 
     found = describe_mistakes(counts, list(range(10)))
@@ -52,7 +52,7 @@ def test_many_mistakes_are_cut_to_the_most_frequent():
 
 
 @pytest.mark.parametrize("target", [0, 1])
-def test_an_application_is_described_towards_its_target(target):
+def test_an_application_is_described_for_its_target(target):
     application = Application([0.25, 0.75], [[0, 3], [5, 1]])
 
     facts = application_facts("mine", application, target)

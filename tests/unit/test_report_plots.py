@@ -1,4 +1,4 @@
-"""Pictures of facts: where points fall, what they say, and that nobody's names or numbers break them."""
+"""Plots of facts: positions of points, texts, and robustness to any names and numbers."""
 
 import re
 from xml.etree import ElementTree
@@ -21,7 +21,7 @@ def listed(values):
 
 
 def series(name="A", seed=0, n=400, separation=2.0, scale=3.0):
-    """Facts of a system whose scores claim too much, and of the same scores calibrated."""
+    """Facts of a system with overconfident scores, and of the same scores calibrated."""
     y = np.arange(n) % 4 == 0
     llr = separation * np.random.default_rng(seed).normal(size=n) + separation**2 * (y - 0.5)
     both = {"given": Trials(y, scale * llr), "calibrated": Trials(y, llr)}
@@ -85,7 +85,7 @@ def one_direction(k=2):
 
 
 def all_plots(systems=1, name="A", classes=2):
-    """Every kind of plot, with one name wherever a name is anybody's choice."""
+    """Every kind of plot, with the same name for all systems, classes and columns."""
     many, labels = [series(name, seed) for seed in range(systems)], [f"{name} {k}" for k in range(classes)]
     drawn = [
         pictures.roc(many),
@@ -107,24 +107,24 @@ def all_plots(systems=1, name="A", classes=2):
 
 
 def other_plots():
-    """The kinds that ``all_plots`` has in another form."""
+    """Other forms of plots in ``all_plots``."""
     return [column_pictures.directions(one_direction(), LABELS), pictures.costs_of_grid(grid([1, 2, 3], "linear"))]
 
 
-def parsed(svg):
+def parse(svg):
     assert isinstance(svg, Markup)
     assert not re.search(r"\b(nan|inf|None)\b", svg)
     return ElementTree.fromstring(str(svg))
 
 
 def axis(svg, which):
-    """Turns a transformed value into a coordinate by what the picture tells the script."""
-    low, high, start, end = map(float, parsed(svg).get(f"data-{which}").split())
+    """Return a function from transformed values to coordinates, from the attributes that the script reads."""
+    low, high, start, end = map(float, parse(svg).get(f"data-{which}").split())
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
 def points(d):
-    """The absolute points of a path of the commands M, h, v and l."""
+    """Absolute points of a path with the commands M, h, v and l."""
     x = y = 0.0
     found = []
     for command, arguments in re.findall(r"([Mhvlz])([^Mhvlz]*)", d):
@@ -136,8 +136,8 @@ def points(d):
 
 
 def curves(svg, classes, *within):
-    """Points of the paths of a class that lie in groups of given classes, one after the other."""
-    elements = [parsed(svg)]
+    """Points of the paths of a CSS class within nested groups of given classes."""
+    elements = [parse(svg)]
     for name in within:
         elements = [e for parent in elements for e in parent.iter("g") if e.get("class") == name]
     return [points(e.get("d")) for parent in elements for e in parent.iter("path") if e.get("class") == classes]
@@ -159,7 +159,7 @@ def test_a_point_of_the_roc_in_the_middle_falls_in_the_middle_of_the_axes():
     assert curves(svg, "line", "series s0", "given only")[0] == [pytest.approx(corner) for corner in corners]
 
 
-def test_rates_of_a_det_plot_fall_where_the_normal_quantiles_say():
+def test_rates_of_a_det_plot_are_at_their_normal_quantiles():
     svg = pictures.det([with_roc([0, 0.01, 0.2, 1], [1, 0.2, 0.01, 0])])
     x, y = axis(svg, "x"), axis(svg, "y")
     drawn = curves(svg, "line", "series s0", "given only")[0]
@@ -168,9 +168,9 @@ def test_rates_of_a_det_plot_fall_where_the_normal_quantiles_say():
         assert min(np.hypot(a - at[0], b - at[1]) for a, b in drawn) < 0.1
 
 
-def test_rates_of_zero_lie_on_the_edge_of_a_det_plot_and_high_ones_are_cut():
+def test_rates_of_zero_lie_on_the_edge_of_a_det_plot_and_high_ones_are_clipped():
     svg = pictures.det([with_roc([0, 0, 0.02, 1], [1, 0.02, 0, 0])])
-    low, high, start, end = map(float, parsed(svg).get("data-x").split())
+    low, high, start, end = map(float, parse(svg).get("data-x").split())
     drawn = np.array(curves(svg, "line", "series s0", "given only")[0])
     assert low == pytest.approx(ndtri(0.01), abs=1e-5)
     assert high == pytest.approx(ndtri(0.6), abs=1e-5)
@@ -179,15 +179,15 @@ def test_rates_of_zero_lie_on_the_edge_of_a_det_plot_and_high_ones_are_cut():
 
 
 @pytest.mark.parametrize("separation", [0.1, 1.0, 3.0, 5.0])
-def test_ticks_of_a_det_plot_leave_each_other_room(separation):
+def test_ticks_of_a_det_plot_do_not_overlap(separation):
     svg = pictures.det([series(separation=separation, n=3000)])
-    ticks = next(e for e in parsed(svg).iter("g") if e.get("class") == "tick")
+    ticks = next(e for e in parse(svg).iter("g") if e.get("class") == "tick")
     places = sorted(float(text.get("x")) for text in ticks)
     assert len(places) >= 4
     assert min(np.diff(places)) >= 26
 
 
-def test_costs_above_the_top_and_infinite_ones_leave_the_bayes_error_plot_at_its_top():
+def test_costs_above_the_top_of_the_bayes_error_plot_are_clipped():
     one = series()
     one["bayes_error"] = {"log_odds": [-1.0, 0.0, 1.0], "given": [0.5, 2.5, None], "minimum": [0.1, 0.2, 0.3]}
     svg = pictures.bayes_error([one])
@@ -197,7 +197,7 @@ def test_costs_above_the_top_and_infinite_ones_leave_the_bayes_error_plot_at_its
     assert len(curves(svg, "dashed", "series s0")[0]) == 3
 
 
-def test_the_groups_and_marks_are_those_that_the_script_looks_for():
+def test_groups_and_marks_are_those_that_the_script_uses():
     many = [series("A"), series("B", 1)]
     wanted = {
         "roc": ["minimum", "actual"],
@@ -205,7 +205,7 @@ def test_the_groups_and_marks_are_those_that_the_script_looks_for():
         "bayes-error": ["threshold", "minimum", "actual"],
     }
     for svg in (pictures.roc(many), pictures.det(many), pictures.bayes_error(many)):
-        root = parsed(svg)
+        root = parse(svg)
         marks = [e for e in root.iter() if (e.get("class") or "").startswith("mark ")]
         assert [e.get("class").split()[1] for e in marks] == wanted[root.get("data-plot")]
         assert {e.get("display") for e in marks} == {"none"}
@@ -215,20 +215,20 @@ def test_the_groups_and_marks_are_those_that_the_script_looks_for():
             assert [e.get("class") for e in groups[0].iter("g")][1:] == ["given", "calibrated"]
 
 
-def test_plots_of_one_series_say_which_and_have_a_threshold_to_move():
+def test_plots_of_one_series_have_its_number_and_a_threshold_mark():
     one = series()
     for svg in (pictures.histogram(one, 3, "given", LABELS), pictures.reliability(one, 3)):
-        root = parsed(svg)
+        root = parse(svg)
         assert root.get("data-series") == "3"
         assert [e.tag for e in root if e.get("class") == "mark threshold"] == ["line"]
-    assert parsed(pictures.histogram(one, 3, "given", LABELS)).get("class") == "plot given"
+    assert parse(pictures.histogram(one, 3, "given", LABELS)).get("class") == "plot given"
 
 
-def test_scores_that_are_only_there_as_given_say_so_to_stay_in_sight():
+def test_scores_without_a_calibrated_variant_stay_visible():
     one = series()
     for part in ("roc", "histogram", "reliability", "bayes_error"):
         del one[part]["calibrated"]
-    assert parsed(pictures.histogram(one, 0, "given", LABELS)).get("class") == "plot given only"
+    assert parse(pictures.histogram(one, 0, "given", LABELS)).get("class") == "plot given only"
     for svg in (pictures.roc([one]), pictures.det([one]), pictures.bayes_error([one]), pictures.reliability(one, 0)):
         assert 'class="given only"' in svg
         assert "calibrated" not in re.sub(r"well calibrated|<desc.*?</desc>", "", svg)
@@ -246,23 +246,23 @@ def test_blocks_of_one_class_lie_on_the_edges_of_the_reliability_plot():
     one["reliability"] = {"given": blocks}
     svg = pictures.reliability(one, 0)
     x = axis(svg, "x")
-    _, _, bottom, top = map(float, parsed(svg).get("data-y").split())
+    _, _, bottom, top = map(float, parse(svg).get("data-y").split())
     ends = np.array(curves(svg, "block w4", "series s0")[0])
     assert ends[:, 1].tolist() == pytest.approx([bottom, bottom, top, top])
     assert ends[:, 0].tolist() == pytest.approx([x(-3), x(-2), x(2), x(3)], abs=0.1)
     assert len(curves(svg, "block w2", "series s0")[0]) == 2
 
 
-def test_claims_far_beyond_what_is_shown_do_not_stretch_the_axes_and_are_counted():
+def test_claims_far_beyond_the_observed_ratios_do_not_stretch_the_axes():
     one = series()
     blocks = {"low": [-900, -1], "high": [-800, 1], "llr": [-3.0, 0.5], "targets": [1, 1], "nontargets": [1, 5]}
     one["reliability"] = {"given": blocks}
     svg = pictures.reliability(one, 0)
-    assert float(parsed(svg).get("data-x").split()[1]) < 10
+    assert float(parse(svg).get("data-x").split()[1]) < 10
     assert "(25 % of the rows outside)" in svg
 
 
-def test_the_bins_of_a_histogram_stand_side_by_side_and_empty_ones_draw_nothing():
+def test_bins_of_a_histogram_are_adjacent_and_empty_ones_are_not_drawn():
     svg = column_pictures.column_histogram(column(counts=[[1, 0, 3]]), ["a"])
     x, y = axis(svg, "x"), axis(svg, "y")
     expected = [(0, 0), (0, 0.25), (1, 0.25), (1, 0), (2, 0), (2, 0.75), (3, 0.75), (3, 0)]
@@ -270,10 +270,10 @@ def test_the_bins_of_a_histogram_stand_side_by_side_and_empty_ones_draw_nothing(
     assert drawn == [pytest.approx((x(a), y(b)), abs=0.11) for a, b in expected]
 
 
-def test_standings_draw_costs_and_intervals_where_they_are_and_infinite_ones_as_arrows():
+def test_standings_draw_costs_and_intervals_and_infinite_costs_as_arrows():
     svg = pictures.standings(leaderboard(), "even")
     x = axis(svg, "x")
-    rows = [e for e in parsed(svg) if e.get("class") == "row"]
+    rows = [e for e in parse(svg) if e.get("class") == "row"]
     dots = [(e.get("class"), float(e.get("cx"))) for e in rows[0].iter("circle")]
     assert dots == [("dot minimum", pytest.approx(x(0.2), abs=0.1)), ("dot actual", pytest.approx(x(0.25), abs=0.1))]
     whisker = next(points(e.get("d")) for e in rows[0].iter("path") if e.get("class") == "whisker")
@@ -283,22 +283,22 @@ def test_standings_draw_costs_and_intervals_where_they_are_and_infinite_ones_as_
 
 
 @pytest.mark.parametrize(("scale", "at"), [("log", np.log10), ("linear", float), ("category", [0.01, 0.1, 1.0].index)])
-def test_the_least_minimum_of_a_grid_is_marked_on_every_kind_of_axis(scale, at):
+def test_the_lowest_minimum_of_a_grid_is_marked_on_every_kind_of_axis(scale, at):
     svg = pictures.costs_of_grid(grid(scale=scale))
-    ring = next(e for e in parsed(svg).iter("circle") if e.get("class") == "ring")
+    ring = next(e for e in parse(svg).iter("circle") if e.get("class") == "ring")
     assert float(ring.get("cx")) == pytest.approx(axis(svg, "x")(at(0.1)), abs=0.1)
     assert float(ring.get("cy")) == pytest.approx(axis(svg, "y")(0.2), abs=0.1)
     assert "Lowest minimum cost: 0.2 at λ = 0.1" in svg
 
 
 def test_a_grid_with_a_value_that_has_no_logarithm_has_an_axis_of_categories():
-    assert parsed(pictures.costs_of_grid(grid([0.0, 0.1, 1.0]))).get("data-x").split()[:2] == ["-0.5", "2.5"]
+    assert parse(pictures.costs_of_grid(grid([0.0, 0.1, 1.0]))).get("data-x").split()[:2] == ["-0.5", "2.5"]
 
 
-def test_correlations_fall_into_eleven_tones_and_say_their_numbers():
+def test_correlations_have_eleven_tones_and_their_numbers_as_tooltips():
     facts = {"names": ["a", "b", "c"], "values": [[1, -1.0, 0.5], [-1.0, 1, None], [0.5, None, 1]]}
     svg = column_pictures.correlation(facts)
-    cells = [e for e in parsed(svg).iter("rect") if len(e)]
+    cells = [e for e in parse(svg).iter("rect") if len(e)]
     assert [(e.get("class"), e[0].text) for e in cells] == [
         ("r-5", "b and a: −1.00"),
         ("r2", "c and a: 0.50"),
@@ -307,57 +307,57 @@ def test_correlations_fall_into_eleven_tones_and_say_their_numbers():
     assert "The strongest correlation is −1.00, between b and a." in svg
 
 
-def test_the_ellipses_of_a_class_have_its_standard_deviations_and_lean_as_it_does():
+def test_the_ellipses_of_a_class_follow_its_covariance():
     facts = two_directions(1)
     facts["means"], facts["covariances"] = [[1.0, 2.0]], [[[2.5, 1.5], [1.5, 2.5]]]
     svg = column_pictures.directions(facts, ["a"])
     x, y = axis(svg, "x"), axis(svg, "y")
     unit = x(1) - x(0)
     assert y(0) - y(1) == pytest.approx(unit, rel=1e-3)
-    for n, ellipse in enumerate(parsed(svg).iter("ellipse"), 1):
+    for n, ellipse in enumerate(parse(svg).iter("ellipse"), 1):
         assert float(ellipse.get("rx")) == pytest.approx(n * 2 * unit, abs=0.1)
         assert float(ellipse.get("ry")) == pytest.approx(n * 1 * unit, abs=0.1)
         assert ellipse.get("transform").endswith("rotate(-45)")
 
 
-def test_explained_variance_says_how_many_components_it_takes():
+def test_explained_variance_names_the_number_of_components():
     svg = column_pictures.explained_variance([0.5, 0.8, 0.91, 1.0])
     assert "3 of 4 components keep 90 % of the variance." in svg
     assert "90 % with 3" in svg
 
 
 @pytest.mark.parametrize("name", ["A", HOSTILE, "x" * 10_000, "", "W" * 80, "مصنف " * 30], ids=range(6))
-def test_every_plot_is_well_formed_whatever_things_are_called(name):
+def test_every_plot_is_well_formed_for_any_names(name):
     for svg in [*all_plots(2, name), *other_plots()]:
-        root = parsed(svg)
+        root = parse(svg)
         tags = {e.tag for e in root.iter()}
         assert tags <= {"svg", "title", "desc", "g", "path", "text", "tspan", "circle", "line", "rect", "ellipse"}
         assert len(svg.encode()) < 60_000
 
 
-def test_long_names_are_shortened_in_sight_and_told_in_a_tooltip():
+def test_long_names_are_shortened_and_complete_in_a_tooltip():
     name = "a system of a name that is much too long to be written into the legend of any picture"
-    root = parsed(pictures.roc([series(name)]))
+    root = parse(pictures.roc([series(name)]))
     seen = [e.text for e in root.iter("tspan") if e.get("class") == "name"]
     assert len(seen) == 1
     assert "…" in seen[0]
     assert any((e.text or "").startswith(name) for e in root.iter("title"))
 
 
-def test_every_plot_tells_in_words_what_it_is_and_its_ids_are_its_own():
+def test_every_plot_has_a_title_a_description_and_unique_ids():
     drawn = all_plots(3)
-    ids = [e.get("id") for svg in drawn for e in parsed(svg).iter() if e.get("id")]
+    ids = [e.get("id") for svg in drawn for e in parse(svg).iter() if e.get("id")]
     assert len(ids) == len(set(ids))
     for svg in drawn:
-        root = parsed(svg)
-        said = {e.get("id"): e.text for e in root if e.tag in ("title", "desc")}
+        root = parse(svg)
+        texts = {e.get("id"): e.text for e in root if e.tag in ("title", "desc")}
         assert root.get("role") == "img"
-        assert root.get("aria-labelledby").split() == list(said)
-        assert all(said.values())
-        assert re.search(r"\d", list(said.values())[1])
+        assert root.get("aria-labelledby").split() == list(texts)
+        assert all(texts.values())
+        assert re.search(r"\d", list(texts.values())[1])
 
 
-def test_no_plot_has_colours_or_styles_of_its_own():
+def test_no_plot_has_inline_colours_or_styles():
     for svg in [*all_plots(2), *other_plots()]:
         assert not re.search(r'\s(fill|stroke|style|color|on\w+)="', svg)
 
@@ -411,25 +411,25 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("case", NOTHING)
-def test_where_there_is_nothing_to_draw_the_plot_says_so(case):
+def test_a_plot_without_data_has_a_text_instead(case):
     for svg in NOTHING[case]():
-        said = [e for e in parsed(svg).iter("text") if e.get("class") == "nothing"]
-        assert len(said) == 1
+        texts = [e for e in parse(svg).iter("text") if e.get("class") == "nothing"]
+        assert len(texts) == 1
 
 
-def test_empty_triangles_and_weights_are_pictures_too():
+def test_empty_triangles_and_weights_are_valid_images():
     for svg in (
         column_pictures.correlation(correlations(0)),
         column_pictures.correlation(correlations(1)),
         column_pictures.direction_weights([]),
     ):
-        assert parsed(svg).get("role") == "img"
+        assert parse(svg).get("role") == "img"
 
 
 @pytest.mark.parametrize(
     ("low", "high"), [(3.0, 3.0), (0.0, 0.0), (-1e308, 1e308), (1e8, 1e8 + 1e-3), (0, 5e-324), (1e20, 1e20)]
 )
-def test_columns_of_any_range_are_drawn_within_the_picture(low, high):
+def test_columns_of_any_range_are_drawn_within_the_image(low, high):
     svg = column_pictures.column_histogram(column(low=low, high=high, counts=[[4], [None]]), LABELS)
     drawn = np.array(curves(svg, "area line c0")[0])
     assert drawn.min() >= 0
@@ -449,7 +449,7 @@ def test_single_points_are_drawn_as_dots():
 def test_a_class_of_unknown_or_degenerate_covariance_is_drawn_without_failing():
     facts = two_directions(3)
     facts["covariances"] = [None, [[0.0, 0.0], [0.0, 0.0]], [[None, 0.0], [0.0, 1.0]]]
-    ellipses = list(parsed(column_pictures.directions(facts, ["a", "b", "c"])).iter("ellipse"))
+    ellipses = list(parse(column_pictures.directions(facts, ["a", "b", "c"])).iter("ellipse"))
     assert [float(e.get("rx")) for e in ellipses] == [0, 0]
 
 
@@ -457,11 +457,11 @@ def test_text_and_attributes_are_escaped_and_markup_is_not():
     assert element("g", element("b"), "<", data_x='"') == '<g data-x="&#34;"><b/>&lt;</g>'
 
 
-def test_paths_do_not_add_up_the_rounding_of_their_steps():
+def test_paths_do_not_accumulate_rounding_errors():
     walk = [(k / 30, k / 70) for k in range(3000)]
     assert points(path(walk))[-1] == pytest.approx(walk[-1], abs=0.051)
 
 
 @pytest.mark.parametrize("text", ["a" * 50, "W" * 50, "分" * 50, "é" * 50])
-def test_shortened_text_is_as_wide_as_its_room_at_most(text):
+def test_shortened_text_is_not_wider_than_its_room(text):
     assert 8 < width(shorten(text, 12)) <= 12

@@ -152,7 +152,7 @@ def _name_cheapest_as_given(facts: dict[str, Any]) -> str:
     known = [(cost, name) for cost, name in costs if cost is not None]
     if not known or min(known)[0] in (costs[0][0], None):
         return ""
-    return f"Without calibration, {quote(min(known)[1], 80)} is the cheapest: {_money(min(known)[0], application)}."
+    return f"Without calibration, {quote(min(known)[1], 80)} is the cheapest, at {_money(min(known)[0], application)}."
 
 
 def _describe_evaluation(facts: dict[str, Any]) -> str:
@@ -215,8 +215,8 @@ def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Find
         remedy = "More rows would show whether it is. Until then, expect a cost between the two."
         return "note", f"{text}. The difference may be chance.", remedy
     remedy = (
-        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or the isotonic method of likely calibrate "
-        "on its scores. If the folds hold different kinds of rows, no single calibration map fits all of them."
+        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or the isotonic method of likely "
+        "calibrate on its scores. If the folds have different kinds of rows, no single map fits all of them."
     )
     return "warning", f"{text}. The difference is more than chance.", remedy
 

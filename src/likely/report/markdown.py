@@ -116,7 +116,7 @@ def _render_applications(facts: dict[str, Any]) -> list[str]:
             "Applications", header, [[_name(a["name"]), *(format_amount(a[key]) for key in keys)] for a in applications]
         )
     labels = [each["label"] for each in facts["classes"]]
-    header = ["application", *(f"prior of {_name(label)}" for label in labels), "cost of rejecting"]
+    header = ["application", *(f"prior of {_name(label)}" for label in labels), "reject cost"]
     rows = [[_name(a["name"]), *map(format_amount, a["priors"]), format_amount(a["reject_cost"])] for a in applications]
     return _format_table("Applications", header, rows) if len(labels) <= MAX_CLASSES else []
 
