@@ -298,12 +298,12 @@ def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
     import numpy as np
 
     classes, found = (np.unique(np.asarray(each.labels)).tolist() for each in (training, table))
-    strange = [label for label in found if label not in classes]
+    unknown = [label for label in found if label not in classes]
     absent = [label for label in classes if label not in found]
-    if strange:
+    if unknown:
         raise CommandError(
             f"Column {target!r} of {table.path} must hold the classes of {training.path}, {format_names(classes)}, but "
-            f"also holds {format_names(strange, 3)}."
+            f"also holds {format_names(unknown, 3)}."
         )
     if absent:
         raise CommandError(

@@ -131,7 +131,7 @@ def kfold_calibrate(
         weight = split.weight_of(train)
         kwargs: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
         if fitted is not None and has_fit_parameter(calibrator, "near"):
-            kwargs["near"] = fitted
+            kwargs["near"] = fitted  # warm start from the previous fold
         fitted = clone(calibrator).fit(scores[train], split.y[train], **kwargs)
         part = fitted.transform(scores[test])
         mapped = np.empty((len(scores), *part.shape[1:])) if mapped is None else mapped
@@ -230,6 +230,7 @@ def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
     assert split.numbers is not None
     rows, weight = dense(split.numbers), split.weight_of(slice(None))
     fitted = clone(chain.model).fit(rows, split.y, sample_weight=weight)
+    # Remove each row from the estimates of all rows, and refit only where rounding would dominate.
     scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
     alone = plan_rows({i: chain.model}).chains
     for row in np.flatnonzero(doubtful):
@@ -261,7 +262,7 @@ def _group_by_needs(chains: Chains) -> Iterator[tuple[Any, Chains]]:
 def _score_cells_of(kind: Any, chains: Chains, split: Split) -> dict[int, Floats]:
     rows = split.numbers
     assert rows is not None
-    cells = _gather_cells(kind, rows, split)
+    cells = _gather_cells(kind, rows, split)  # the only pass over the data
 
     def score_fold(fold: tuple[Integers, ByClass[Any]]) -> dict[int, Floats]:
         test, statistics = fold

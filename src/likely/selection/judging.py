@@ -141,6 +141,7 @@ class Ranking:
             name, reason = next(iter(self.found.failures.items()), ("", ""))
             raise DegenerateDataError(f"No candidate could be compared. The first, {name!r}, failed: {reason}")
         single = self._order(single)
+        # Fuse the best systems of the best families.
         leaders = first_of_each(single, lambda system: system.family_key)[: self.fuse]
         groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best of two families, of three families, …
         fusions = self._attempt(self._fuse, {_name_fusion(members): members for members in groups})
