@@ -1,4 +1,4 @@
-"""What must hold for logistic regression however its rows are presented, labelled, weighted and cut."""
+"""Laws of logistic regression: order, labels, weights and division of the rows into blocks."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ everyone = pytest.mark.parametrize("model", MODELS, ids=lambda m: str(m).replace
 
 
 def draw(n_classes=3, n=300, d=4, seed=20260101):
-    """Classes that overlap, in unequal numbers, labelled by letters."""
+    """Overlapping classes of unequal sizes, labelled by letters."""
     rng = np.random.default_rng([seed, n_classes])
     shares = np.arange(n_classes, 0, -1.0)
     codes = np.concatenate([np.arange(n_classes), rng.choice(n_classes, n - n_classes, p=shares / shares.sum())])
@@ -37,7 +37,7 @@ def data():
 
 
 def assert_same(a, b, X, to=1e-5):
-    """Solutions are reached to 1e-12 of the objective, which is about 1e-6 of the weights."""
+    """Assert equal models: a relative gap of 1e-12 means weights precise to about 1e-6."""
     assert_allclose(a.log_likelihood(X), b.log_likelihood(X), rtol=to, atol=to)
     assert_allclose(a.objective_, b.objective_, rtol=1e-10)
 
@@ -63,7 +63,7 @@ def test_only_the_proportions_of_weights_matter(model, data, rng):
 
 
 @everyone
-def test_rows_of_weight_zero_are_as_if_they_were_not_there(model, data, rng):
+def test_rows_of_weight_zero_are_ignored(model, data, rng):
     X, y = data
     w = (rng.random(300) < 0.7).astype(float)
     dirty = X.copy()
@@ -82,7 +82,7 @@ def test_the_order_of_rows_does_not_matter(model, data, rng):
 
 @everyone
 @pytest.mark.parametrize("block_rows", [7, 41, 299])
-def test_any_cutting_of_a_source_gives_what_arrays_give(model, data, block_rows):
+def test_any_division_of_a_source_gives_the_model_of_arrays(model, data, block_rows):
     X, y = data
     classes, codes = np.unique(y, return_inverse=True)
     source = ArraySource(X, codes, classes=classes, block_rows=block_rows)
@@ -126,7 +126,7 @@ def test_relabelling_only_renames(model, data):
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
-def test_exchanging_two_classes_turns_the_sign(penalty):
+def test_exchanging_two_classes_changes_the_sign(penalty):
     X, y = draw(2)
     plain = LogisticRegression(0.01, penalty=penalty, tol=1e-12).fit(X, y)
 
@@ -137,7 +137,7 @@ def test_exchanging_two_classes_turns_the_sign(penalty):
 
 
 @everyone
-def test_sparse_rows_give_what_dense_ones_give(model, data, rng):
+def test_sparse_rows_give_the_model_of_dense_rows(model, data, rng):
     X, y = data
     X = np.where(rng.random(X.shape) < 0.5, np.round(X, 2), 0)
 
@@ -148,8 +148,8 @@ def test_sparse_rows_give_what_dense_ones_give(model, data, rng):
 
 
 @everyone
-def test_an_origin_moves_only_the_intercepts(model, data):
-    """Biases are not penalised, so w'(x + c) + b − w'c is as good as w'x + b."""
+def test_a_shift_of_the_rows_changes_only_the_intercepts(model, data):
+    """Biases are not penalised, so w'(x + c) + b − w'c has the same objective as w'x + b."""
     X, y = data
     shift = np.array([3.0, -7.0, 11.0, 0.5])
 
@@ -162,7 +162,7 @@ def test_an_origin_moves_only_the_intercepts(model, data):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["auto", "l-bfgs", "newton-cg"])
-def test_units_of_columns_only_scale_the_weights_where_nothing_penalises_them(n_classes, solver):
+def test_units_of_columns_only_scale_unpenalised_weights(n_classes, solver):
     X, y = draw(n_classes)
     units = np.array([1e-6, 1e6, 1e-3, 1.0])
 
@@ -189,7 +189,7 @@ def test_a_prior_equals_weights_that_give_every_class_its_prior(strength, penalt
     assert_same(asked, weighted, X)
 
 
-def test_under_a_prior_the_numbers_of_rows_of_classes_do_not_matter():
+def test_with_a_prior_the_class_sizes_do_not_matter():
     X, y = draw(2)
     copies = np.where(y == "b", 7, 1)
 
@@ -202,7 +202,7 @@ def test_under_a_prior_the_numbers_of_rows_of_classes_do_not_matter():
 
 
 @everyone
-def test_evidence_is_the_log_posterior_less_the_log_of_the_training_priors(model, data):
+def test_log_likelihoods_are_log_posteriors_minus_log_training_priors(model, data):
     X, y = data
     fitted = clone(model).fit(X, y)
     posteriors = log_softmax(X @ fitted.coef_.T + fitted.intercept_, axis=1)
@@ -215,7 +215,7 @@ def test_evidence_is_the_log_posterior_less_the_log_of_the_training_priors(model
     assert_array_equal(fitted.decide(X, Application(fitted.training_priors_)), fitted.predict(X))
 
 
-def test_the_llr_of_two_classes_is_their_log_odds_less_those_of_the_training_priors():
+def test_the_llr_is_the_posterior_log_odds_minus_the_prior_log_odds():
     X, y = draw(2)
     fitted = LogisticRegression(0.01).fit(X, y)
     odds = X @ fitted.coef_[0] + fitted.intercept_[0]
@@ -228,7 +228,7 @@ def test_the_llr_of_two_classes_is_their_log_odds_less_those_of_the_training_pri
 
 
 @everyone
-def test_priors_of_use_only_shift_and_never_refit(model, data):
+def test_priors_at_prediction_only_shift_scores(model, data):
     X, y = data
     plain = clone(model).fit(X, y)
     used = clone(model).set_params(priors=[0.2, 0.2, 0.6]).fit(X, y)
@@ -238,8 +238,8 @@ def test_priors_of_use_only_shift_and_never_refit(model, data):
     assert_allclose(used.predict_log_proba(X), log_softmax(shifted, axis=1), atol=1e-9)
 
 
-def test_evidence_hardly_depends_on_how_frequent_the_classes_were_in_training(rng):
-    """Of N(0, I) and N(m, I) the llr is linear, m'x − m'm/2, so any proportions lead to it."""
+def test_llrs_hardly_depend_on_the_class_frequencies_in_training(rng):
+    """For N(0, I) and N(m, I) the llr is linear, m'x − m'm/2, whatever the class frequencies."""
     mean = np.array([1.0, -0.5])
     found = []
     for share in (0.5, 0.05):

@@ -1,4 +1,4 @@
-"""That logistic regression takes data of every form and shape, and goes into chains."""
+"""Logistic regression on data of every form and shape, and in pipelines."""
 
 import pickle
 
@@ -30,9 +30,9 @@ def draw(rng, n=400, d=3):
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 @pytest.mark.parametrize("strength", [0.0, 1e-2])
-def test_unit_variance_around_1e8_comes_out_right(penalty, strength, rng):
+def test_columns_of_unit_variance_around_1e8_are_fitted_precisely(penalty, strength, rng):
     X, y = draw(rng)
-    X = np.round(X * 2**10) / 2**10  # so that moving them rounds nothing
+    X = np.round(X * 2**10) / 2**10  # so that the shift causes no rounding
 
     near = LogisticRegression(strength, penalty=penalty).fit(X, y)
     far = LogisticRegression(strength, penalty=penalty).fit(X + 1e8, y)
@@ -44,7 +44,7 @@ def test_unit_variance_around_1e8_comes_out_right(penalty, strength, rng):
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
-def test_one_column_far_from_zero_does_not_blur_the_others(solver, order, rng):
+def test_one_column_far_from_zero_does_not_affect_the_others(solver, order, rng):
     X, y = draw(rng)
     X = np.round(X * 2**10) / 2**10
     shift = np.array([1e8, 0.0, -1e4])[order]
@@ -55,7 +55,7 @@ def test_one_column_far_from_zero_does_not_blur_the_others(solver, order, rng):
     assert_allclose(far.llr(X + shift), near.llr(X), atol=1e-4)
 
 
-def test_columns_of_wildly_different_units_converge_and_decide_alike(rng):
+def test_columns_of_very_different_units_give_the_same_llrs(rng):
     X, y = draw(rng, d=7)
     units = 10.0 ** np.arange(-6, 7, 2)
 
@@ -82,7 +82,7 @@ def test_a_constant_column_has_no_weight_and_changes_nothing(constant, solver, s
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
-def test_a_duplicate_column_gives_the_same_evidence_and_under_the_square_penalty_half_the_weight(solver, rng):
+def test_a_duplicate_column_gives_the_same_llrs_and_shares_the_l2_penalty(solver, rng):
     X, y = draw(rng)
     twice = np.column_stack([X, X[:, 2]])
 
@@ -91,15 +91,15 @@ def test_a_duplicate_column_gives_the_same_evidence_and_under_the_square_penalty
 
     held = LogisticRegression(0.1, solver=solver, tol=1e-12).fit(twice, y)
     assert_allclose(held.coef_[0, 2], held.coef_[0, 3], atol=1e-5)
-    # Two half weights cost half of one: as a single column √2 times as long.
+    # Two half weights have half the L2 penalty, like a single column multiplied by √2.
     single = LogisticRegression(0.1, tol=1e-12).fit(X * [1, 1, np.sqrt(2)], y)
     assert_allclose(held.llr(twice), single.llr(X * [1, 1, np.sqrt(2)]), atol=1e-5)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
-def test_more_columns_than_rows_under_a_penalty_have_their_minimum(solver, convert, rng):
-    """The weights are Σ α x, so the minimum is found among 30 numbers α and the bias by SciPy."""
+def test_the_minimum_is_found_for_more_columns_than_rows_with_a_penalty(solver, convert, rng):
+    """The weights are Σ α x, so SciPy finds the minimum over 30 coefficients α and the bias."""
     X, y = rng.normal(size=(30, 200)) * (rng.random((30, 200)) < 0.3), np.arange(30) % 2
     G = X @ X.T
 
@@ -119,7 +119,7 @@ def test_more_columns_than_rows_under_a_penalty_have_their_minimum(solver, conve
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "int16", "bool"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_numbers_of_every_width_are_taken(dtype, n_classes, rng):
+def test_all_numeric_types_are_accepted(dtype, n_classes, rng):
     X = rng.integers(0, 2, size=(300, 4)) if dtype == "bool" else rng.integers(0, 200, size=(300, 4))
     X = X.astype(dtype)
     y = (np.argsort(np.argsort(X[:, 0] + X[:, 1] * rng.random(300))) * n_classes) // 300
@@ -133,7 +133,7 @@ def test_numbers_of_every_width_are_taken(dtype, n_classes, rng):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_are_taken_and_their_column_names_remembered(library, rng):
+def test_frames_are_accepted_and_their_column_names_are_kept(library, rng):
     frames = pytest.importorskip(library)
     X, y = draw(rng)
     frame = frames.DataFrame({f"x{j}": X[:, j] for j in range(3)})
@@ -195,7 +195,7 @@ def test_an_error_leaves_the_model_as_it_was(before, rng):
 
 
 def test_quadratic_features_equal_explicit_products(rng):
-    """Under the square penalty a product weighed √2 times is one that stands twice, as in φ(x) = (vec(x x'), x)."""
+    """With an L2 penalty a product multiplied by √2 equals one that occurs twice, as in φ(x) = (vec(x x'), x)."""
     X = rng.normal(size=(500, 3))
     y = (rng.random(500) < expit(2 - (X**2).sum(axis=1) + X[:, 0] * X[:, 1])).astype(int)
     explicit = np.column_stack([np.einsum("ni,nj->nij", X, X).reshape(500, 9), X])
@@ -218,7 +218,7 @@ def test_quadratic_features_equal_explicit_products(rng):
     ],
     ids=["alone", "scaled", "quadratic"],
 )
-def test_folds_and_calibration_take_it(model, rng):
+def test_cross_validation_and_calibration_accept_it(model, rng):
     X, y = draw(rng)
     folds = np.arange(400) % 4
 

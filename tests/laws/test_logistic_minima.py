@@ -1,4 +1,4 @@
-"""That logistic regression ends at the minimum of its objective, by every solver, along paths and from samples."""
+"""Every solver of logistic regression reaches the minimum, also along paths and from subsamples."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SOLVERS = ["auto", "newton", "l-bfgs", "newton-cg"]
 
 
 def draw(n_classes, n=240, d=5, seed=1):
-    """Classes drawn from a softmax of linear logits, so that they overlap, with weights."""
+    """Overlapping classes drawn from a softmax of linear logits, with weights."""
     rng = np.random.default_rng([n_classes, seed])
     X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
     P = softmax(X @ rng.normal(size=(d, n_classes)) + np.linspace(0.5, -0.5, n_classes), axis=1)
@@ -25,7 +25,7 @@ def draw(n_classes, n=240, d=5, seed=1):
 
 
 def slopes(W, b, X, y, w):
-    """Mean loss, and its gradient by weights and biases, from the definition; two classes have one row of weights."""
+    """Mean loss and its gradients by weights and biases, by definition; two classes have one row of weights."""
     w = w / w.sum()
     z = X @ W.T + b
     if two := len(W) == 1:
@@ -82,14 +82,14 @@ def test_a_tolerance_bounds_the_distance_to_the_minimum(solver, tol, n_classes):
     fitted = LogisticRegression(1e-3, solver=solver, tol=tol).fit(X, y, w)
 
     assert fitted.gap_ <= tol * fitted.objective_
-    # The gap is an estimate: it may be short of the truth where the curvature changes on the way.
+    # The gap is an estimate: it may be too small if the curvature changes on the way to the minimum.
     assert best * (1 - 1e-12) <= penalised(fitted, X, y, w, 0, 1e-3) <= best * (1 + 8 * tol + 1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
 @pytest.mark.parametrize(("solver", "penalty"), [*((solver, "l2") for solver in SOLVERS), ("auto", "l1")])
-def test_the_objective_told_is_that_of_the_weights_kept(solver, penalty, tol, n_classes):
+def test_the_reported_objective_is_that_of_the_weights(solver, penalty, tol, n_classes):
     X, y, w = draw(n_classes)
     l1, l2 = (0.0, 1e-3) if penalty == "l2" else (1e-3, 0.0)
 
@@ -101,8 +101,8 @@ def test_the_objective_told_is_that_of_the_weights_kept(solver, penalty, tol, n_
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
 @pytest.mark.parametrize("strength", [1e-3, 0.03, 0.2])
-def test_absolute_values_leave_no_slope_that_leads_anywhere(n_classes, share, strength):
-    """Of a weight 0 the slope is at most λ₁ either way; of others it and the penalty's cancel."""
+def test_the_subgradient_with_an_l1_penalty_contains_zero(n_classes, share, strength):
+    """At a weight of 0 the absolute derivative is at most λ₁; at others it and the penalty's derivative cancel."""
     X, y, w = draw(n_classes)
     l1, l2 = strength * share, strength * (1 - share)
     penalty = "l1" if share == 1 else ElasticNet(share)
@@ -118,7 +118,7 @@ def test_absolute_values_leave_no_slope_that_leads_anywhere(n_classes, share, st
     assert_allclose(fitted.objective_, total, rtol=1e-9)
 
 
-def test_the_stronger_the_absolute_values_the_fewer_weights_until_there_are_none():
+def test_a_stronger_l1_penalty_leaves_fewer_weights_until_there_are_none():
     X, y, w = draw(2)
     bias_only = slopes(
         np.zeros((1, 5)), np.log([np.average(y == 1, weights=w) / np.average(y == 0, weights=w)]), X, y, w
@@ -135,8 +135,8 @@ def test_the_stronger_the_absolute_values_the_fewer_weights_until_there_are_none
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_two_classes_are_a_softmax_whose_weights_are_opposite():
-    """½ ‖w‖² of one vector is ½ (‖w/2‖² + ‖w/2‖²) of two, taken twice."""
+def test_two_classes_are_a_softmax_with_opposite_weights():
+    """½ ‖w‖² of one vector is twice ½ (‖w/2‖² + ‖w/2‖²) of two."""
     X, y, w = draw(2)
 
     def softmax_objective(theta):
@@ -156,7 +156,7 @@ def test_two_classes_are_a_softmax_whose_weights_are_opposite():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["gradient-descent", GradientDescent()])
-def test_steepest_descent_goes_down_at_every_step_and_reaches_the_minimum(solver, n_classes):
+def test_steepest_descent_decreases_at_every_step_and_reaches_the_minimum(solver, n_classes):
     X, y, w = draw(n_classes)
     best = LogisticRegression(1e-2).fit(X, y, w)
 
@@ -170,7 +170,7 @@ def test_steepest_descent_goes_down_at_every_step_and_reaches_the_minimum(solver
 @pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["mini-batch", "online", GradientDescent(batch=10, random_state=3)], ids=str)
-def test_descents_by_some_rows_come_near_the_minimum(solver, n_classes):
+def test_stochastic_descents_come_near_the_minimum(solver, n_classes):
     X, y, w = draw(n_classes)
     best = LogisticRegression(1e-2).fit(X, y, w).objective_
 
@@ -181,7 +181,7 @@ def test_descents_by_some_rows_come_near_the_minimum(solver, n_classes):
     assert len(fitted.loss_history_) <= 41
 
 
-def test_a_seed_fixes_the_order_in_which_some_rows_are_taken():
+def test_a_seed_fixes_the_order_of_batches():
     X, y, _ = draw(3)
     with pytest.warns(UserWarning, match="stopped"):
         a, b, c = (
@@ -196,7 +196,7 @@ def test_a_seed_fixes_the_order_in_which_some_rows_are_taken():
 @pytest.mark.parametrize("penalty", ["l2", "l1", ElasticNet(0.4)], ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("strengths", [[0.3, 0.01, 0.1], [0.01, 0.1, 0.3], [1e-3]])
-def test_models_of_a_path_are_those_fitted_alone_in_the_order_asked_for(strengths, n_classes, penalty):
+def test_models_of_a_path_equal_separate_fits_in_the_given_order(strengths, n_classes, penalty):
     X, y, w = draw(n_classes)
     model = LogisticRegression(penalty=penalty, tol=1e-12)
 
@@ -213,7 +213,7 @@ def test_models_of_a_path_are_those_fitted_alone_in_the_order_asked_for(strength
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    """A start is sought on a few dozen rows."""
+    """Compute warm starts on a few dozen rows."""
     monkeypatch.setattr(linear_rows, "SAMPLE_ROWS", 16)
     monkeypatch.setattr(linear_rows, "SAMPLE_VALUES", 64)
 
@@ -247,7 +247,7 @@ def test_a_start_from_a_sample_leads_to_the_same_minimum(model, convert, n_class
 
 
 def clusters(n_classes, n, seed, d=5):
-    """Gaussians that are mostly apart, and rows with many zeros."""
+    """Mostly separable Gaussian classes, with many zeros in the rows."""
     rng = np.random.default_rng([n_classes, seed])
     shares = np.arange(n_classes, 0, -1.0)
     y = np.concatenate([np.arange(n_classes), rng.choice(n_classes, n - n_classes, p=shares / shares.sum())])
@@ -258,8 +258,8 @@ def clusters(n_classes, n, seed, d=5):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("n_classes", "seed"), [(2, 1), (2, 2), (4, 1), (4, 2), (6, 1)])
-def test_a_sample_that_is_separable_misleads_no_solver(solver, n_classes, seed, request):
-    """Some dozens of rows are separable where 2000 are not."""
+def test_a_separable_subsample_does_not_mislead_a_solver(solver, n_classes, seed, request):
+    """A few dozen rows are separable, while all 2000 are not."""
     X, y, w = clusters(n_classes, 2000, seed)
     plain = LogisticRegression(solver="newton", tol=1e-12).fit(X, y, w)
     request.getfixturevalue("small_samples")
@@ -271,8 +271,8 @@ def test_a_sample_that_is_separable_misleads_no_solver(solver, n_classes, seed, 
     assert_allclose(sampled.objective_, plain.objective_, rtol=1e-6)
 
 
-def test_weights_under_absolute_values_are_the_same_from_any_start_for_an_even_number_of_classes(request):
-    """A shift common to all classes changes no posterior, and between their two middle weights no penalty either."""
+def test_l1_weights_do_not_depend_on_the_start_for_an_even_number_of_classes(request):
+    """A common shift of all classes changes no posterior, and, between the two middle weights, no penalty."""
     X, y, w = draw(4, n=2000)
     plain = LogisticRegression(1e-2, penalty="l1", tol=1e-11).fit(X, y, w)
     request.getfixturevalue("small_samples")
@@ -285,7 +285,7 @@ def test_weights_under_absolute_values_are_the_same_from_any_start_for_an_even_n
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("share", [1.0, 0.1])
-def test_asking_for_more_digits_than_there_are_is_no_failure(seed, share):
+def test_a_tolerance_below_rounding_counts_as_converged(seed, share):
     X, y, w = draw(2 + seed % 2, seed=seed)
 
     fitted = LogisticRegression(0.2, penalty=ElasticNet(share), tol=1e-14).fit(X, y, w)
@@ -293,8 +293,8 @@ def test_asking_for_more_digits_than_there_are_is_no_failure(seed, share):
     assert fitted.converged_
 
 
-def test_a_class_too_rare_to_be_separated_by_chance_is_found_in_a_sample(small_samples, rng):
-    """10 of 100 000 rows, of which a sample takes all, and a column that is 0 in nearly all rows."""
+def test_a_rare_class_is_fitted_from_a_subsample(small_samples, rng):
+    """A class of 10 among 100 000 rows, all of which are sampled, and a column that is 0 in nearly all rows."""
     y = np.zeros(100_000, dtype=int)
     y[::10_000] = 1
     X = rng.normal(size=(100_000, 3)) + 0.5 * y[:, None]
@@ -312,8 +312,8 @@ def test_a_class_too_rare_to_be_separated_by_chance_is_found_in_a_sample(small_s
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_columns_that_a_sample_shows_otherwise_cost_few_steps(n_classes, penalty, request):
-    """As of pixels at the edge of images: 0 but in a few rows, of which a sample has one or none, then standardised."""
+def test_columns_that_a_subsample_misrepresents_cost_few_steps(n_classes, penalty, request):
+    """Columns like pixels at the edge of images: non-zero in a few rows only, of which a sample has one or none."""
     X, y, _ = draw(n_classes, n=4000, d=12)
     seldom = np.zeros((4000, 12))
     for j in range(12):
@@ -331,8 +331,8 @@ def test_columns_that_a_sample_shows_otherwise_cost_few_steps(n_classes, penalty
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_many_rows_go_by_a_sample_and_end_where_few_would(n_classes, rng):
-    """200 000 rows that repeat 2000, so that the minimum is known from these."""
+def test_many_rows_started_from_a_subsample_reach_the_minimum(n_classes, rng):
+    """200 000 rows that repeat 2000, whose minimum is known."""
     X, y, _ = draw(n_classes, n=2000)
     many = rng.permutation(np.tile(np.arange(2000), 100))
 

@@ -1,4 +1,4 @@
-"""What must hold for the losses, their slopes and curvatures, and the solver."""
+"""Laws of the losses, their gradients and Hessians, and Newton's method."""
 
 import math
 
@@ -15,7 +15,7 @@ from likely.statistics.objective import Objective
 
 
 @pytest.mark.parametrize(("of", "n_parameters"), [(_binary, 4), (_multiclass, 5)])
-def test_slopes_and_curvatures_of_the_objectives_are_those_of_finite_differences(of, n_parameters, rng):
+def test_gradients_and_hessians_of_the_objectives_equal_finite_differences(of, n_parameters, rng):
     # _binary has three systems and an offset, _multiclass two systems and three offsets.
     n_classes = 2 if of is _binary else 3
     codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=40)])
@@ -35,7 +35,7 @@ def test_slopes_and_curvatures_of_the_objectives_are_those_of_finite_differences
         (of(block, theta + s, *arguments).gradient - of(block, theta - s, *arguments).gradient) / 2e-5 for s in steps
     ]
     curvature = found.hessian.copy()
-    if of is _multiclass:  # a unit of curvature is added along the offsets' common shift
+    if of is _multiclass:  # the Hessian may have added curvature along the common shift of the offsets
         shift = np.concatenate([np.zeros(2), np.ones(3)])
         added = curvature - np.array(slopes)
         curvature -= np.outer(shift, shift) * (shift @ added @ shift) / 9
@@ -44,7 +44,7 @@ def test_slopes_and_curvatures_of_the_objectives_are_those_of_finite_differences
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0, 0.3])
-def test_losses_are_cross_entropies_with_their_slopes(target, rng):
+def test_binary_losses_are_cross_entropies_with_their_derivatives(target, rng):
     logit = np.array([-800, -30, -2, 0, 0.5, 40, 800.0])
     loss, slope, curvature = logistic_loss(logit, np.full(7, target))
 
@@ -54,7 +54,7 @@ def test_losses_are_cross_entropies_with_their_slopes(target, rng):
 
 
 @pytest.mark.parametrize("hardness", [0.0, 0.5, 1.0])
-def test_losses_of_many_classes_are_cross_entropies_with_their_slopes(hardness, rng):
+def test_multiclass_losses_are_cross_entropies_with_their_derivatives(hardness, rng):
     logits, codes = rng.normal(size=(50, 4)) * 100, rng.integers(4, size=50)
     targets = hardness * np.eye(4) + (1 - hardness) * rng.dirichlet(np.ones(4), 4)
     wanted, logs = targets[codes], log_softmax(logits, axis=1)
@@ -66,7 +66,7 @@ def test_losses_of_many_classes_are_cross_entropies_with_their_slopes(hardness, 
     assert_allclose(residuals, np.exp(logs) - wanted, atol=1e-12)
 
 
-def test_the_residual_of_a_well_recognised_row_keeps_its_digits():
+def test_the_residual_of_a_row_with_posterior_near_1_is_precise():
     logits = np.array([[50.0, 0.0, -3.0]])
 
     _, residuals, _ = softmax_loss(logits, np.eye(3), np.array([0]))
@@ -96,7 +96,7 @@ def test_newton_finds_the_minimum_of_any_quadratic_at_once(n, seed):
         (lambda x: -x, lambda x: -1.0, lambda x: 1e-3),
     ],
 )
-def test_newton_says_so_where_there_is_no_minimum(value, slope, curvature):
+def test_newton_does_not_converge_if_there_is_no_minimum(value, slope, curvature):
     def evaluate(x):
         return Objective(float(value(x[0])), np.array([slope(x[0])]), np.array([[curvature(x[0])]]))
 

@@ -1,4 +1,4 @@
-"""What must hold for the perceptron, whichever weights it keeps, and against its rule written out in plain Python."""
+"""Laws of the perceptron for every ``keep``, and its rule written in plain Python."""
 
 import pickle
 
@@ -26,7 +26,7 @@ def overlapping(rng, n_classes=3, n=90, d=4):
 
 
 def separable(rng, n_classes=2, n=120, gap=0.3):
-    """Rows and the weights, bias last, that separate them by margins of at least a gap."""
+    """Rows, classes and weights (bias last) that separate them with margins larger than ``gap``."""
     truth = np.column_stack([around(n_classes), rng.normal(size=(n_classes, 2)) / 4])
     X = rng.normal(size=(40 * n, 3))
     scores = X @ truth[:, :-1].T + truth[:, -1]
@@ -43,7 +43,7 @@ def around(n_classes):
 
 
 def by_hand(X, y, n_classes, n_epochs):
-    """Weights after every presentation of a row, with one vector for each of the classes."""
+    """Weights after every presentation of a row, one vector for each class, and the mistakes of each epoch."""
     rows = np.column_stack([X, np.ones(len(X))])
     W = np.zeros((n_classes, rows.shape[1]))
     after, missed = [], []
@@ -68,7 +68,7 @@ def weights_of(model):
 
 
 def as_one_vector(W):
-    """Of two classes the vector of the second, of more classes all."""
+    """The vector of the second class for two classes, else those of all classes."""
     return W[1:] if len(W) == 2 else W
 
 
@@ -81,12 +81,12 @@ def mistakes(W, X, y):
     return int((truth <= scores.max(axis=1)).sum())
 
 
-# The rule.
+# The update rule
 
 
 @any_number_of_classes
 @pytest.mark.parametrize("n_epochs", [1, 7])
-def test_last_and_average_are_those_of_the_rule_written_out(n_classes, n_epochs, rng):
+def test_last_and_average_weights_equal_the_textbook_rule(n_classes, n_epochs, rng):
     X, y = overlapping(rng, n_classes)
     after, missed = by_hand(X, y, n_classes, n_epochs)
 
@@ -97,11 +97,11 @@ def test_last_and_average_are_those_of_the_rule_written_out(n_classes, n_epochs,
     for model in (last, average):
         assert_array_equal(model.mistakes_, missed)
         assert model.n_updates_ == sum(missed)
-        assert model.n_epochs_ == n_epochs
+        assert model.n_iter_ == n_epochs
 
 
 @pytest.mark.parametrize("n_epochs", [1, 5, 20])
-def test_two_classes_are_those_of_scikit_learn(n_epochs, rng):
+def test_weights_of_two_classes_equal_those_of_scikit_learn(n_epochs, rng):
     X, y = overlapping(rng, 2, 400, 10)
     peer = linear_model.Perceptron(shuffle=False, tol=None, max_iter=n_epochs).fit(X, y)
 
@@ -112,7 +112,7 @@ def test_two_classes_are_those_of_scikit_learn(n_epochs, rng):
 
 
 @any_number_of_classes
-def test_compiled_loops_give_the_bits_of_python(n_classes, rng, monkeypatch):
+def test_compiled_loops_give_the_same_bits_as_python(n_classes, rng, monkeypatch):
     X, y = overlapping(rng, n_classes, 200, 7)
     X[rng.random(X.shape) < 0.3] = 0
     w = rng.choice([0.5, 1, 2.5], size=200)
@@ -134,7 +134,7 @@ def test_many_rows_are_presented_by_compiled_loops_and_few_by_python(rng):
     assert loops[1].present_rows is not perceptron.present_rows
 
 
-# The convergence theorem.
+# The convergence theorem
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -178,17 +178,17 @@ def test_the_pocket_of_separable_classes_holds_the_last_weights(n_classes, rng):
     assert pocket.n_updates_ == last.n_updates_
 
 
-def test_after_convergence_nothing_is_presented_again(rng):
+def test_training_stops_after_an_epoch_without_mistakes(rng):
     X, y, _ = separable(rng)
 
     model = Perceptron(keep="last", max_iter=10_000).fit(X, y)
 
     assert model.mistakes_[-1] == 0
     assert (model.mistakes_[:-1] > 0).all()
-    assert len(model.mistakes_) == model.n_epochs_ < 10_000
+    assert len(model.mistakes_) == model.n_iter_ < 10_000
 
 
-# The pocket.
+# The pocket algorithm
 
 
 @any_number_of_classes
@@ -205,7 +205,7 @@ def test_mistakes_of_the_pocket_never_increase_with_more_epochs(n_classes, shuff
 
 
 @any_number_of_classes
-def test_the_pocket_holds_weights_that_occurred_and_none_better_of_its_candidates(n_classes, rng):
+def test_the_pocket_holds_the_best_of_its_candidates(n_classes, rng):
     X, y = overlapping(rng, n_classes)
     after, _ = by_hand(X, y, n_classes, 20)
     occurred = np.array([as_one_vector(W) for W in after])
@@ -233,7 +233,7 @@ def test_the_pocket_counts_mistakes_by_weight(rng):
     assert w @ (heavy.predict(X) != y) < w @ (plain.predict(X) != y)
 
 
-# Weights.
+# Weights
 
 
 @every_keep
@@ -252,7 +252,7 @@ def test_whole_weights_equal_repetition_in_place(keep, n_classes, rng):
 
 
 @every_keep
-def test_rows_of_weight_zero_are_as_if_they_were_not_there(keep, rng):
+def test_rows_of_weight_zero_are_ignored(keep, rng):
     X, y = overlapping(rng)
     w = (rng.random(len(y)) < 0.7).astype(float)
     dirty = np.where(w[:, None] == 0, np.nan, X)
@@ -263,7 +263,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there(keep, rng):
 
 
 @every_keep
-def test_small_weights_may_be_scaled_down(keep, rng):
+def test_scaling_weights_up_to_1_scales_the_solution(keep, rng):
     X, y = overlapping(rng)
     w = rng.choice([0.25, 0.5, 1.0], size=len(y))
 
@@ -273,11 +273,11 @@ def test_small_weights_may_be_scaled_down(keep, rng):
     assert_array_equal(half.mistakes_, whole.mistakes_ / 2)
 
 
-# Where the rows come from.
+# Sources and forms of rows
 
 
 class Elsewhere(Source):
-    """Rows that are not in memory, as far as the model can see."""
+    """A source whose rows are not in memory."""
 
     def __init__(self, source):
         self.source, self.classes, self.n_features = source, source.classes, source.n_features
@@ -289,7 +289,7 @@ class Elsewhere(Source):
 
 @every_keep
 @pytest.mark.parametrize("kind", [ArraySource, lambda *a, **k: Elsewhere(ArraySource(*a, **k))])
-def test_a_source_gives_the_bits_that_arrays_give(keep, kind, rng):
+def test_a_source_gives_the_same_bits_as_arrays(keep, kind, rng):
     X, y = overlapping(rng)
     source = kind(X, y, classes=np.array(["a", "b", "c"]), block_rows=17)
 
@@ -312,7 +312,7 @@ def test_the_order_of_rows_is_kept_however_wide_they_are(keep, rng):
 
 @pytest.mark.parametrize("keep", ["average", "last"])
 @any_number_of_classes
-def test_instalments_make_one_pass_over_all_their_rows(keep, n_classes, rng):
+def test_partial_fits_make_one_pass_over_all_their_rows(keep, n_classes, rng):
     X, y = overlapping(rng, n_classes)
     parts, whole = Perceptron(keep=keep), Perceptron(keep=keep, max_iter=1).fit(X, y)
 
@@ -322,11 +322,11 @@ def test_instalments_make_one_pass_over_all_their_rows(keep, n_classes, rng):
     assert_array_equal(weights_of(parts), weights_of(whole))
     assert parts.n_updates_ == whole.n_updates_
     assert parts.mistakes_.sum() == whole.mistakes_.sum()
-    assert parts.n_epochs_ == 4
+    assert parts.n_iter_ == 4
 
 
 @pytest.mark.parametrize("keep", ["average", "last"])
-def test_passes_one_by_one_are_those_of_one_fit(keep, rng):
+def test_repeated_partial_fits_equal_one_fit(keep, rng):
     X, y = overlapping(rng)
     steps, whole = Perceptron(keep=keep), Perceptron(keep=keep, max_iter=6).fit(X, y)
 
@@ -350,7 +350,7 @@ def test_every_form_of_input_gives_the_same_weights(keep, convert, n_classes, rn
     assert_allclose(model.decision_function(convert(X)), plain.decision_function(X), rtol=1e-10, atol=1e-10)
 
 
-# Orders and names.
+# Order of rows and names of classes
 
 
 @pytest.mark.parametrize("kind", [ArraySource, lambda *a, **k: Elsewhere(ArraySource(*a, **k))])
@@ -373,7 +373,7 @@ def test_shuffling_presents_every_row_once_and_is_repeatable(kind, rng):
     assert (orders[0] != np.arange(90)).any()
 
 
-def test_shuffling_helps_where_rows_are_sorted_by_class(rng):
+def test_shuffling_helps_if_rows_are_sorted_by_class(rng):
     X, y = overlapping(rng, 3, 300)
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
@@ -384,7 +384,7 @@ def test_shuffling_helps_where_rows_are_sorted_by_class(rng):
 
 
 @every_keep
-def test_names_of_two_classes_turn_the_sign_and_nothing_else(keep, rng):
+def test_exchanging_two_classes_changes_only_the_sign(keep, rng):
     X, y = overlapping(rng, 2)
 
     plain, turned = Perceptron(keep=keep).fit(X, y), Perceptron(keep=keep).fit(X, 1 - y)
@@ -406,7 +406,7 @@ def test_predictions_follow_the_scores(keep, n_classes, rng):
 
 
 @pytest.mark.parametrize("keep", ["average", "pocket"])
-def test_what_is_kept_beats_the_last_weights_where_classes_overlap(keep):
+def test_average_and_pocket_beat_the_last_weights_if_classes_overlap(keep):
     gains = []
     for seed in range(10):
         X, y = overlapping(np.random.default_rng(seed), 2, 1000, 5)

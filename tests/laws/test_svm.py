@@ -1,4 +1,4 @@
-"""What must hold for support vector machines, whatever the kernel, the bias, the classes and the weights."""
+"""Laws of support vector machines, for every kernel, bias, number of classes and weights."""
 
 from itertools import combinations
 
@@ -24,7 +24,7 @@ from likely import (
 
 
 def near(A, B):
-    """A product of bumps with sharp tops, one a column."""
+    """Laplace kernel."""
     return np.exp(-np.abs(A[:, None] - B).sum(axis=2))
 
 
@@ -43,7 +43,7 @@ KERNELS = {
     "function": (near, near),
     "precomputed": ("precomputed", bumps),
 }
-"""The kernel as it is given, and its matrix by NumPy."""
+"""The kernel as a parameter, and its Gram matrix by NumPy."""
 
 TOLERANCE, C = 1e-9, 0.7
 
@@ -55,7 +55,7 @@ weighted_or_not = pytest.mark.parametrize("weighted", [False, True], ids=["plain
 
 
 class Elsewhere(Source):
-    """Rows of which only blocks are to be had."""
+    """A source whose rows are not in memory."""
 
     def __init__(self, X, y, block_rows, weight=None):
         classes, codes = np.unique(y, return_inverse=True)
@@ -67,7 +67,7 @@ class Elsewhere(Source):
 
 
 def rows_of(scheme, n=60, seed=7):
-    """Classes that overlap, of unequal sizes."""
+    """Overlapping classes of unequal sizes."""
     rng = np.random.default_rng(seed)
     codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2]) if scheme != "two" else rng.choice(2, size=n, p=[0.65, 0.35])
     X = np.round(rng.normal(size=(n, 3)) + np.array([[0.0, 1, 0], [1, 0, 1], [-1, 0, 1]])[codes], 2)
@@ -85,12 +85,12 @@ def model_of(name, scheme="ovr", **options):
 
 
 def given(name, A, B):
-    """What a model with the kernel is given for rows A, if B are the training rows."""
+    """The X that a model with this kernel takes for rows A, with training rows B."""
     return bumps(A, B) if name == "precomputed" else A
 
 
 def sides_of(y, scheme):
-    """+1, −1, or 0 where a row takes no part, for every problem."""
+    """The side of every row in every problem: +1, −1, or 0 if it takes no part."""
     classes = np.unique(y)
     if scheme == "two":
         return [np.where(y == classes[1], 1.0, -1.0)]
@@ -100,7 +100,7 @@ def sides_of(y, scheme):
 
 
 def problems_of(model, X, y, scheme, weight=None, cost=C):
-    """Side, bound and multiplier of the rows of each problem, the kernel's matrix, and scores without bias."""
+    """Side z, upper bound C, α and z α of the rows of each problem."""
     weight = np.ones(len(y)) if weight is None else weight
     for side, coef in zip(sides_of(y, scheme), model.dual_coef_, strict=True):
         signed = np.zeros(len(y))
@@ -116,18 +116,18 @@ def fitted(name, bias_scale, scheme, weighted):
 
 
 def slack_of(name):
-    """How exact multipliers are: those of the primal that are next to nothing are left out."""
+    """Precision of dual coefficients: the primal solver drops negligible ones."""
     return 1e-5 if name == "linear by the primal" else 1e-9
 
 
-# The best of both problems
+# Optimality of both problems
 
 
 @weighted_or_not
 @every_scheme
 @every_bias
 @every_kernel
-def test_multipliers_keep_their_bounds_and_balance_and_margins_their_slackness(name, bias_scale, scheme, weighted):
+def test_dual_coefficients_are_feasible_and_complementary_slackness_holds(name, bias_scale, scheme, weighted):
     model, X, y, weight, K = fitted(name, bias_scale, scheme, weighted)
     slack = slack_of(name)
 
@@ -151,7 +151,7 @@ def test_multipliers_keep_their_bounds_and_balance_and_margins_their_slackness(n
 @every_scheme
 @every_bias
 @every_kernel
-def test_both_objectives_are_those_of_the_multipliers_and_meet(name, bias_scale, scheme, weighted):
+def test_both_objectives_are_those_of_the_dual_coefficients_and_meet(name, bias_scale, scheme, weighted):
     model, X, y, weight, K = fitted(name, bias_scale, scheme, weighted)
 
     primal, dual, squares = 0.0, 0.0, []
@@ -175,7 +175,7 @@ def test_both_objectives_are_those_of_the_multipliers_and_meet(name, bias_scale,
 @every_scheme
 @every_bias
 @every_kernel
-def test_what_is_told_of_support_vectors_goes_together(name, bias_scale, scheme):
+def test_attributes_of_support_vectors_are_consistent(name, bias_scale, scheme):
     model, X, _, _, K = fitted(name, bias_scale, scheme, weighted=True)
 
     n_problems = 1 if scheme == "two" else 3
@@ -237,7 +237,7 @@ def test_the_primal_solver_finds_what_the_dual_solver_finds(bias_scale, scheme, 
 @every_scheme
 @every_bias
 @every_kernel
-def test_weights_are_repetition_and_rows_of_weight_0_are_not_there(name, bias_scale, scheme):
+def test_weights_equal_repetition_and_rows_of_weight_0_are_ignored(name, bias_scale, scheme):
     X, y = rows_of(scheme)
     weight = weights_of(len(y), True)
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
@@ -254,7 +254,7 @@ def test_weights_are_repetition_and_rows_of_weight_0_are_not_there(name, bias_sc
 
 
 @pytest.mark.parametrize("kernel", ["rbf", 2 * RBFKernel() + LinearKernel()], ids=["rbf", "sum"])
-def test_weights_are_repetition_for_what_kernels_take_from_the_data(kernel):
+def test_weights_equal_repetition_for_kernel_parameters_learned_from_data(kernel):
     X, y = rows_of("two")
     weight = weights_of(len(y), True)
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
@@ -286,7 +286,7 @@ def test_the_order_of_the_rows_does_not_matter(name, bias_scale, scheme):
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
 @every_bias
 @every_kernel
-def test_other_names_of_the_classes_only_rename(name, bias_scale, scheme):
+def test_relabelling_only_renames_the_classes(name, bias_scale, scheme):
     X, y = rows_of(scheme)
     renamed = np.array([3, 1, 2])[np.searchsorted(["a", "b", "c"], y)]
     model, rows = model_of(name, scheme, bias_scale=bias_scale), given(name, X, X)
@@ -300,7 +300,7 @@ def test_other_names_of_the_classes_only_rename(name, bias_scale, scheme):
 
 @every_bias
 @every_kernel
-def test_classes_that_change_sides_change_the_sign(name, bias_scale):
+def test_exchanging_two_classes_changes_the_sign(name, bias_scale):
     X, y = rows_of("two")
     model, rows = model_of(name, bias_scale=bias_scale), given(name, X, X)
 
@@ -318,7 +318,7 @@ def test_classes_that_change_sides_change_the_sign(name, bias_scale):
 @weighted_or_not
 @every_scheme
 @every_kernel
-def test_a_regularization_is_the_cost_it_stands_for(name, scheme, weighted):
+def test_a_regularization_equals_its_cost(name, scheme, weighted):
     X, y = rows_of(scheme)
     weight, rows = weights_of(len(y), weighted), given(name, X, X)
     n = len(y) if weight is None else weight.sum()
@@ -350,7 +350,7 @@ def test_a_prior_weighs_the_rows_of_a_class_by_prior_over_share(name, bias_scale
 
 
 @every_kernel
-def test_the_prior_of_the_data_changes_nothing_and_a_number_is_that_of_the_second_class(name):
+def test_a_single_prior_is_that_of_the_second_class_and_the_share_changes_nothing(name):
     X, y = rows_of("two")
     rows, share = given(name, X, X), float(np.mean(y == "b"))
 
@@ -366,7 +366,7 @@ def test_the_prior_of_the_data_changes_nothing_and_a_number_is_that_of_the_secon
 @every_scheme
 @every_bias
 @every_kernel
-def test_a_path_is_every_fit_by_itself(name, bias_scale, scheme):
+def test_models_of_a_path_equal_separate_fits(name, bias_scale, scheme):
     X, y = rows_of(scheme)
     weight, rows, values = weights_of(len(y), True), given(name, X, X), [1.0, 0.02, 5.0]
     model = model_of(name, scheme, bias_scale=bias_scale)
@@ -385,7 +385,7 @@ def test_a_path_is_every_fit_by_itself(name, bias_scale, scheme):
 
 
 @every_kernel
-def test_a_path_with_priors_ends_where_the_fits_end(name):
+def test_models_of_a_path_with_priors_equal_separate_fits(name):
     X, y = rows_of("ovr")
     model, rows = model_of(name, training_prior=[0.6, 0.3, 0.1]), given(name, X, X)
 
@@ -400,12 +400,12 @@ def test_a_path_with_priors_ends_where_the_fits_end(name):
 @pytest.mark.parametrize("scale", [0.5, 1.0, 10.0])
 @every_scheme
 @pytest.mark.parametrize("name", ["linear by the dual", "linear by the primal"])
-def test_a_scaled_bias_is_the_weight_of_a_column_that_is_constant(name, scheme, scale):
+def test_a_scaled_bias_is_the_weight_of_a_constant_column(name, scheme, scale):
     X, y = rows_of(scheme)
     extended = np.column_stack([X, np.full(len(X), scale)])
 
     with_bias = model_of(name, scheme, bias_scale=scale).fit(X, y)
-    without = model_of(name, scheme, bias_scale=1e-7).fit(extended, y)  # a bias so dear that there is none
+    without = model_of(name, scheme, bias_scale=1e-7).fit(extended, y)  # a penalty on the bias that makes it 0
 
     assert_allclose(with_bias.primal_objective_, without.primal_objective_, rtol=1e-7)
     assert_allclose(without.intercept_, 0, atol=1e-9)
@@ -439,7 +439,7 @@ def test_a_free_bias_and_its_kernel_do_not_depend_on_the_origin(name):
     assert_allclose(there.decision_function(X + 1e6), here.decision_function(X), atol=1e-3)
 
 
-# Rows in other forms and places
+# Sparse rows, sources and files
 
 
 @every_scheme
@@ -460,7 +460,7 @@ def test_sparse_rows_are_like_dense_ones(name, bias_scale, scheme):
 @pytest.mark.parametrize(("block_rows", "solver"), [(13, "auto"), (50, "primal"), (200, "auto")])
 @every_scheme
 @every_bias
-def test_blocks_of_a_source_give_what_rows_in_memory_give(bias_scale, scheme, block_rows, solver):
+def test_a_source_gives_the_model_of_rows_in_memory(bias_scale, scheme, block_rows, solver):
     X, y = rows_of(scheme, 150)
     weight = weights_of(len(y), True) + 0.5
     model = SVM(C, bias_scale=bias_scale, multiclass="ovo" if scheme == "ovo" else "ovr", tol=TOLERANCE)
@@ -492,7 +492,7 @@ def test_a_model_from_a_file_gives_the_same_scores(name, bias_scale, scheme, tmp
 
 
 @every_kernel
-def test_scores_of_a_row_do_not_depend_on_its_company(name):
+def test_scores_of_a_row_do_not_depend_on_other_rows(name):
     model, X, _, _, _ = fitted(name, None, "ovr", weighted=False)
     rows = given(name, X, X)
 
@@ -503,7 +503,7 @@ def test_scores_of_a_row_do_not_depend_on_its_company(name):
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
 @every_kernel
-def test_the_class_of_the_highest_score_is_decided_and_pairs_vote(name, scheme):
+def test_the_class_of_the_highest_score_is_predicted_and_pairs_vote(name, scheme):
     model, X, y, _, K = fitted(name, None, scheme, weighted=False)
 
     scores = model.decision_function(given(name, X, X))
@@ -553,7 +553,7 @@ def test_an_error_leaves_a_fitted_model_as_it_was(name):
 
 
 @pytest.mark.parametrize("name", ["linear by the dual", "polynomial 2"])
-def test_a_margin_that_cannot_be_had_leaves_a_fitted_model_as_it_was(name):
+def test_inseparable_classes_leave_a_fitted_model_as_it_was(name):
     model, X, y, _, _ = fitted(name, None, "two", weighted=False)
     expected = model.decision_function(X)
 
@@ -580,7 +580,7 @@ def test_fitting_changes_neither_rows_nor_labels_nor_parameters(name):
 
 
 @every_kernel
-def test_a_model_fitted_anew_forgets_what_it_knew(name):
+def test_a_second_fit_replaces_the_first(name):
     model, X, y, _, _ = fitted(name, None, "ovr", weighted=False)
 
     model.set_params(kernel="rbf" if name != "rbf" else "linear", solver="dual").fit(X[:, :2], y == "a")
@@ -591,7 +591,7 @@ def test_a_model_fitted_anew_forgets_what_it_knew(name):
 
 
 @every_kernel_of_rows
-def test_out_of_fold_scores_are_those_of_fitting_every_fold(name):
+def test_out_of_fold_scores_equal_those_of_separate_fits(name):
     X, y = rows_of("ovr", 90)
     folds = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
     models = [model_of(name, C=cost) for cost in (1.0, 0.1)]

@@ -1,4 +1,4 @@
-"""What must hold for support vector machines with one margin among all classes, whatever the kernel and the bias."""
+"""Laws of support vector machines with a joint margin, for every kernel and bias."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from likely import (
 
 
 def near(A, B):
-    """A product of bumps with sharp tops, one a column."""
+    """Laplace kernel."""
     return np.exp(-np.abs(A[:, None] - B).sum(axis=2))
 
 
@@ -37,19 +37,19 @@ KERNELS = {
     "function": (near, near),
     "precomputed": ("precomputed", bumps),
 }
-"""The kernel as it is given, and its matrix by NumPy."""
+"""The kernel as a parameter, and its Gram matrix by NumPy."""
 
 TOLERANCE, C = 1e-8, 0.7
 
 CLOSE = 5e-3
-"""How near scores of two fits are: ½‖w − w*‖² is at most the gap, so they are as its root."""
+"""Tolerance for scores of two fits: ½‖w − w*‖² is at most the gap, so scores differ by its square root."""
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 every_bias = pytest.mark.parametrize("bias_scale", [None, 1.5], ids=["free", "scaled"])
 
 
 class Elsewhere(Source):
-    """Rows of which only blocks are to be had."""
+    """A source whose rows are not in memory."""
 
     def __init__(self, X, y, block_rows, weight=None):
         classes, codes = np.unique(y, return_inverse=True)
@@ -61,7 +61,7 @@ class Elsewhere(Source):
 
 
 def rows_of(n=60, seed=7):
-    """Three classes that overlap, of unequal sizes."""
+    """Three overlapping classes of unequal sizes."""
     rng = np.random.default_rng(seed)
     codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
     X = np.round(rng.normal(size=(n, 3)) + np.array([[0.0, 1, 0], [1, 0, 1], [-1, 0, 1]])[codes], 2)
@@ -78,7 +78,7 @@ def model_of(name, bias_scale=None, **options):
 
 
 def given(name, A, B):
-    """What a model with the kernel is given for rows A, if B are the training rows."""
+    """The X that a model with this kernel takes for rows A, with training rows B."""
     return bumps(A, B) if name == "precomputed" else A
 
 
@@ -88,7 +88,7 @@ def assert_same_minimum(first, other):
     assert_allclose(first.primal_objective_, other.primal_objective_, rtol=2 * TOLERANCE)
 
 
-# The best of both problems
+# Optimality of both problems
 
 
 @every_bias
@@ -128,7 +128,7 @@ def test_scores_are_sums_over_the_support_vectors(name, bias_scale):
 
 @every_bias
 @every_kernel
-def test_weights_are_repetition_and_rows_of_weight_0_are_not_there(name, bias_scale):
+def test_weights_equal_repetition_and_rows_of_weight_0_are_ignored(name, bias_scale):
     X, y = rows_of()
     weight = weights_of(len(y))
     rows = np.repeat(np.arange(len(y)), weight.astype(int))
@@ -162,7 +162,7 @@ def test_the_order_of_the_rows_does_not_matter(name, bias_scale):
 
 @every_bias
 @every_kernel
-def test_other_names_of_the_classes_only_rename(name, bias_scale):
+def test_relabelling_only_renames_the_classes(name, bias_scale):
     X, y = rows_of()
     renamed = np.array([3, 1, 2])[np.searchsorted(["a", "b", "c"], y)]
     model, rows = model_of(name, bias_scale), given(name, X, X)
@@ -189,7 +189,7 @@ def test_a_prior_weighs_the_rows_of_a_class_by_prior_over_share(name):
 
 @every_bias
 @every_kernel
-def test_a_path_is_every_fit_by_itself(name, bias_scale):
+def test_models_of_a_path_equal_separate_fits(name, bias_scale):
     X, y = rows_of()
     weight, rows, values = weights_of(len(y)), given(name, X, X), [1.0, 0.02, 5.0]
     model = model_of(name, bias_scale)
@@ -204,7 +204,7 @@ def test_a_path_is_every_fit_by_itself(name, bias_scale):
         assert_allclose(each.decision_function(rows), alone.decision_function(rows), atol=2 * CLOSE)
 
 
-# Rows in other forms and places
+# Sparse rows, sources and files
 
 
 @every_bias
@@ -223,7 +223,7 @@ def test_sparse_rows_are_like_dense_ones(name, bias_scale):
 
 @pytest.mark.parametrize("block_rows", [13, 50, 200])
 @every_bias
-def test_blocks_of_a_source_give_what_rows_in_memory_give(bias_scale, block_rows):
+def test_a_source_gives_the_model_of_rows_in_memory(bias_scale, block_rows):
     X, y = rows_of(150)
     weight = weights_of(len(y)) + 0.5
     model = model_of("linear", bias_scale)
@@ -254,7 +254,7 @@ def test_a_model_from_a_file_gives_the_same_scores(name, bias_scale, tmp_path):
 
 
 @every_kernel
-def test_scores_of_a_row_do_not_depend_on_its_company_and_the_highest_decides(name):
+def test_scores_of_a_row_do_not_depend_on_other_rows_and_the_highest_decides(name):
     X, y = rows_of()
     rows = given(name, X, X)
     model = model_of(name).fit(rows, y)
@@ -287,7 +287,7 @@ def test_an_error_leaves_a_fitted_model_as_it_was(name):
 
 
 @every_kernel
-def test_a_cost_that_cannot_be_had_leaves_a_fitted_model_as_it_was(name):
+def test_an_infinite_cost_leaves_a_fitted_model_as_it_was(name):
     X, y = rows_of()
     rows = given(name, X, X)
     model = model_of(name).fit(rows, y)
@@ -316,7 +316,7 @@ def test_fitting_changes_neither_rows_nor_labels_nor_parameters(name):
 
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "precomputed"])
-def test_out_of_fold_scores_are_those_of_fitting_every_fold(name):
+def test_out_of_fold_scores_equal_those_of_separate_fits(name):
     X, y = rows_of(90)
     folds = [(np.flatnonzero(np.arange(90) % 3 != k), np.flatnonzero(np.arange(90) % 3 == k)) for k in range(3)]
     models = [model_of(name, C=cost) for cost in (1.0, 0.1)]

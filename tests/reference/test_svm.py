@@ -1,4 +1,4 @@
-"""Support vector machines against numbers from elsewhere: LIBSVM, LIBLINEAR, a general solver, and paper and pencil."""
+"""Support vector machines against LIBSVM, LIBLINEAR, a general solver, and numbers derived by hand."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def near(A, B):
 
 
 def objective(K, z, C, signed, bias):
-    """Of the primal at Σ α z φ(x) and a bias, of which K is the kernel's matrix."""
+    """Primal objective at w = Σ α z φ(x) and a bias, with K the Gram matrix."""
     return signed @ K @ signed / 2 + np.sum(C * np.maximum(0, 1 - z * (K @ signed + bias)))
 
 
@@ -66,7 +66,7 @@ def test_the_objectives_are_those_of_libsvm(name, weighted, C, rng):
     z, costs = 2.0 * y - 1, C * (np.ones(len(y)) if weight is None else weight)
     signed = signed_of(theirs, len(y))
     assert_allclose([ours.primal_objective_, ours.dual_objective_], dual_objective(K, signed), rtol=1e-6)
-    reached = objective(K, z, costs, signed, theirs.intercept_[0])  # by kernels of single precision
+    reached = objective(K, z, costs, signed, theirs.intercept_[0])  # LIBSVM caches kernels in single precision
     assert ours.dual_objective_ <= reached
     assert_allclose(ours.primal_objective_, reached, rtol=1e-3)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-3, atol=5e-3)
@@ -82,7 +82,7 @@ def test_pairs_of_classes_are_solved_as_by_libsvm(name):
 
     K = ours.kernel_(X, X[ours.support_])
     assert_allclose(K @ ours.dual_coef_.T + ours.intercept_, -theirs.decision_function(X), rtol=1e-3, atol=5e-3)
-    assert np.mean(ours.predict(X) != theirs.predict(X)) < 0.02  # votes that are tied are broken otherwise
+    assert np.mean(ours.predict(X) != theirs.predict(X)) < 0.02  # ties of votes are broken differently
 
 
 @pytest.mark.parametrize("solver", ["dual", "primal"])
@@ -110,7 +110,7 @@ def test_a_scaled_bias_is_that_of_liblinear(C, scale, solver):
 @pytest.mark.parametrize("solver", ["dual", "primal"])
 @pytest.mark.parametrize("C", [0.01, 0.05, 0.1, 10.0])
 def test_two_points(C, solver):
-    """Of points a and b at the distance D, α of both is the lesser of C and 2 / D², and w = α (b − a)."""
+    """For points a and b at distance D, both α are min(C, 2 / D²), and w = α (b − a)."""
     a, b = np.array([1.0, 1.0]), np.array([3.0, 5.0])
     alpha = min(C, 2 / 20)
 
@@ -139,11 +139,11 @@ def test_three_points(C):
     assert_array_equal(model.support_, [0, 1, 2])
 
 
-def test_three_points_on_a_line_of_which_one_is_dear():
-    """−1 and 2 are +, 0 is −: within α ≤ C the dual Σ α − ½ w² is 2 C_0 at w = 0, where all rows pay as they can.
+def test_three_points_on_a_line_with_unequal_costs():
+    """The rows −1 and 2 are positive, 0 is negative. For α ≤ C the maximum of the dual Σ α − ½ w² is 2 C_0, at w = 0.
 
     With C_0 = ½ for the row at 0 and 1 for the others, α_0 = ½ = α_1 + α_2 and w = 2 α_2 − α_1 = 0 where α_1 = 1/3 and
-    α_2 = 1/6: the objective is 1, as at w = 0 and b = 1, where only the row at 0 pays, twice its cost.
+    α_2 = 1/6. The objective is 1, as at w = 0 and b = 1, where only the row at 0 has a loss, of twice its cost.
     """
     model = SVM(1.0, tol=1e-10).fit([[-1.0], [0.0], [2.0]], [1, 0, 1], sample_weight=[1.0, 0.5, 1.0])
 
@@ -154,7 +154,7 @@ def test_three_points_on_a_line_of_which_one_is_dear():
 
 @pytest.mark.parametrize("bias_scale", [None, 0.8])
 @pytest.mark.parametrize("name", ["linear", "polynomial 2", "rbf"])
-def test_a_general_solver_of_quadratic_programs_ends_there_too(name, bias_scale, rng):
+def test_the_objective_equals_that_of_a_general_quadratic_solver(name, bias_scale, rng):
     X, y = three_classes(16)
     z, costs = np.where(y > 0, 1.0, -1.0), rng.uniform(0.1, 2, 16)
     model = SVM(1.0, kernel=KERNELS[name][0], bias_scale=bias_scale, tol=1e-10).fit(X, z, sample_weight=costs)
@@ -176,7 +176,7 @@ def test_a_general_solver_of_quadratic_programs_ends_there_too(name, bias_scale,
     assert_allclose(np.abs(signed_of(model, 16)), found.x, atol=1e-3)
 
 
-def test_the_quadratic_kernel_is_a_line_among_all_products_and_the_row_itself():
+def test_the_quadratic_kernel_equals_a_linear_machine_on_all_products():
     """Worked example 8: (x'y + 1)² is the dot product of (vec(xx'), √2 x, 1)."""
     X, y = three_classes()
     expanded = np.column_stack(
@@ -205,7 +205,7 @@ def threes_and_eights(mnist):
 
 
 @pytest.mark.parametrize("kernel", [RBFKernel(0.02), "linear", PolynomialKernel(2)], ids=str)
-def test_threes_and_eights_are_told_apart_as_by_libsvm(kernel, threes_and_eights):
+def test_threes_and_eights_are_classified_as_by_libsvm(kernel, threes_and_eights):
     X, y, X_test, y_test = threes_and_eights
     peers = {"linear": {"kernel": "linear"}, RBFKernel(0.02): {"gamma": 0.02}}
     peer = SVC(C=1.0, **peers.get(kernel, {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0})).fit(X, y)
@@ -217,7 +217,7 @@ def test_threes_and_eights_are_told_apart_as_by_libsvm(kernel, threes_and_eights
     assert np.corrcoef(model.decision_function(X_test), peer.decision_function(X_test))[0, 1] > 0.9999
 
 
-def test_ten_digits_in_fifty_components_make_the_errors_that_are_known(mnist):
+def test_ten_digits_in_fifty_components_have_the_known_error_rates(mnist):
     """1.67 % at C = 1 and 1.32 % at C = 10, of all 60,000 rows with γ = 0.023."""
     X, X_test = mnist["x_train"] / 255.0, mnist["x_test"] / 255.0
     pca = PCA(50).fit(X)

@@ -1,4 +1,4 @@
-"""What logistic regression says: its errors, its warnings and its options."""
+"""Logistic regression: errors, warnings and options."""
 
 import warnings
 
@@ -46,7 +46,7 @@ def test_regularization_must_be_a_number_that_is_not_negative(value):
 
 
 @pytest.mark.parametrize("value", ["L2", "ridge", 1.0, ElasticNet])
-def test_an_unknown_penalty_is_told_which_there_are(value):
+def test_the_error_for_an_unknown_penalty_lists_the_penalties(value):
     with pytest.raises(
         InvalidParameterError,
         match="must be one of 'l2', 'l1', 'none', None or an ElasticNet, but is",
@@ -54,7 +54,7 @@ def test_an_unknown_penalty_is_told_which_there_are(value):
         LogisticRegression(penalty=value).fit(X, Y)
 
 
-def test_no_penalty_takes_no_strength():
+def test_no_penalty_cannot_be_combined_with_a_strength():
     with pytest.raises(InvalidParameterError, match=r"penalty='none' cannot be combined with regularization=0.1"):
         LogisticRegression(0.1, penalty="none").fit(X, Y)
     free, zero = LogisticRegression(0.0, penalty="none").fit(X, Y), LogisticRegression(0.0).fit(X, Y)
@@ -75,7 +75,7 @@ def test_the_ends_of_an_elastic_net_are_the_two_penalties(share):
 
 
 @pytest.mark.parametrize("value", ["sgd", "lbfgs", None, 3, GradientDescent, ["newton"]])
-def test_an_unknown_solver_is_told_which_there_are(value):
+def test_the_error_for_an_unknown_solver_lists_the_solvers(value):
     with pytest.raises(
         InvalidParameterError,
         match="must be one of 'auto', 'newton', 'l-bfgs', 'newton-cg'",
@@ -85,7 +85,7 @@ def test_an_unknown_solver_is_told_which_there_are(value):
 
 @pytest.mark.parametrize("solver", ["newton", "newton-cg", "gradient-descent", "mini-batch", "online"])
 @pytest.mark.parametrize("penalty", ["l1", ElasticNet(0.01)], ids=str)
-def test_solvers_of_smooth_objectives_refuse_absolute_values(solver, penalty):
+def test_solvers_of_smooth_objectives_refuse_the_l1_penalty(solver, penalty):
     with pytest.raises(InvalidParameterError, match=r"L1 penalty is not differentiable at 0.*Use solver='auto'"):
         LogisticRegression(0.1, penalty=penalty, solver=solver).fit(X, Y)
     with pytest.raises(InvalidParameterError, match=r"L1 penalty is not differentiable at 0"):
@@ -111,7 +111,7 @@ def test_a_tolerance_lies_between_0_and_1(value):
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "all", None])
-def test_most_steps_are_a_whole_number_from_1_on(value):
+def test_max_iter_is_a_whole_number_from_1_on(value):
     with pytest.raises(InvalidParameterError, match=r"max_iter of LogisticRegression must be a whole number from 1"):
         LogisticRegression(max_iter=value).fit(X, Y)
 
@@ -128,7 +128,7 @@ def test_a_single_prior_is_for_two_classes():
 
 
 @pytest.mark.parametrize(
-    ("prior", "says"),
+    ("prior", "expected"),
     [
         ([0.5, 0.5], "3"),
         ([0.5, 0.5, 0.0], "needs a prior > 0 for every class"),
@@ -139,8 +139,8 @@ def test_a_single_prior_is_for_two_classes():
         ("even", "must be a number, numbers in class order, a mapping"),
     ],
 )
-def test_priors_are_one_for_each_class(prior, says):
-    with pytest.raises(ValueError, match=says):
+def test_priors_are_one_for_each_class(prior, expected):
+    with pytest.raises(ValueError, match=expected):
         LogisticRegression(0.1, training_prior=prior).fit(X, THREE)
 
 
@@ -163,7 +163,7 @@ def test_a_source_must_have_classes():
         LogisticRegression().fit_source(ArraySource(X))
 
 
-def test_a_class_without_rows_in_the_training_part_of_a_fold_is_told():
+def test_a_class_without_rows_in_the_training_part_of_a_fold_is_named():
     folds = [(np.arange(4), np.array([4, 5])), (np.array([2, 3, 4, 5]), np.arange(2)), (np.r_[0, 1, 4, 5], [2, 3])]
     labels = np.array([0, 1, 0, 1, 2, 2])
 
@@ -172,7 +172,7 @@ def test_a_class_without_rows_in_the_training_part_of_a_fold_is_told():
 
 
 @pytest.mark.parametrize(
-    ("weight", "says"),
+    ("weight", "expected"),
     [
         ([0, 0, 0, 0, 0, 0], "at least one non-zero"),
         ([1, 1, -1, 1, 1, 1], r"row 2 has -1\.0"),
@@ -181,26 +181,26 @@ def test_a_class_without_rows_in_the_training_part_of_a_fold_is_told():
         ([1, 1], "one value for each of the 6 rows, but has 2"),
     ],
 )
-def test_weights_are_frequencies(weight, says):
-    with pytest.raises(InvalidDataError, match=says):
+def test_weights_are_frequencies(weight, expected):
+    with pytest.raises(InvalidDataError, match=expected):
         LogisticRegression().fit(X, Y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "online"])
-@pytest.mark.parametrize(("value", "says"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
-def test_values_that_are_no_numbers_are_named_by_row_and_column(value, says, solver, convert):
+@pytest.mark.parametrize(("value", "expected"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_non_finite_values_are_named_by_row_and_column(value, expected, solver, convert):
     bad = X.copy()
     bad[3, 1] = value
 
-    with pytest.raises(InvalidDataError, match=rf"X contains {says}.* in row 3, column 1"):
+    with pytest.raises(InvalidDataError, match=rf"X contains {expected}.* in row 3, column 1"):
         LogisticRegression(0.1, solver=solver).fit(convert(bad), Y)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("row", [0, 1, 123_457, 199_999])
-def test_they_are_named_in_the_middle_of_many_rows_too(row, value, convert, many):
+def test_non_finite_values_are_named_among_many_rows(row, value, convert, many):
     rows, y = many
     rows[row, 4] = value
 
@@ -208,7 +208,7 @@ def test_they_are_named_in_the_middle_of_many_rows_too(row, value, convert, many
         LogisticRegression(0.1).fit(convert(rows), y)
 
 
-def test_they_are_named_by_where_they_were_before_rows_of_weight_0_were_dropped():
+def test_non_finite_values_are_named_by_rows_counted_with_those_of_weight_0():
     bad, weight = X.copy(), np.array([1.0, 0, 1, 1, 1, 1])
     bad[1], bad[4, 0] = np.nan, np.nan
 
@@ -217,7 +217,7 @@ def test_they_are_named_by_where_they_were_before_rows_of_weight_0_were_dropped(
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_they_are_refused_when_scoring(bad):
+def test_non_finite_values_are_refused_when_scoring(bad):
     fitted = LogisticRegression(0.1).fit(X, Y)
     rows = X.copy()
     rows[2, 0] = bad
@@ -247,7 +247,7 @@ def test_columns_of_extreme_units_that_can_be_squared_or_not_never_give_nan(fact
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg", "gradient-descent", "mini-batch"])
-def test_a_solver_stopped_by_its_limit_says_how_far_it_got(solver):
+def test_a_solver_stopped_by_max_iter_warns_with_its_gap(solver):
     with pytest.warns(NotConvergedWarning, match=r"stopped after 1 step with the objective at 0\.\d+.*Raise max_iter"):
         fitted = LogisticRegression(1e-3, solver=solver, max_iter=1, tol=1e-12).fit(X, Y)
 
@@ -256,7 +256,7 @@ def test_a_solver_stopped_by_its_limit_says_how_far_it_got(solver):
     assert fitted.loss_history_[1] < fitted.loss_history_[0]
 
 
-def test_the_gap_told_is_about_the_distance_left(rng):
+def test_the_reported_gap_is_about_the_distance_to_the_minimum(rng):
     rows = rng.normal(size=(500, 4))
     y = (rng.random(500) < expit(rows @ [1.0, -1, 0.5, 0])).astype(int)
     best = LogisticRegression(1e-2).fit(rows, y).objective_
@@ -282,7 +282,7 @@ def test_a_rate_that_is_too_high_does_not_end_in_nan():
     assert np.isfinite(fitted.coef_).all()
 
 
-def test_an_unfitted_model_says_so():
+def test_an_unfitted_model_raises_an_error():
     for method in ("llr", "predict", "predict_proba", "log_likelihood", "decision_function"):
         with pytest.raises(ValueError, match="not fitted"):
             getattr(LogisticRegression(), method)(X)

@@ -1,4 +1,4 @@
-"""The perceptron by hand, and every message of its own."""
+"""The perceptron: updates derived by hand, and its messages."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ LINE = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array(["a", "a", "b", "b"])
 
 
 def test_steps_on_a_line_by_hand():
-    """(x, 1) = (−2, 1) of class a is a tie, so w = (2, −1), which is then wrong at 0.25 only."""
+    """The first row, (x, 1) = (−2, 1), is a tie, so w becomes (2, −1), which misclassifies only x = 0.25."""
     X, y = [[-2.0], [1.0], [0.25]], ["a", "b", "b"]
 
     model = Perceptron(keep="last", max_iter=1)
@@ -63,7 +63,7 @@ def test_a_row_of_a_fractional_weight_makes_a_shorter_step():
     assert model.mistakes_.tolist() == [0.5, 0.0]
 
 
-def test_a_heavy_row_is_presented_until_it_is_right():
+def test_a_heavy_row_is_presented_until_it_is_classified_correctly():
     """Scores of the second row are −2.5, −1.25, 0 and then positive, so three of its ten presentations are mistakes."""
     X, y = [[-3.0], [-0.5]], ["a", "b"]
 
@@ -76,7 +76,7 @@ def test_a_heavy_row_is_presented_until_it_is_right():
     assert_array_equal(model.intercept_, [-1 + 3])
 
 
-def test_of_rivals_that_tie_the_last_is_pushed_down():
+def test_of_tied_rivals_the_last_is_updated():
     model = Perceptron(keep="last").partial_fit([[2.0]], ["a"], classes=["a", "b", "c"])
 
     assert_array_equal(model.coef_, [[2.0], [0.0], [-2.0]])
@@ -91,14 +91,14 @@ def test_separable_rows_give_no_warning():
 
 
 @pytest.mark.parametrize(
-    ("keep", "said"),
+    ("keep", "expected"),
     [
         ("last", "use keep='average' or 'pocket', or LogisticRegression"),
         ("average", "the average of the weights is kept"),
         ("pocket", "the weights with the fewest mistakes are kept"),
     ],
 )
-def test_a_perceptron_that_did_not_converge_says_so_and_what_to_do(keep, said):
+def test_a_perceptron_that_does_not_converge_warns_with_a_remedy(keep, expected):
     model = Perceptron(keep=keep, max_iter=7)
 
     with pytest.warns(NotConvergedWarning) as caught:
@@ -106,21 +106,21 @@ def test_a_perceptron_that_did_not_converge_says_so_and_what_to_do(keep, said):
 
     message = str(caught[0].message)
     assert message.startswith("Perceptron did not converge in 7 epochs and 28 updates: the last epoch had 4 mistakes.")
-    assert said in message
+    assert expected in message
     assert "raise max_iter" in message
     assert caught[0].filename == __file__
     assert issubclass(NotConvergedWarning, ConvergenceWarning)
     assert not model.converged_
 
 
-def test_a_source_that_did_not_converge_says_so():
+def test_a_fit_from_a_source_that_does_not_converge_warns():
     source = ArraySource(*XOR, classes=np.array([0, 1]))
 
     with pytest.warns(NotConvergedWarning, match="100 epochs"):
         Perceptron().fit_source(source)
 
 
-def test_where_the_warning_is_an_error_the_model_is_fitted_all_the_same():
+def test_the_model_is_fitted_even_if_the_warning_is_an_error():
     model = Perceptron()
 
     with pytest.raises(NotConvergedWarning):
@@ -129,14 +129,14 @@ def test_where_the_warning_is_an_error_the_model_is_fitted_all_the_same():
     assert model.n_updates_ == 400
 
 
-def test_a_single_pass_over_an_instalment_does_not_warn():
+def test_partial_fit_does_not_warn():
     model = Perceptron().partial_fit(*XOR)
 
     assert not model.converged_
-    assert model.n_epochs_ == 1
+    assert model.n_iter_ == 1
 
 
-def test_sparse_rows_of_a_million_columns_are_learned_from_without_filling_them():
+def test_sparse_rows_of_a_million_columns_are_not_made_dense():
     X = random_array((50, 10**6), density=2e-5, format="csr", rng=np.random.default_rng(0))
     y = np.arange(50) % 2
 
@@ -152,17 +152,17 @@ def test_tiny_data_load_no_numba():
         "Perceptron().fit([[-1.0], [1.0]], [0, 1]); print('numba' in sys.modules)"
     )
 
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert said.strip() == "False"
+    assert output.strip() == "False"
 
 
-# Errors.
+# Errors
 
 
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
 @pytest.mark.parametrize(
-    ("value", "error", "said"),
+    ("value", "error", "expected"),
     [
         (np.nan, MissingValuesError, "X contains NaN in row 2, column 1"),
         (np.inf, InvalidDataError, r"X contains infinity \(inf\) in row 2, column 1"),
@@ -171,22 +171,22 @@ def test_tiny_data_load_no_numba():
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_values_that_are_not_numbers_are_named(convert, value, error, said, n_classes):
+def test_non_finite_values_are_named(convert, value, error, expected, n_classes):
     X = np.arange(24.0).reshape(12, 2)
     X[2, 1] = value
 
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=expected):
         Perceptron().fit(convert(X), np.arange(12) % n_classes)
 
 
-def test_an_infinity_that_agrees_with_its_class_is_found_too():
+def test_an_infinity_that_agrees_with_its_class_is_reported():
     X = np.array([[-1.0], [1.0], [np.inf]])
 
     with pytest.raises(InvalidDataError, match="row 2, column 0"):
         Perceptron().fit(X, [0, 1, 1])
 
 
-def test_rows_of_weight_zero_do_not_count_in_messages_but_keep_their_numbers():
+def test_row_numbers_in_messages_count_rows_of_weight_zero():
     X = np.array([[np.nan], [-1.0], [1.0], [np.nan]])
 
     with pytest.raises(MissingValuesError, match="row 3, column 0"):
@@ -215,20 +215,20 @@ def test_one_class_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         ({"keep": "best"}, "keep of Perceptron must be one of 'average', 'pocket', 'last', but is 'best'"),
         ({"max_iter": 0}, "max_iter of Perceptron must be a whole number from 1 to 1000000000, but is 0"),
         ({"max_iter": 2.5}, "max_iter of Perceptron must be a whole number"),
     ],
 )
-def test_options_out_of_range_are_refused(options, said):
+def test_options_out_of_range_are_refused(options, expected):
     for learn in (Perceptron(**options).fit, Perceptron(**options).partial_fit):
-        with pytest.raises(InvalidParameterError, match=said):
+        with pytest.raises(InvalidParameterError, match=expected):
             learn(*LINE)
 
 
-def test_a_pocket_takes_no_instalments():
+def test_the_pocket_has_no_partial_fit():
     assert not hasattr(Perceptron(keep="pocket"), "partial_fit")
     with pytest.raises(AttributeError, match="has no partial_fit, because it evaluates weights on all rows"):
         Perceptron(keep="pocket").partial_fit(*LINE)
@@ -266,7 +266,7 @@ def test_an_error_leaves_the_model_as_it_was():
     assert model.n_updates_ == before[1]
 
 
-def test_it_gives_no_evidence_until_it_is_calibrated(rng):
+def test_it_has_no_log_likelihood_until_it_is_calibrated(rng):
     X, y = rng.normal(size=(200, 2)), np.arange(200) % 2
     X[:, 0] += 4 * y
     model = Perceptron().fit(np.vstack([X[:, :1] - 2] * 2), np.r_[X[:, 0] > 2, X[:, 0] > 2])
@@ -280,6 +280,6 @@ def test_it_gives_no_evidence_until_it_is_calibrated(rng):
     assert np.isfinite(calibrated.llr(X)).all()
 
 
-def test_an_unfitted_model_says_so():
+def test_an_unfitted_model_raises_an_error():
     with pytest.raises(NotFittedError):
         Perceptron().predict([[1.0]])

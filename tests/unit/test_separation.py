@@ -1,4 +1,4 @@
-"""Classes that can be told apart without mistakes: found exactly where linear programming finds them."""
+"""Separable classes are found exactly if linear programming finds a separating direction."""
 
 import warnings
 
@@ -16,7 +16,7 @@ SOLVERS = ["auto", "newton", "l-bfgs", "newton-cg"]
 
 
 def differences(X, y, n_classes):
-    """One line for each row and rival: times the parameters, by how much the truth is favoured."""
+    """The matrix whose product with the parameters is the margin of each row over each other class."""
     rows = np.column_stack([X, np.ones(len(X))])
     if n_classes == 2:
         return np.where(y == 1, 1, -1)[:, None] * rows
@@ -30,14 +30,14 @@ def differences(X, y, n_classes):
 
 
 def is_separable(X, y, n_classes):
-    """Whether some direction of bounded length favours some truth and harms none (Albert and Anderson 1984)."""
+    """Whether some bounded direction increases some margins and decreases none (Albert and Anderson 1984)."""
     A = differences(X, y, n_classes)
     best = linprog(-A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1))
     return -best.fun > 1e-7
 
 
 def small(seed):
-    """A few points of a grid, where lines often pass through several."""
+    """A few points of a grid, so that several points often lie on one line."""
     rng = np.random.default_rng(seed)
     n_classes = 2 + seed % 2
     n = int(rng.integers(5, 16))
@@ -65,7 +65,7 @@ def assert_certificate(separator, X, y, n_classes):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", range(100))
-def test_small_data_are_separable_where_linear_programming_says_so(seed, solver):
+def test_small_data_are_separable_if_linear_programming_finds_a_direction(seed, solver):
     X, y, n_classes = small(seed)
     truth = is_separable(X, y, n_classes)
 
@@ -94,7 +94,7 @@ def test_the_small_data_are_of_every_kind():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("convert", [np.asarray, csr_array])
-def test_separable_rows_are_told_with_a_certificate_and_a_remedy(solver, convert):
+def test_separable_rows_give_a_certificate_and_a_warning_with_a_remedy(solver, convert):
     X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
 
     with pytest.warns(DegenerateDataWarning, match=r"all rows.*no maximum.*regularization > 0"):
@@ -104,7 +104,7 @@ def test_separable_rows_are_told_with_a_certificate_and_a_remedy(solver, convert
     assert model.separator_.least_margin > 0
 
 
-def test_rows_on_the_boundary_are_told_as_such():
+def test_quasi_complete_separation_is_reported():
     X, y = [[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1]
 
     with pytest.warns(DegenerateDataWarning, match=r"separates some rows.*no maximum"):
@@ -115,8 +115,8 @@ def test_rows_on_the_boundary_are_told_as_such():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_separable_rows_are_trained_as_if_each_class_had_one_more_row_shown_as_each_class(solver, n_classes):
-    """By hand: weights of a row as the classes it is shown as, copies of all rows, by any solver."""
+def test_separable_rows_are_fitted_with_targets_by_laplaces_rule(solver, n_classes):
+    """The same objective, written as K copies of every row, weighted by the targets."""
     rng = np.random.default_rng(5)
     y = np.repeat(np.arange(n_classes), [6, 9, 4][:n_classes])
     X = rng.normal(size=(len(y), 2)) + 9 * np.eye(3, 2)[y]
@@ -135,7 +135,7 @@ def test_separable_rows_are_trained_as_if_each_class_had_one_more_row_shown_as_e
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("overlap", [1e-1, 1e-3, 1e-5])
 def test_a_slight_overlap_is_an_overlap(overlap, solver):
-    """Of rows 0 … 5 + overlap and 5 … 10 the best weight is finite, however slight the overlap."""
+    """Classes with rows in [0, 5 + overlap] and [5, 10] have a finite optimal weight for any overlap > 0."""
     X = np.concatenate([np.linspace(0, 4, 20), [5 + overlap], [5], np.linspace(6, 10, 20)])[:, None]
     y = np.repeat([0, 1], 21)
 
@@ -149,14 +149,14 @@ def test_a_slight_overlap_is_an_overlap(overlap, solver):
 
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
-def test_units_and_origin_do_not_hide_it(unit, shift):
+def test_units_and_origin_do_not_hide_separation(unit, shift):
     X, y = np.array([[0.0, 1.0], [1.0, 2.0], [3.0, 1.5], [4.0, 1.0]]) * unit + shift * unit, [0, 0, 1, 1]
 
     with pytest.warns(DegenerateDataWarning, match="all rows"):
         LogisticRegression().fit(X, y)
 
 
-def test_weights_and_priors_do_not_hide_it():
+def test_weights_and_priors_do_not_hide_separation():
     X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
 
     with pytest.warns(DegenerateDataWarning, match="no maximum"):
@@ -173,7 +173,7 @@ def test_more_columns_than_rows_are_always_separable(rng):
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
-def test_under_a_penalty_nothing_is_said_of_it(penalty):
+def test_with_a_penalty_separation_is_not_reported(penalty):
     model = LogisticRegression(1e-6, penalty=penalty).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
 
     assert model.separator_ is None
@@ -183,7 +183,7 @@ def test_under_a_penalty_nothing_is_said_of_it(penalty):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", [0, 3, 5, 6, 10])
 @pytest.mark.parametrize("n_classes", [2, 4, 6])
-def test_rows_that_go_by_a_sample_are_separable_where_linear_programming_says_so(n_classes, seed, solver, monkeypatch):
+def test_separation_is_found_if_a_solver_starts_from_a_subsample(n_classes, seed, solver, monkeypatch):
     rng = np.random.default_rng([n_classes, seed])
     y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=600 - n_classes)])
     X = rng.normal(size=(600, 4)) + (2.5 if seed % 2 else 1.0) * rng.normal(size=(n_classes, 4))[y]

@@ -1,4 +1,4 @@
-"""Numbers, edges and messages of support vector machines."""
+"""Support vector machines: numbers derived by hand, edge cases and messages."""
 
 import pickle
 import tracemalloc
@@ -37,7 +37,7 @@ EXCLUSIVE_OR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.ar
 
 
 class Elsewhere(Source):
-    """Rows of which only blocks are to be had."""
+    """A source whose rows are not in memory."""
 
     n_features, n_blocks, classes = 2, 2, np.array(["a", "b"])
 
@@ -54,7 +54,7 @@ def two_classes(n=100, apart=1.0, seed=0, d=2):
 
 
 def assert_proof(error, y, features, label, atol=1e-6):
-    """The certificate's two mixtures are the same point of the features."""
+    """Assert that the two convex combinations of a certificate are the same point in feature space."""
     proof = error.certificate
     side = y[proof.rows] == label
     assert (proof.weights >= 0).all()
@@ -71,7 +71,7 @@ def assert_proof(error, y, features, label, atol=1e-6):
 
 def test_the_hard_margin_between_two_walls_is_half_their_distance(rng):
     X = np.column_stack([np.repeat([-1.5, 2.5], 30), rng.normal(size=60)])
-    X[::4, 0] += np.repeat([-3.0, 3.0], [8, 7])  # some are further away
+    X[::4, 0] += np.repeat([-3.0, 3.0], [8, 7])  # some rows are further away
     y = np.repeat(["left", "right"], 30)
 
     for bias_scale in (None, 100.0):
@@ -83,7 +83,7 @@ def test_the_hard_margin_between_two_walls_is_half_their_distance(rng):
         assert_allclose([model.primal_objective_, model.dual_objective_], 1 / 8, atol=1e-3)
 
 
-def test_the_hard_margin_of_two_rows_of_a_radial_kernel_is_half_their_distance_in_its_space():
+def test_the_hard_margin_of_two_rows_of_an_rbf_kernel_is_half_their_distance_in_feature_space():
     model = SVM(np.inf, kernel=RBFKernel(0.5), tol=1e-10).fit([[0.0], [1.0]], [0, 1])
 
     k = np.exp(-0.5)
@@ -93,7 +93,7 @@ def test_the_hard_margin_of_two_rows_of_a_radial_kernel_is_half_their_distance_i
     assert_allclose(model.primal_objective_, 1 / (1 - k))
 
 
-def test_a_large_cost_is_a_hard_margin_of_classes_that_are_apart():
+def test_a_large_cost_gives_the_hard_margin_of_separable_classes():
     X, y = two_classes(apart=8.0)
 
     hard, soft = SVM(np.inf, tol=1e-9).fit(X, y), SVM(1e4, tol=1e-9).fit(X, y)
@@ -102,7 +102,7 @@ def test_a_large_cost_is_a_hard_margin_of_classes_that_are_apart():
     assert_allclose(hard.primal_objective_, soft.primal_objective_, rtol=1e-8)
 
 
-def test_weights_and_priors_do_not_move_a_hard_margin():
+def test_weights_and_priors_do_not_change_a_hard_margin():
     X, y = two_classes(apart=8.0)
     plain = SVM(np.inf, tol=1e-9).fit(X, y)
 
@@ -122,7 +122,7 @@ def test_a_path_may_end_in_a_hard_margin():
     assert soft.margins_[0] > hard.margins_[0]
 
 
-def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
+def test_exclusive_or_is_separable_by_a_quadratic_kernel_but_not_by_a_line():
     X, y = EXCLUSIVE_OR
 
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_exclusive_or_is_kept_apart_by_squares_but_not_by_a_line():
 
 @pytest.mark.parametrize("n", [40, 300, 3000])
 @pytest.mark.parametrize("bias_scale", [None, 1.0])
-def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(bias_scale, n):
+def test_overlapping_classes_are_refused_with_a_point_in_both_convex_hulls(bias_scale, n):
     X, y = two_classes(n, apart=2.0)
 
     with pytest.raises(NotSeparableError, match=r"equals one of .* up to .* times the spread of the rows") as raised:
@@ -150,7 +150,7 @@ def test_overlapping_classes_are_refused_with_a_point_that_is_a_mixture_of_both(
 
 
 @pytest.mark.parametrize("bias_scale", [None, 1.0])
-def test_the_proof_for_squares_is_in_the_space_of_all_products(bias_scale):
+def test_the_proof_for_a_quadratic_kernel_holds_in_its_feature_space(bias_scale):
     X, y = two_classes(200, apart=0.5)
     features = np.column_stack([(X[:, :, None] * X[:, None]).reshape(200, 4), np.sqrt(2) * X, np.ones(200)])
 
@@ -161,7 +161,7 @@ def test_the_proof_for_squares_is_in_the_space_of_all_products(bias_scale):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", RBFKernel(10.0), PolynomialKernel(9)], ids=str)
-def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
+def test_a_row_in_both_classes_is_a_proof_for_any_kernel(kernel):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
     X[5] = X[1]
@@ -175,7 +175,7 @@ def test_the_proof_for_any_kernel_is_a_row_that_is_in_both_classes(kernel):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("between", [1e-2, 1e-7, 1e-10])
-def test_classes_are_apart_however_narrow_the_gap_between_them_is(between, scale):
+def test_classes_with_a_narrow_gap_are_separable(between, scale):
     rng = np.random.default_rng(2)
     X, z = rng.uniform(size=(60, 2)), np.repeat([-1.0, 1.0], 30)
     X[:, 0] = (X[:, 0] + np.repeat([-1, between], 30)) * scale
@@ -187,7 +187,7 @@ def test_classes_are_apart_however_narrow_the_gap_between_them_is(between, scale
     assert find_overlap(KernelFeatures.of_rows(X), z) is not None
 
 
-def test_classes_that_overlap_by_little_are_refused():
+def test_classes_with_a_small_overlap_are_refused():
     X, y = np.array([[0.0, 0.0], [0.0, 1.0], [-1e-5, 0.5], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1, 1, 1])
 
     with pytest.raises(NotSeparableError) as raised:
@@ -206,7 +206,7 @@ def test_wide_rows_of_low_rank_are_refused_with_a_proof():
     assert_proof(raised.value, y, X, 1)
 
 
-def test_rows_of_a_proof_are_counted_with_those_of_weight_0():
+def test_row_numbers_of_a_proof_count_rows_of_weight_0():
     X, y = EXCLUSIVE_OR
     X, y = np.insert(X, 1, 7.0, axis=0), np.insert(y, 1, "same")
 
@@ -216,7 +216,7 @@ def test_rows_of_a_proof_are_counted_with_those_of_weight_0():
     assert_array_equal(raised.value.certificate.rows, [0, 2, 3, 4])
 
 
-def test_classes_in_a_row_are_apart_by_pairs_but_not_each_from_the_rest():
+def test_classes_along_a_line_are_separable_by_pairs_but_not_each_from_the_rest():
     X = np.array([[0.0], [0.5], [2.0], [2.5], [4.0], [4.5]])
     y = np.repeat(["a", "b", "c"], 2)
 
@@ -229,7 +229,7 @@ def test_classes_in_a_row_are_apart_by_pairs_but_not_each_from_the_rest():
     assert_array_equal(pairs.predict(X), y)
 
 
-def test_the_error_goes_between_processes_with_its_proof():
+def test_the_error_and_its_proof_can_be_pickled():
     with pytest.raises(NotSeparableError) as raised:
         SVM(np.inf).fit(*EXCLUSIVE_OR)
 
@@ -240,7 +240,7 @@ def test_the_error_goes_between_processes_with_its_proof():
     assert isinstance(again, DegenerateDataError)
 
 
-def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
+def test_an_undecided_hard_margin_raises_an_error():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2500, 2)), rng.integers(0, 2, 2500)
 
@@ -251,7 +251,7 @@ def test_a_search_for_a_hard_margin_that_ends_too_early_says_so():
         SVM(np.inf, kernel=RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
 
-def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
+def test_the_primal_refuses_a_hard_margin():
     X, y = two_classes()
 
     for solver in ("primal", PrimalSolver()):
@@ -265,7 +265,7 @@ def test_a_hard_margin_is_not_asked_of_the_primal_nor_of_a_penalty():
 
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, "1", True, [1.0]], ids=repr)
-def test_costs_that_are_none_are_refused(value):
+def test_invalid_costs_are_refused(value):
     with pytest.raises(InvalidParameterError, match=r"C of SVM must be a number > 0 or None, but is"):
         SVM(value).fit(*two_classes())
 
@@ -275,7 +275,7 @@ def test_costs_that_are_none_are_refused(value):
     ("name", "rule"),
     [("bias_scale", r"a number from 1e-50 to 1e\+50 or None"), ("regularization", "a finite number > 0 or None")],
 )
-def test_scales_and_penalties_that_are_none_are_refused(name, rule, value):
+def test_invalid_scales_and_penalties_are_refused(name, rule, value):
     with pytest.raises(InvalidParameterError, match=f"{name} of SVM must be {rule}, but is"):
         SVM(**{name: value}).fit(*two_classes())
 
@@ -287,7 +287,7 @@ def test_tolerances_outside_0_and_1_are_refused(value):
 
 
 @pytest.mark.parametrize("value", ["all", None, 1], ids=repr)
-def test_schemes_that_are_not_known_are_refused(value):
+def test_unknown_schemes_are_refused(value):
     with pytest.raises(
         InvalidParameterError, match=f"multiclass of SVM must be one of 'ovr', 'ovo'.*, but is {value!r}"
     ):
@@ -295,7 +295,7 @@ def test_schemes_that_are_not_known_are_refused(value):
 
 
 @pytest.mark.parametrize("value", ["smo", None, 1, DualSolver, {}], ids=str)
-def test_solvers_that_are_not_known_are_refused(value):
+def test_unknown_solvers_are_refused(value):
     with pytest.raises(
         InvalidParameterError,
         match=r"solver of SVM must be .*'auto', 'dual', 'primal'.*PrimalSolver, but is",
@@ -304,20 +304,20 @@ def test_solvers_that_are_not_known_are_refused(value):
 
 
 @pytest.mark.parametrize("value", ["gaussian", None, 3, np.eye(2)], ids=str)
-def test_what_is_no_kernel_is_refused(value):
+def test_invalid_kernels_are_refused(value):
     with pytest.raises(InvalidParameterError, match="kernel of SVM must be one of 'linear', 'polynomial', 'rbf', 'pre"):
         SVM(kernel=value).fit(*two_classes())
 
 
 @pytest.mark.parametrize("cache_mb", [0, -1, np.nan, np.inf, "1", True], ids=repr)
-def test_limits_of_memory_that_are_none_are_refused(cache_mb):
+def test_invalid_cache_sizes_are_refused(cache_mb):
     with pytest.raises(InvalidParameterError, match="cache_mb of DualSolver must be a finite number > 0 or None"):
         DualSolver(cache_mb=cache_mb)
 
 
 @pytest.mark.parametrize("solver", [DualSolver, PrimalSolver])
 @pytest.mark.parametrize("max_iter", [0, -1, 1.5, "1"], ids=repr)
-def test_numbers_of_steps_that_are_none_are_refused(solver, max_iter):
+def test_invalid_numbers_of_iterations_are_refused(solver, max_iter):
     with pytest.raises(InvalidParameterError, match=f"max_iter of {solver.__name__} must be"):
         solver(max_iter=max_iter)
 
@@ -336,7 +336,7 @@ def test_the_primal_is_not_solved_for_kernels():
 @pytest.mark.parametrize(
     "model", [SVM(kernel="rbf"), SVM(np.inf), SVM(solver="dual"), SVM(kernel="polynomial")], ids=str
 )
-def test_blocks_of_rows_do_not_do_where_all_are_needed(model):
+def test_the_dual_refuses_sources_that_are_not_in_memory(model):
     with pytest.raises(SourceError, match=r"dual of SVM, which needs all rows at once.*NystromFeatures"):
         model.fit_source(Elsewhere())
     assert not hasattr(model, "n_features_in_")
@@ -351,7 +351,7 @@ def test_one_class_is_refused_by_name():
         SVM().fit(X, np.repeat(["a", "b"], 50), sample_weight=np.repeat([1.0, 0.0], 50))
 
 
-def test_priors_that_do_not_fit_are_refused():
+def test_invalid_priors_are_refused():
     X, y = two_classes()
 
     for prior in (0, 1, 1.5, np.nan):
@@ -382,7 +382,7 @@ def sigmoid(A, B):
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "expected"),
     [
         (short, r"must be an array of shape \(100, 100\), but the function short returned \(100,\)"),
         (undefined, "Kernel values must be finite, but the function undefined returned NaN or infinity"),
@@ -390,12 +390,12 @@ def sigmoid(A, B):
         (sigmoid, "must be positive semi-definite, but its matrix of 100 training rows has the eigenvalue"),
     ],
 )
-def test_functions_that_are_no_kernels_are_refused(function, said):
-    with pytest.raises(InvalidDataError, match=said):
+def test_functions_that_are_not_kernels_are_refused(function, expected):
+    with pytest.raises(InvalidDataError, match=expected):
         SVM(kernel=function).fit(*two_classes())
 
 
-def test_matrices_that_are_no_kernels_are_refused():
+def test_matrices_that_are_not_kernels_are_refused():
     X, y = two_classes()
 
     with pytest.raises(InvalidDataError, match=r"must be the kernel of all training rows.*shape \(100, 2\)"):
@@ -416,27 +416,27 @@ def test_rows_of_a_matrix_have_as_many_columns_as_there_were_rows():
 
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
 @pytest.mark.parametrize("solver", ["dual", "primal"])
-def test_rows_that_are_not_finite_or_too_large_are_refused_with_their_place(kernel, solver):
+def test_rows_that_are_not_finite_or_too_large_are_refused_with_their_position(kernel, solver):
     if solver == "primal" and kernel != "linear":
         solver = "auto"
     X, y = two_classes()
     model = SVM(kernel=kernel, solver=solver).fit(X, y)
 
-    for value, error, said in [
+    for value, error, expected in [
         (np.nan, MissingValuesError, "NaN in row 7, column 1"),
         (np.inf, InvalidDataError, r"infinity \(inf\) in row 7, column 1"),
     ]:
         bad = X.copy()
         bad[7, 1] = value
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=expected):
             SVM(kernel=kernel, solver=solver).fit(bad, y)
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=expected):
             model.decision_function(bad)
     with pytest.raises(InvalidDataError, match=r"Values of column \d reach .*e\+160, too large to be squared"):
         SVM(kernel=kernel, solver=solver).fit(X * 1e160, y)
 
 
-def test_paths_go_along_several_costs():
+def test_a_path_has_a_model_for_each_cost():
     X, y = two_classes()
 
     for values in (3.0, "ab"):
@@ -449,11 +449,11 @@ def test_paths_go_along_several_costs():
     assert SVM().path(X, y, []) == []
 
 
-# Work that has bounds
+# Limits of time and memory
 
 
 def unscaled(n=200):
-    """Columns from thousandths to millions, each telling as much of the class."""
+    """Columns on scales from 1e-3 to 1e6, all equally informative about the class."""
     rng = np.random.default_rng(5)
     y = np.arange(n) % 2
     return (rng.normal(size=(n, 6)) + 0.4 * y[:, None]) * 10.0 ** np.linspace(-3, 6, 6), y
@@ -461,11 +461,11 @@ def unscaled(n=200):
 
 @pytest.mark.parametrize("bias_scale", [None, 1.0])
 @pytest.mark.parametrize("solver", ["dual", "primal"])
-def test_a_linear_machine_ends_on_columns_of_very_different_scale(solver, bias_scale):
+def test_a_linear_machine_converges_on_columns_of_very_different_scale(solver, bias_scale):
     X, y = unscaled()
-    told = pytest.warns(DegenerateDataWarning, match="objectives exceed the gap. Put Standardize")
+    warned = pytest.warns(DegenerateDataWarning, match="objectives exceed the gap. Put Standardize")
 
-    with told if solver == "dual" else nullcontext():
+    with warned if solver == "dual" else nullcontext():
         model = SVM(solver=solver, bias_scale=bias_scale).fit(X, y)
 
     assert model.converged_
@@ -474,7 +474,7 @@ def test_a_linear_machine_ends_on_columns_of_very_different_scale(solver, bias_s
 
 
 @pytest.mark.parametrize("kernel", ["polynomial", PolynomialKernel(3)], ids=str)
-def test_a_machine_of_powers_of_columns_of_very_different_scale_ends_with_a_word_about_it(kernel):
+def test_a_polynomial_machine_on_columns_of_very_different_scale_ends_with_a_warning(kernel):
     X, y = unscaled(60)
 
     with pytest.warns(
@@ -489,7 +489,7 @@ def test_a_machine_of_powers_of_columns_of_very_different_scale_ends_with_a_word
 
 
 @pytest.mark.parametrize("bias_scale", [None, 1.0])
-def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
+def test_a_stopped_solver_warns_and_its_bounds_hold(bias_scale):
     X, y = two_classes(3000, d=8)
     best = SVM(kernel="rbf", bias_scale=bias_scale).fit(X, y)
 
@@ -516,7 +516,7 @@ def test_a_solver_that_is_stopped_says_so_and_its_bounds_hold(bias_scale):
     "options", [{"solver": DualSolver(max_iter=1)}, {"tol": 0.1}, {"tol": 0.1, "kernel": "rbf"}], ids=str
 )
 @pytest.mark.filterwarnings("ignore::likely.NotConvergedWarning")
-def test_multipliers_bias_and_objectives_of_a_search_that_ends_early_belong_together(options, seed):
+def test_coefficients_bias_and_objectives_of_a_stopped_solver_are_consistent(options, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 2))
     y = (X[:, 0] > 0).astype(int)
@@ -532,9 +532,9 @@ def test_multipliers_bias_and_objectives_of_a_search_that_ends_early_belong_toge
     assert_allclose(model.primal_objective_, square / 2 + 10 * np.maximum(0, 1 - z * model.decision_function(X)).sum())
 
 
-def test_digits_are_not_said_to_be_lost_where_costs_play_no_part(recwarn):
+def test_there_is_no_precision_warning_if_costs_do_not_matter(recwarn):
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 17, size=(300, 20)).astype(float)  # such as grey values
+    X = rng.integers(0, 17, size=(300, 20)).astype(float)  # for example grey values
     y = (X[:, 0] > 8).astype(int)
 
     for kernel, C in ((PolynomialKernel(3), 1.0), (PolynomialKernel(2), 1e4), ("rbf", 1e10)):
@@ -544,7 +544,7 @@ def test_digits_are_not_said_to_be_lost_where_costs_play_no_part(recwarn):
 
 
 @pytest.mark.parametrize("where", [7, 2900])
-def test_kernels_that_overflow_among_many_rows_are_told_as_such(where):
+def test_kernels_that_overflow_among_many_rows_are_reported(where):
     X = np.random.default_rng(0).normal(size=(3000, 3))
     X[where] = 1e110
 
@@ -556,7 +556,7 @@ def test_kernels_that_overflow_among_many_rows_are_told_as_such(where):
     ("C", "regularization", "weight"),
     [(1e90, None, 1e300), (1.0, None, 1e200), (None, 1e-320, 1e-10), (1e-101, None, 1)],
 )
-def test_costs_beyond_all_measure_are_refused(C, regularization, weight):
+def test_extreme_costs_are_refused(C, regularization, weight):
     X, y = two_classes()
 
     with pytest.raises(
@@ -566,12 +566,12 @@ def test_costs_beyond_all_measure_are_refused(C, regularization, weight):
 
 
 @pytest.mark.parametrize("bias_scale", [1e60, 1e-200])
-def test_scales_of_a_bias_beyond_all_measure_are_refused(bias_scale):
+def test_extreme_bias_scales_are_refused(bias_scale):
     with pytest.raises(InvalidParameterError, match=r"bias_scale of SVM must be a number from 1e-50 to 1e\+50 or None"):
         SVM(bias_scale=bias_scale).fit(*two_classes())
 
 
-def test_a_primal_solver_that_is_stopped_says_so():
+def test_a_stopped_primal_solver_warns():
     X, y = two_classes(500, d=5)
 
     with pytest.warns(NotConvergedWarning, match="SVM stopped after 2 steps"):
@@ -596,7 +596,7 @@ def test_a_small_cache_finds_the_same_machine(cache_mb, bias_scale):
 
 
 @pytest.mark.parametrize("bytes_kept", [100_000, 1_000_000, 10**9])
-def test_rows_that_are_kept_stay_within_the_limit(bytes_kept):
+def test_cached_rows_stay_within_the_limit(bytes_kept):
     X, _ = two_classes(500)
     rows = GramRows(RBFKernel(0.5), X, bytes_kept)
     K = RBFKernel(0.5)(X)
@@ -610,10 +610,10 @@ def test_rows_that_are_kept_stay_within_the_limit(bytes_kept):
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
-def test_the_limit_of_memory_is_kept(multiclass):
+def test_memory_stays_within_the_cache_limit(multiclass):
     X, y = two_classes(3000)[0], np.arange(3000) % 3
     model = SVM(kernel=RBFKernel(0.5), multiclass=multiclass, solver=DualSolver(cache_mb=6), tol=0.5)
-    model.fit(X[:50], y[:50])  # what is compiled and imported once is not the cache's
+    model.fit(X[:50], y[:50])  # compile and import before memory is measured
 
     tracemalloc.start()
     model.fit(X, y)
@@ -624,30 +624,30 @@ def test_the_limit_of_memory_is_kept(multiclass):
     assert peak < 16e6 < whole
 
 
-def test_progress_is_told_on_the_standard_error_stream_alone(capsys, monkeypatch):
+def test_progress_is_printed_to_the_standard_error_stream_only(capsys, monkeypatch):
     X, y = two_classes(2000)
     ticks = iter(range(10**6))
     monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
-    for model, said in [
+    for model, expected in [
         (SVM(kernel="rbf", solver=DualSolver(verbose=True)), "SVM, 'b' against 'a': 1 step, relative gap "),
         (SVM(solver=PrimalSolver(verbose=True)), "SVM, 'b' against 'a': 1 step, relative gap "),
     ]:
         model.fit(X, y)
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.startswith(said)
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith(expected)
     SVM(kernel="rbf").fit(X, y)
     assert capsys.readouterr() == ("", "")
 
 
-def test_progress_is_told_at_most_once_a_second(capsys, monkeypatch):
+def test_progress_is_printed_at_most_once_a_second(capsys, monkeypatch):
     ticks = iter(np.arange(0, 1000, 0.3))
     monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-    tell = task.report_progress(True, "SVM")
+    report = task.report_progress(True, "SVM")
 
     for step in range(10):
-        tell(step, 0.5)
+        report(step, 0.5)
 
     assert 0 < len(capsys.readouterr().err.splitlines()) <= 4
     assert task.report_progress(False, "SVM") is None
@@ -657,7 +657,7 @@ def test_progress_is_told_at_most_once_a_second(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("bias_scale", [None, 1e-6])
-def test_bumps_that_are_very_narrow_decide_as_the_nearest_neighbour(bias_scale):
+def test_a_very_narrow_rbf_kernel_decides_as_the_nearest_neighbour(bias_scale):
     rng = np.random.default_rng(2)
     X, y = rng.uniform(size=(300, 2)), np.arange(300) % 2
     new = X[rng.integers(0, 300, 1000)] + rng.normal(scale=0.01, size=(1000, 2))
@@ -670,7 +670,7 @@ def test_bumps_that_are_very_narrow_decide_as_the_nearest_neighbour(bias_scale):
     assert clear.sum() > 300
     decided = model.decision_function(new)
     if bias_scale is None:
-        decided = decided - model.intercept_  # balanced classes leave next to none, and far from all rows only that
+        decided = decided - model.intercept_  # about 0 for balanced classes, but it decides far from all rows
     assert_array_equal((decided > 0)[clear], y[nearest[:, 0]][clear])
     assert abs(model.intercept_[0]) < 1e-2
     assert_array_equal(model.predict(X), y)
@@ -683,12 +683,14 @@ def test_a_row_on_the_surface_belongs_to_the_last_class():
     assert_array_equal(model.predict([[0.0]]), ["b"])
 
 
-def test_rows_that_are_all_equal_are_decided_by_their_number():
+def test_equal_rows_are_assigned_to_the_larger_class():
     y = np.repeat(["a", "b"], [7, 3])
 
     for solver in ("dual", "primal"):
         model = SVM(solver=solver).fit(np.ones((10, 2)), y)
-        assert_allclose([model.primal_objective_, model.dual_objective_], 6.0, rtol=1e-4)  # 2 C for each of the fewer
+        assert_allclose(
+            [model.primal_objective_, model.dual_objective_], 6.0, rtol=1e-4
+        )  # 2 C for each row of the smaller class
         assert_allclose(model.decision_function([[1.0, 1.0]]), -1, atol=1e-3)
         assert_array_equal(model.margins_, np.inf)
 
@@ -706,7 +708,7 @@ def test_the_solver_is_chosen_by_kernel_and_size(kernel):
     assert_array_equal(model.decision_function(X), expected.decision_function(X))
 
 
-def test_it_has_no_evidence_until_it_is_calibrated():
+def test_it_has_no_log_likelihood_until_it_is_calibrated():
     X, y = two_classes(200, apart=2.0)
     model = SVM().fit(X, y)
 
@@ -721,7 +723,7 @@ def test_it_has_no_evidence_until_it_is_calibrated():
     assert calibrated.log_likelihood(X).shape == (200, 2)
 
 
-def test_it_is_not_fitted_before_it_is():
+def test_an_unfitted_svm_raises_an_error():
     with pytest.raises(ValueError, match="not fitted"):
         SVM().predict([[1.0]])
 

@@ -1,4 +1,4 @@
-"""Linear machines of sparse rows with many columns."""
+"""Linear support vector machines on sparse rows with many columns."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1])
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    """Few rows and columns are many here."""
+    """Use coordinate descent for few rows and columns too."""
     monkeypatch.setattr(coordinate_descent, "MANY_ROWS", 5)
     monkeypatch.setattr(coordinate_descent, "MANY_COLUMNS", 5)
 
 
 def texts(n=300, d=40, n_classes=2, seed=0):
-    """Counts of words, of which some are told more often in some classes."""
+    """Word counts with rates that depend on the class."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
@@ -28,7 +28,7 @@ def texts(n=300, d=40, n_classes=2, seed=0):
 
 
 def objectives(model, X, y, C, bias_scale):
-    """Both, from what the model tells, for two classes."""
+    """Primal and dual objective of two classes, from the attributes of the model."""
     z, w, b = np.where(y == 1, 1.0, -1.0), model.coef_[0], model.intercept_[0]
     penalty = (w @ w + (0 if bias_scale is None else (b / bias_scale) ** 2)) / 2
     return penalty + (C * np.maximum(0, 1 - z * (X @ w + b))).sum(), np.abs(model.dual_coef_).sum() - penalty
@@ -37,7 +37,7 @@ def objectives(model, X, y, C, bias_scale):
 @both_biases
 @pytest.mark.parametrize("C", [1e-3, 0.03, 0.3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_multipliers_are_certified_and_those_of_dense_rows(bias_scale, C, weighted):
+def test_dual_coefficients_are_certified_and_equal_those_of_dense_rows(bias_scale, C, weighted):
     X, y = texts()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float) if weighted else None
 
@@ -59,7 +59,7 @@ def test_multipliers_are_certified_and_those_of_dense_rows(bias_scale, C, weight
 
 @both_biases
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-def test_more_classes_are_solved_side_by_side_as_one_by_one(bias_scale, scheme):
+def test_several_problems_in_threads_give_the_solutions_of_dense_rows(bias_scale, scheme):
     X, y = texts(400, n_classes=4)
 
     model = SVM(0.1, bias_scale=bias_scale, multiclass=scheme, tol=1e-5).fit(X, y)
@@ -81,7 +81,7 @@ def test_a_path_starts_each_cost_from_the_one_before():
         assert_allclose(model.primal_objective_, SVM(model.C, tol=1e-5).fit(X, y).primal_objective_, rtol=2e-5)
 
 
-def test_where_passes_do_not_suffice_the_primal_goes_on():
+def test_the_primal_continues_if_passes_do_not_suffice():
     X, y = texts(200, 150)
 
     with pytest.warns(NotConvergedWarning, match=r"SVM stopped after 5 steps .* raise max_iter"):
@@ -93,7 +93,7 @@ def test_where_passes_do_not_suffice_the_primal_goes_on():
 
 
 @both_biases
-def test_where_steps_of_rows_crawl_working_sets_go_on_from_there(bias_scale):
+def test_working_sets_continue_if_coordinate_descent_converges_slowly(bias_scale):
     X, y = texts(300, 40)
     X = csr_array(X.toarray() * 10.0 ** (np.arange(40) % 4))
 
@@ -120,7 +120,7 @@ def test_empty_rows_and_columns_do_no_harm(bias_scale):
     assert SVM(0.1, bias_scale=bias_scale).fit(csr_array((6, 9)), [0, 1, 1, 1, 0, 1]).converged_
 
 
-def test_hard_margins_of_sparse_rows_are_sought_among_working_sets():
+def test_hard_margins_of_sparse_rows_are_solved_by_working_sets():
     X, y = texts(60, 200)
 
     hard = SVM(np.inf).fit(X, y)
@@ -130,7 +130,7 @@ def test_hard_margins_of_sparse_rows_are_sought_among_working_sets():
         SVM(np.inf).fit(*texts(300, 8))
 
 
-def test_values_that_overflow_are_told():
+def test_values_that_overflow_are_reported():
     X = random_array((50, 10), density=0.5, format="csr", rng=np.random.default_rng(0))
     X.data[7] = 1e200
 
@@ -138,7 +138,7 @@ def test_values_that_overflow_are_told():
         SVM(solver="dual").fit(X, np.arange(50) % 2)
 
 
-def test_rows_of_few_columns_are_not_meant(monkeypatch):
+def test_rows_of_few_columns_are_not_solved_by_coordinate_descent(monkeypatch):
     X, y = texts()
     monkeypatch.setattr(coordinate_descent, "MANY_COLUMNS", 41)
 

@@ -1,4 +1,4 @@
-"""The joint margin among classes: bounds hold at every step, and meet where other solvers stop."""
+"""Joint margins: the bounds hold at every step, and the objectives equal those of other solvers."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ SHAPES = [(30, 2, 3), (120, 5, 4), (40, 60, 3), (200, 3, 7)]
 
 
 def rows_of(n, d, K, apart=1.5, seed=0):
-    """K classes about random means."""
+    """Rows of K classes around random means."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % K
     return rng.normal(size=(n, d)) + (2 * apart / np.sqrt(d) * rng.normal(size=(K, d)))[y], y
@@ -58,7 +58,7 @@ def objective(X, y, C, coef, intercept, bias_scale=None):
 
 
 def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
-    """The multipliers keep the constraints, and the dual objective at them is the one told."""
+    """Assert that the dual coefficients are feasible and give the reported dual objective."""
     beta, own = found.problem.dual_coefficients(source_of(X, y, weight).all_rows(), found.point), (np.arange(len(y)), y)
     most = C * (np.ones(len(y)) if weight is None else weight)
     others = beta.copy()
@@ -66,10 +66,10 @@ def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
     assert (others <= 0).all()
     assert (beta[own] <= most * (1 + 1e-12)).all()
     assert_allclose(beta.sum(axis=1), 0, atol=1e-12 * np.max(most))
-    pull = beta.T @ (X - X.mean(axis=0))
-    dual = beta[own].sum() - np.square(pull).sum() / 2
+    w = beta.T @ (X - X.mean(axis=0))
+    dual = beta[own].sum() - np.square(w).sum() / 2
     if bias_scale is None:
-        # Scores are computed anew here. Their rounding, divided by the smoothing, moves the coefficients by this much.
+        # Scores are computed again here. Their rounding error, divided by μ, changes the coefficients by this much.
         assert_allclose(beta.sum(axis=0), 0, atol=1e-6 * np.abs(beta).sum())
     else:
         sums = np.square(beta.T @ X).sum() + np.square(bias_scale * beta.sum(axis=0)).sum()
@@ -106,7 +106,7 @@ def test_bounds_hold_wherever_a_solver_is_stopped(C, passes, bias_scale):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_hold_at_any_point(seed):
-    """Also where biases are far from balance, and multipliers are made to keep the constraints by shares."""
+    """Also if biases are far from balance, so that shares make the dual coefficients feasible."""
     X, y = rows_of(60, 3, 4, seed=seed)
     rng = np.random.default_rng(seed)
     for bias_scale in (None, 1.0):
@@ -138,7 +138,7 @@ def test_the_objective_is_that_of_liblinear(intercept_scaling, C):
 
 
 def test_the_minimum_is_that_of_a_general_optimiser():
-    """As a quadratic programme with slacks, of free biases."""
+    """The same problem as a quadratic program with slack variables and free biases."""
     X, y = rows_of(12, 2, 3, apart=0.8)
     n, K, d = len(y), 3, 2
     found = solved(X, y, 2.0, tol=1e-10)
@@ -217,7 +217,7 @@ def test_rows_far_from_zero_do_not_matter_to_free_biases():
     assert_allclose(far.primal, near.primal, rtol=1e-7)
 
 
-def test_a_sample_starts_what_has_many_rows(monkeypatch):
+def test_many_rows_start_from_a_subsample(monkeypatch):
     X, y = rows_of(2400, 3, 3, apart=0.7)
     seen = []
     cold = solved(X, y, tol=1e-4)
@@ -229,7 +229,7 @@ def test_a_sample_starts_what_has_many_rows(monkeypatch):
     assert_allclose(sampled.primal, cold.primal, rtol=2e-4)
 
 
-def test_a_start_at_the_end_ends_at_once():
+def test_a_warm_start_at_the_solution_needs_fewer_passes():
     X, y = rows_of(120, 4, 3)
     cold = solved(X, y, tol=1e-6)
     warm = solved(X, y, tol=1e-6, start=(cold.coef, cold.intercept))
@@ -243,7 +243,7 @@ def test_a_class_without_cost_is_refused():
         solved(X, y, [1.0, 0.0, 1.0])
 
 
-def test_the_smoothed_maximum_has_its_slopes():
+def test_derivatives_of_the_smoothed_maximum_equal_finite_differences():
     u = 10 * np.random.default_rng(0).normal(size=(50, 4))
     at, change = smoothed_max(u), np.random.default_rng(1).normal(size=(50, 4))
     assert_allclose(at.p.sum(axis=1), 1, rtol=1e-13)
@@ -255,7 +255,7 @@ def test_the_smoothed_maximum_has_its_slopes():
     assert (at.excess <= 2 * (np.sqrt(4) - 1)).all()
 
 
-def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
+def test_dual_coefficients_are_balanced_if_hardly_any_row_is_near_a_class():
     X, y = rows_of(30, 2, 3)
     found = solved(X, y)
     few = 3 * np.eye(3) - np.ones((3, 3))
@@ -269,7 +269,7 @@ def test_multipliers_are_balanced_where_hardly_any_row_moves_to_a_class():
     assert repair.shares.max() == 1
 
 
-def test_stationary_shares_balance_flows():
+def test_stationary_shares_balance_eta_sums():
     rates = np.random.default_rng(0).gamma(0.3, size=(6, 6))
     np.fill_diagonal(rates, 0)
     eta_sums = rates - np.diag(rates.sum(axis=1))
@@ -284,17 +284,17 @@ def machine(C=1.0, kernel="linear", **options):
 
 
 def elsewhere(X, y):
-    """Rows that are not at hand all at once."""
+    """A source whose rows are not in memory."""
     return MappedSource(source_of(X, y, block_rows=64), np.asarray, X.shape[1])
 
 
 def scores_objective(model, X, y, C):
-    """The objective from scores and margins alone."""
+    """The primal objective from scores and margins."""
     bias = 0.0 if model.bias_scale is None else np.square(model.intercept_ / model.bias_scale).sum() / 2
     return (1 / np.square(model.margins_)).sum() / 2 + bias + C * losses(model.decision_function(X), y).sum()
 
 
-def test_a_linear_machine_tells_what_it_found():
+def test_attributes_of_a_linear_machine_are_consistent():
     X, y = rows_of(120, 4, 3)
     names = np.array(["a", "b", "c"])
     model = machine(0.5).fit(X, names[y])
@@ -337,7 +337,7 @@ def test_kernels_have_a_small_gap_that_their_scores_confirm(kernel, C, bias_scal
     assert_allclose(model.dual_coef_.sum(axis=0), 0, atol=1e-5 * C)
 
 
-def test_weights_of_zero_leave_rows_of_a_given_kernel_out():
+def test_rows_of_weight_zero_are_left_out_of_a_precomputed_kernel():
     X, y = rows_of(60, 3, 3)
     weight = (np.arange(60) % 5 > 0).astype(float)
     kept = weight > 0
@@ -366,7 +366,7 @@ def test_two_classes_are_one_binary_problem():
 
 
 @pytest.mark.parametrize("kernel", ["linear", RBFKernel(0.2)], ids=["linear", "rbf"])
-def test_a_path_goes_where_single_fits_go(kernel):
+def test_models_of_a_path_equal_single_fits(kernel):
     X, y = rows_of(90, 4, 3)
     for model in machine(kernel=kernel).path(X, y, [1.0, 0.01, 10.0]):
         alone = machine(model.C, kernel).fit(X, y)
@@ -382,7 +382,7 @@ def test_a_linear_machine_learns_from_a_source():
     assert_allclose(streamed.primal_objective_, model.primal_objective_, rtol=2e-6)
 
 
-def test_what_cannot_be_solved_is_refused(monkeypatch):
+def test_problems_that_cannot_be_solved_are_refused(monkeypatch):
     X, y = rows_of(30, 2, 3)
     with pytest.raises(InvalidParameterError, match="multiclass='joint' needs a finite C"):
         machine(np.inf).fit(X, y)
@@ -397,7 +397,7 @@ def test_what_cannot_be_solved_is_refused(monkeypatch):
         machine(kernel=RBFKernel(1.0)).fit_source(elsewhere(X, y))
 
 
-def test_a_solver_that_is_stopped_says_so_and_keeps_its_bounds():
+def test_a_stopped_solver_warns_and_keeps_its_bounds():
     X, y = rows_of(120, 4, 3)
     best = machine().fit(X, y)
     for kernel in ("linear", PolynomialKernel(1, 0)):

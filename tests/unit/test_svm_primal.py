@@ -1,4 +1,4 @@
-"""The linear SVM in the primal: its bounds hold at every pass, and meet where other solvers stop."""
+"""The linear SVM in the primal: the bounds hold at every pass, and the objectives equal those of other solvers."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ SHAPES = [(20, 2), (100, 5), (300, 30), (30, 60)]
 
 
 def rows_of(n, d, apart, kind="plain", seed=0):
-    """Two classes that are so far apart along the first column."""
+    """Rows of two classes whose means differ by 2 · apart in the first column."""
     rng = np.random.default_rng(seed)
     y = (np.arange(n) % 7 == 0).astype(int) if kind == "unbalanced" else np.arange(n) % 2
     X = rng.normal(size=(n, d))
@@ -50,19 +50,19 @@ def objective(X, y, C, coef, intercept, bias_scale=None):
 
 
 def assert_feasible_dual(found, X, y, C, bias_scale=None, weight=None):
-    """The multipliers keep the constraints, and the dual objective at them is the one told."""
+    """Assert that the dual coefficients are feasible and give the reported dual objective."""
     block, z = source_of(X, y, weight).all_rows(), 2.0 * y - 1
     alpha = found.problem.dual_coefficients(block, found.point)
     most = C * (np.ones(len(y)) if weight is None else weight)
     assert (alpha >= 0).all()
     assert (alpha <= most * (1 + 1e-12)).all()
-    pull = (alpha * z) @ (X - X.mean(axis=0))
-    dual = alpha.sum() - pull @ pull / 2
+    w = (alpha * z) @ (X - X.mean(axis=0))
+    dual = alpha.sum() - w @ w / 2
     if bias_scale is None:
         assert abs(alpha @ z) <= 1e-6 * alpha.sum()
     else:
-        pull = (alpha * z) @ X
-        dual = alpha.sum() - pull @ pull / 2 - (bias_scale * (alpha @ z)) ** 2 / 2
+        w = (alpha * z) @ X
+        dual = alpha.sum() - w @ w / 2 - (bias_scale * (alpha @ z)) ** 2 / 2
     assert_allclose(dual, found.dual, rtol=1e-7)
 
 
@@ -127,7 +127,7 @@ def test_agrees_with_a_general_solver_of_the_dual():
     assert_allclose(solved(X, y, 0.7).dual, -peer.fun, rtol=1e-7)
 
 
-def test_two_rows_have_the_widest_street_between_them():
+def test_two_rows_have_the_maximum_margin_between_them():
     found = solved(np.array([[1.0, 1.0], [3.0, 5.0]]), np.array([0, 1]), C=100.0)
     assert_allclose(found.coef, np.array([2.0, 4.0]) / 10, rtol=1e-6)  # 2 (b − a) / ‖b − a‖²
     assert_allclose(found.intercept, -1.6, rtol=1e-6)
@@ -150,10 +150,10 @@ def test_bounds_hold_wherever_the_solver_is_stopped(max_passes, bias_scale):
 
 
 @pytest.mark.parametrize("bias_scale", [None, 3.0])
-def test_multipliers_are_the_dual_point_told(bias_scale):
+def test_dual_coefficients_give_the_reported_dual_objective(bias_scale):
     for kind in ("plain", "far", "unbalanced"):
         if kind == "far" and bias_scale is not None:
-            continue  # Σ α z x of such rows has few digits
+            continue  # rounding errors of Σ α z x are large for such rows
         X, y = rows_of(100, 5, 0.6, kind)
         weight = np.random.default_rng(1).uniform(0.5, 2, size=100)
         found = solved(X, y, 2.0, bias_scale, weight=weight)
@@ -161,7 +161,7 @@ def test_multipliers_are_the_dual_point_told(bias_scale):
         assert_feasible_dual(found, X, y, 2.0, bias_scale, weight)
 
 
-def test_multipliers_without_a_centre_are_those_about_it():
+def test_dual_coefficients_do_not_depend_on_the_centre():
     X, y = rows_of(60, 3, 0.6)
     found, block = solved(X, y, tol=1e-4), source_of(X, y).all_rows()
     theta, setting = np.append(found.coef, found.intercept), MarginSetting(SIGNS, np.ones(2), np.zeros(3))
@@ -180,7 +180,7 @@ def test_weights_are_repetitions():
     assert_allclose(weighted.coef, repeated.coef, atol=1e-4)
 
 
-def test_costs_are_those_of_classes():
+def test_costs_per_class_agree_with_libsvm():
     X, y = rows_of(80, 3, 0.5)
     costs = np.array([0.3, 2.0])
     found = solve_primal(source_of(X, y), SIGNS, costs, None, 1e-8, 1000)
@@ -189,7 +189,7 @@ def test_costs_are_those_of_classes():
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 50, 1000])
-def test_cutting_into_blocks_does_not_matter(block_rows):
+def test_division_into_blocks_does_not_matter(block_rows):
     X, y = rows_of(120, 4, 0.5)
     whole, cut = solved(X, y), solved(X, y, block_rows=block_rows)
     assert_allclose(cut.primal, whole.primal, rtol=2e-8)
@@ -206,7 +206,7 @@ def test_sparse_rows_are_like_dense_ones(bias_scale):
 
 @pytest.mark.parametrize("bias_scale", [None, 1.0])
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_products_find_what_hessians_find(form, bias_scale, monkeypatch):
+def test_hessian_products_and_formed_hessians_give_the_same_minimum(form, bias_scale, monkeypatch):
     X, y = rows_of(150, 20, 0.5)
     formed = solved(X, y, 0.1, bias_scale, tol=1e-5)
     monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
@@ -245,7 +245,7 @@ def test_rows_of_one_sign_need_only_a_bias(signs, intercept):
     assert not found.coef.any()
 
 
-def test_a_regularised_bias_is_weighed_against_constant_columns():
+def test_a_penalised_bias_and_a_constant_column_share_the_penalty():
     X, y = rows_of(60, 3, 0.5, "unbalanced")
     X[:, 2] = 5.0
     found = solved(X, y, 1.0, 1.0)
@@ -266,7 +266,7 @@ def test_many_rows_start_from_a_sample():
     assert found.n_iter < afresh.n_iter
 
 
-def test_a_start_nearby_leads_to_the_same_minimum():
+def test_a_warm_start_leads_to_the_same_minimum():
     X, y = rows_of(100, 5, 0.6, "far")
     first = solved(X, y, 1.0)
     assert_allclose(solved(X, y, 2.0, start=(first.coef, first.intercept)).primal, solved(X, y, 2.0).primal, rtol=2e-8)
@@ -279,7 +279,7 @@ def test_the_same_rows_give_the_same_bits():
     assert (one.intercept, one.primal, one.dual) == (other.intercept, other.primal, other.dual)
 
 
-def test_what_rounding_does_not_allow_is_not_claimed():
+def test_an_unreachable_tolerance_is_not_claimed():
     X, y = rows_of(100, 5, 0.6)
     found = solved(X, y, tol=1e-16, max_passes=10_000)
     assert not found.converged
@@ -288,7 +288,7 @@ def test_what_rounding_does_not_allow_is_not_claimed():
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "said"),
+    ("value", "error", "expected"),
     [
         (np.nan, MissingValuesError, "NaN in row 33, column 1"),
         (np.inf, InvalidDataError, r"infinity \(inf\) in row 33, column 1"),
@@ -296,14 +296,14 @@ def test_what_rounding_does_not_allow_is_not_claimed():
     ],
 )
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_rows_that_are_not_finite_are_refused(form, value, error, said):
+def test_rows_that_are_not_finite_are_refused(form, value, error, expected):
     X, y = rows_of(60, 3, 0.6)
     X[33, 1] = value
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=expected):
         solved(form(X), y, block_rows=20)
 
 
-def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
+def test_products_from_copied_rows_equal_those_by_passes(monkeypatch):
     X, y = rows_of(150, 20, 0.5)
     monkeypatch.setattr(primal, "FEW_PARAMETERS", 10)
     kept = solved(X, y, 0.1, tol=1e-5, block_rows=40)
@@ -316,7 +316,7 @@ def test_products_are_the_same_by_kept_rows_and_by_passes(monkeypatch):
 
 @pytest.mark.parametrize("seed", [0, 2])
 @pytest.mark.parametrize("C", [1.0, 1e4])
-def test_rare_classes_among_many_rows_do_not_lead_a_start_from_a_sample_astray(C, seed, monkeypatch):
+def test_a_rare_class_does_not_prevent_convergence_from_a_subsample(C, seed, monkeypatch):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(20_000, 10)), np.zeros(20_000, dtype=int)
     y[rng.choice(20_000, 10, replace=False)] = 1
