@@ -15,8 +15,8 @@ SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "mnist_logi
     ("name", "tol", "errors"),
     [
         ("linear, all pixels", {"tol": 1e-4}, 7.37),
-        ("linear, PCA 100", {"logisticregression__tolerance": 1e-4}, 7.91),
-        ("quadratic, PCA 50", {"logisticregression__tolerance": 1e-3}, 1.79),
+        ("linear, PCA 100", {"logisticregression__tol": 1e-4}, 7.91),
+        ("quadratic, PCA 50", {"logisticregression__tol": 1e-3}, 1.79),
     ],
 )
 def test_the_error_rates_come_out(name, tol, errors, mnist):

@@ -74,5 +74,5 @@ def test_values_without_rows_are_what_they_were():
     assert application.priors.tolist() == [0.1, 0.2, 0.7]
     assert application.reject_cost == 0.3
     assert form([[1.0, 2.0]]).tolist() == [7.5]
-    assert unfitted.fuser.prior == 0.3
+    assert unfitted.fuser.training_prior == 0.3
     assert unfitted.estimators[1].n_components == "bic"

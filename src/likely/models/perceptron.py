@@ -44,7 +44,7 @@ class PerceptronState:
     intercept_: Annotated[Floats, floats("r")]
     _weights: Annotated[PerceptronWeights, instance_of(PerceptronWeights, r="r", d="d")]
     n_updates_: Annotated[int, count()]
-    n_epochs_: Annotated[int, count(1)]
+    n_iter_: Annotated[int, count(1)]
     mistakes_: Annotated[Floats, floats("epochs", low=0)]
     converged_: Annotated[bool, flag]
 
@@ -83,9 +83,9 @@ class Perceptron(ScoreClassifier, SourceLearner):
         Weight of a constant feature 1.
     n_updates_ : int
         Number of updates so far.
-    n_epochs_ : int
+    n_iter_ : int
         Number of passes so far.
-    mistakes_ : array of shape (n_epochs_,)
+    mistakes_ : array of shape (n_iter_,)
         Total weight of the rows misclassified during each pass.
     converged_ : bool
         Whether the last pass made no mistake.
@@ -229,7 +229,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
             intercept_=kept[:, -1].copy(),
             _weights=weights,
             n_updates_=weights.n_updates,
-            n_epochs_=weights.n_passes,
+            n_iter_=weights.n_passes,
             mistakes_=np.array(missed),
             converged_=missed[-1] == 0,
         )
@@ -246,7 +246,7 @@ class Perceptron(ScoreClassifier, SourceLearner):
             "pocket": "the weights with the fewest mistakes are kept",
         }[self.keep]
         warn_of_no_convergence(
-            f"Perceptron did not converge in {self.n_epochs_} epochs and {self.n_updates_} updates: the last epoch had "
+            f"Perceptron did not converge in {self.n_iter_} epochs and {self.n_updates_} updates: the last epoch had "
             f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they are separable, raise "
             "max_iter and give the columns similar scales."
         )

@@ -24,7 +24,7 @@ RENAMED: dict[str, dict[str, str]] = {
     "LogisticFusion": {"prior": "training_prior"},
     "LogisticRegression": {"prior": "training_prior", "tolerance": "tol"},
     "Mixture": {"n_starts": "n_init", "tolerance": "tol"},
-    "Perceptron": {"max_epochs": "max_iter"},
+    "Perceptron": {"max_epochs": "max_iter", "n_epochs_": "n_iter_"},
     "RandomStart": {"n_starts": "n_init"},
     "SVM": {"prior": "training_prior", "tolerance": "tol"},
 }
