@@ -306,7 +306,7 @@ def test_defect_27_support_vector_machines_end_on_columns_that_nobody_scaled(ker
 def test_defect_27_work_that_is_cut_off_is_told_with_its_gap_and_what_to_do():
     X, y, _ = load_tumours()
 
-    with pytest.warns(NotConvergedWarning, match=r"after 1 step .* a gap of \d.* put Standardize before it"):
+    with pytest.warns(NotConvergedWarning, match=r"after 1 step .* a gap of \d.* put Standardize before SVM"):
         model = SVM(1000.0, solver=DualSolver(max_iter=1)).fit(X, y)
 
     assert not model.converged_
