@@ -60,6 +60,10 @@ class Mine(likely.GaussianClassifier):
             "covariance must be one of 'full', 'diagonal', 'spherical' or a Covariance, but is 'round'",
         ),
         (likely.GaussianClassifier(tied=1), "tied must be True or False, but is 1"),
+        (
+            likely.KernelPCA(2, kernel=likely.FunctionKernel(np.inner)),
+            "model.kernel.function is a function, and model files hold no code, .* fit with kernel='precomputed'",
+        ),
         (likely.PCA(10**30), "n_components is a whole number of more than 64 bits"),
         (likely.LogisticRegression(max_iter=np.datetime64("2020")), "max_iter is a numpy.datetime64"),
         (likely.GaussianClassifier(priors=np.array([1j, 2])), "priors is an array of complex128"),
@@ -242,7 +246,7 @@ def test_errors_about_a_part_name_its_place(data, path):
     forge(path, change)
     with pytest.raises(
         likely.ModelFileError,
-        match=r"model\.likely' cannot be loaded: model.steps.1.1._parameters \(Gaussians\): covariances must have size d = ",
+        match=r"likely' cannot be loaded: model.steps.1.1._parameters \(Gaussians\): covariances must have size d = 3",
     ):
         likely.load(path)
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from likely._constraints import Scope
 from likely._typing import Labels
+from likely.kernels import FunctionKernel
 from likely.persistence.container import RefusedError
 from likely.persistence.earlier import translate_names
 from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
@@ -282,9 +283,10 @@ def _width(dtype: Any, where: str) -> int:
 
 def _unknown_object_error(value: Any, where: str) -> RefusedError:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if callable(value) and not hasattr(value, "get_params"):
+    if isinstance(value, FunctionKernel) or (callable(value) and not hasattr(value, "get_params")):
+        place = f"{where}.function" if isinstance(value, FunctionKernel) else where
         return RefusedError(
-            f"{where} is a function, and model files hold no code, so that loading one runs nothing. Use a kernel of "
+            f"{place} is a function, and model files hold no code, so that loading one runs nothing. Use a kernel of "
             "the library, such as RBFKernel or sums and products of kernels, or compute the kernel matrix with the "
             "function, fit with kernel='precomputed', and save that model"
         )
