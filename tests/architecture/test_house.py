@@ -1,4 +1,4 @@
-"""The rules of the house that no linter checks."""
+"""Conventions of the code that no linter checks."""
 
 import ast
 import inspect
@@ -26,7 +26,7 @@ NOT_SAVABLE = {"FunctionKernel"}
 """Estimators that hold code, such as a function."""
 
 
-def test_all_names_of_the_shop_window_are_there_and_declared():
+def test_all_public_names_exist_and_are_declared():
     stub = ast.parse((SOURCE / "__init__.pyi").read_text())
     declared = next(ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
 
@@ -34,7 +34,7 @@ def test_all_names_of_the_shop_window_are_there_and_declared():
     assert all(hasattr(likely, name) for name in likely.__all__)
 
 
-def test_importing_the_library_loads_no_room_before_a_name_is_asked_for():
+def test_importing_the_library_loads_no_package_before_a_name_is_used():
     code = "import sys, likely; print(sorted(name for name in sys.modules if name.startswith(('likely.', 'sklearn'))))"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -52,7 +52,7 @@ def test_an_application_decides_without_scikit_learn():
 
 
 @pytest.mark.parametrize("export", EXPORTS, ids=name_of)
-def test_every_export_says_what_it_is(export):
+def test_every_export_has_a_docstring(export):
     assert len(inspect.getdoc(export).splitlines()[0]) > 15
 
 
@@ -90,7 +90,7 @@ def test_constructors_take_at_most_the_first_hyperparameter_by_position(cls):
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
-def test_links_between_pages_lead_somewhere(page):
+def test_links_between_pages_have_targets(page):
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
 
     assert all((page.parent / link).exists() for link in links if "://" not in link)
@@ -110,7 +110,7 @@ def test_nothing_private_of_scikit_learn_is_imported(path):
 
 
 def test_importing_the_library_loads_no_optional_or_slow_dependency():
-    """What scikit-learn and SciPy load by themselves, such as a pandas that happens to be installed, is theirs."""
+    """Modules that scikit-learn and SciPy load themselves, such as an installed pandas, do not count."""
     heavy = ["numba", "matplotlib", "pandas", "polars", "pyarrow", "dask", "pyspark", "jinja2", "fastapi"]
     peers = "import sys, sklearn.datasets, sklearn.model_selection, sklearn.pipeline; before = set(sys.modules)"
     code = f"{peers}; from likely import *; print(set({heavy}) & set(sys.modules) - before)"
@@ -130,7 +130,7 @@ def test_files_and_constructors_stay_small(path):
             assert len(node.args.args) + len(node.args.kwonlyargs) - 1 <= 8
 
 
-def test_the_errors_form_one_family_and_are_what_python_expects():
+def test_errors_derive_from_likely_error_and_builtin_errors():
     errors = [e for e in EXPORTS if isinstance(e, type) and issubclass(e, Exception) and not issubclass(e, Warning)]
 
     assert all(issubclass(error, likely.LikelyError) for error in errors)
@@ -139,14 +139,14 @@ def test_the_errors_form_one_family_and_are_what_python_expects():
 
 
 def _texts_for_users(tree):
-    """The texts of a module that are no docstrings."""
+    """Return the texts of a module that are not docstrings."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
     return [node.value for node in nodes if isinstance(node.value, str)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_only_the_command_line_speaks_of_its_options(path):
+def test_only_the_command_line_names_its_options(path):
     texts = _texts_for_users(ast.parse(path.read_text()))
 
     if path.parent != SOURCE / "cli":
@@ -154,7 +154,7 @@ def test_only_the_command_line_speaks_of_its_options(path):
 
 
 def test_the_command_line_rewrites_no_message_by_regular_expressions():
-    """Errors carry the parameter that they are about. Notes alone are searched, to tell which are alike."""
+    """Errors carry the parameter that they are about. Only notes are searched, to find similar ones."""
     users = [path.stem for path in (SOURCE / "cli").glob("*.py") if re.search(r"^import re$", path.read_text(), re.M)]
 
     assert set(users) <= {"notes", "leaderboards"}
@@ -162,7 +162,10 @@ def test_the_command_line_rewrites_no_message_by_regular_expressions():
 
 @pytest.mark.parametrize("registered", REGISTERED, ids=lambda each: each.key)
 def test_every_registered_class_declares_its_parameters(registered):
-    """What the constructor takes, each with a constraint, and nothing else; others' classes are declared for them."""
+    """Every parameter of the constructor has a constraint, and nothing else has.
+
+    Classes of other libraries have separate declarations.
+    """
     cls = registered.type
     taken = getattr(cls, "_from_file", None) or cls
     if registered.declaration is not None or taken is not cls:

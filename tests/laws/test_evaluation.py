@@ -1,4 +1,4 @@
-"""What must hold for every number of every set of scores: brute force over all thresholds, and what follows from it."""
+"""Laws of metrics for any scores, tested by brute force over all thresholds."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ SETS = st.tuples(st.lists(ROW, min_size=1, max_size=8), st.lists(ROW, min_size=1
         np.array(column) for column in zip(*[(k, s, w) for k, rows in enumerate(classes) for s, w in rows], strict=True)
     )
 )
-"""Truth, scores with many ties and infinities, whole weights; both classes are there."""
+"""Labels of both classes, scores with many ties and infinities, and whole weights."""
 APPLICATIONS = st.builds(
     Application.binary,
     st.sampled_from([0.5, 0.1, 0.9, 0.013]),
@@ -59,7 +59,7 @@ laws_of_many = settings(deadline=None, max_examples=15)
 
 
 def operating_points(y, scores, weight):
-    """Rates of misses and false alarms at every threshold, one that accepts nothing in the last place."""
+    """Return the rates of misses and false alarms at every threshold; the last one accepts nothing."""
     targets, nontargets = weight[y == 1].sum(), weight[y == 0].sum()
     points = []
     for threshold in [*sorted(set(scores)), None]:
@@ -69,7 +69,7 @@ def operating_points(y, scores, weight):
 
 
 def bits(y, llr, weight):
-    """Cllr by its definition."""
+    """Return Cllr by its definition."""
     with np.errstate(over="ignore"):
         of_targets = [w * math.log2(1 + np.exp(-x)) for k, x, w in zip(y, llr, weight, strict=True) if k == 1]
         of_others = [w * math.log2(1 + np.exp(x)) for k, x, w in zip(y, llr, weight, strict=True) if k == 0]
@@ -77,7 +77,7 @@ def bits(y, llr, weight):
 
 
 def pav_llr(y, scores, weight):
-    """Llrs by scikit-learn's isotonic regression of the labels."""
+    """Return the llrs by scikit-learn's isotonic regression of the labels."""
     ranks = np.unique(scores, return_inverse=True)[1]
     posterior = IsotonicRegression().fit(ranks, y, sample_weight=weight).predict(ranks)
     odds = math.log(weight[y == 1].sum() / weight[y == 0].sum())
@@ -104,7 +104,7 @@ def test_the_minimum_cost_is_that_of_the_best_of_all_thresholds(trials, app):
 def test_the_threshold_of_the_minimum_has_the_minimum_cost(trials, app):
     y, scores, weight = trials
     threshold = min_dcf_threshold(y, scores, app, sample_weight=weight)
-    # An infinite threshold accepts nothing, unless infinite scores are among those accepted at it.
+    # An infinite threshold accepts nothing except infinite scores.
     paid = []
     for accepted in (scores >= threshold, np.zeros(len(y), bool)) if np.isposinf(threshold) else (scores >= threshold,):
         miss = weight[(y == 1) & ~accepted].sum() / weight[y == 1].sum()
@@ -229,7 +229,7 @@ def test_the_effective_prior_has_the_same_normalised_costs(trials, app):
 
 @given(st.integers(1, 500), st.integers(1, 500))
 @settings(deadline=None, max_examples=30)
-def test_llrs_of_zero_cost_one_bit_whatever_the_numbers(n_nontargets, n_targets):
+def test_llrs_of_zero_cost_one_bit_for_any_class_sizes(n_nontargets, n_targets):
     y = np.repeat([0, 1], [n_nontargets, n_targets])
 
     assert_allclose(cllr(y, np.zeros(len(y))), 1, rtol=1e-14)
@@ -239,7 +239,7 @@ def test_llrs_of_zero_cost_one_bit_whatever_the_numbers(n_nontargets, n_targets)
 @pytest.mark.parametrize("name", RANKS)
 @laws_of_many
 @given(trials=SETS)
-def test_numbers_of_ranks_ignore_rising_maps(name, trials):
+def test_rank_metrics_do_not_change_under_increasing_maps(name, trials):
     y, scores, weight = trials
     ranks = np.unique(scores, return_inverse=True)[1]
 
@@ -263,7 +263,7 @@ def test_weights_are_repetitions(name, trials):
 @pytest.mark.parametrize("name", METRICS)
 @laws_of_many
 @given(trials=SETS, dropped=st.lists(st.booleans(), min_size=16, max_size=16))
-def test_rows_of_weight_zero_count_for_nothing(name, trials, dropped):
+def test_rows_of_weight_zero_have_no_effect(name, trials, dropped):
     y, scores, weight = trials
     kept = ~np.array(dropped[: len(y)])
     assume(len(set(y[kept])) == 2)
@@ -287,7 +287,7 @@ def test_the_order_of_rows_does_not_matter(name, trials, data):
 
 @laws
 @given(SETS)
-def test_swapping_the_classes_mirrors_everything(trials):
+def test_swapping_the_classes_mirrors_all_metrics(trials):
     y, llr, weight = trials
     before = Trials(y, llr, sample_weight=weight)
     after = Trials(y, -llr, pos_label=0, sample_weight=weight)
@@ -296,13 +296,13 @@ def test_swapping_the_classes_mirrors_everything(trials):
     for number in numbers:
         assert_allclose(number(after), number(before), atol=1e-12)
     assert_allclose(after.min_dcf(0.2), before.min_dcf(0.8), atol=1e-12)
-    assert_allclose(after.actual_dcf(0.2), before.actual_dcf(0.8), atol=1e-12)  # no score lies at a threshold
+    assert_allclose(after.actual_dcf(0.2), before.actual_dcf(0.8), atol=1e-12)  # no score equals a threshold
     assert_allclose(after.roc_curve().fpr, 1 - before.roc_curve().tpr[::-1], atol=1e-12)
 
 
 @laws
 @given(SETS, st.lists(APPLICATIONS, min_size=1, max_size=5))
-def test_many_applications_at_once_are_as_one_by_one(trials, apps):
+def test_many_applications_at_once_equal_one_at_a_time(trials, apps):
     y, llr, _ = trials
     found = Trials(y, llr)
 
@@ -355,7 +355,7 @@ BENT = {
 
 @pytest.mark.parametrize("bent", BENT)
 def test_the_true_llr_minimises_every_proper_score(bent):
-    # All of two Gaussians' mass as weights on a grid: expectations, not samples.
+    # Two Gaussian densities as weights on a grid: these are expectations, not samples.
     y = np.repeat([0, 1], len(GRID))
     x = np.tile(GRID, 2)
     weight = np.concatenate([norm.pdf(GRID, -1), norm.pdf(GRID, 1)])

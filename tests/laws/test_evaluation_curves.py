@@ -1,4 +1,4 @@
-"""What must hold for every curve, table of decisions, reject option and risk of more than two classes."""
+"""Laws of curves, confusion matrices, the reject option and the risk of more than two classes."""
 
 import math
 
@@ -36,7 +36,7 @@ laws = settings(deadline=None, max_examples=40)
 
 
 def rates(y, scores, weight):
-    """Misses and false alarms of every threshold, falling; accepting nothing comes first."""
+    """Return misses and false alarms at every threshold, in descending order; the first one accepts nothing."""
     points = [(1.0, 0.0)]
     for threshold in sorted(set(scores), reverse=True):
         accepted = scores >= threshold
@@ -63,7 +63,7 @@ def test_roc_and_det_hold_the_point_of_every_threshold(trials):
     assert_allclose(norm.cdf(misses.probits()), [alarm, miss], atol=1e-12)
 
 
-def test_the_roc_is_scikit_learn_s(rng):
+def test_the_roc_equals_that_of_scikit_learn(rng):
     y, scores = rng.integers(0, 2, 500), rng.normal(size=500).round(1)
     fpr, tpr, thresholds = metrics.roc_curve(y, scores, drop_intermediate=False)
 
@@ -93,7 +93,7 @@ def test_the_hull_is_concave_and_lies_above_the_roc(trials):
 
     right, up = np.diff(hull.fpr), np.diff(hull.tpr)
     assert (up[1:] * right[:-1] <= up[:-1] * right[1:] + 1e-12).all()
-    # Above the ROC: no point of the ROC is on the outer side of an edge of the hull.
+    # The hull is above the ROC: no point of the ROC is outside an edge of the hull.
     outside = right * (curve.tpr[:, None] - hull.tpr[:-1]) - up * (curve.fpr[:, None] - hull.fpr[:-1])
     assert (outside <= 1e-12).all()
     corners = set(zip(curve.fpr.round(9), curve.tpr.round(9), strict=True))
@@ -138,7 +138,7 @@ def test_the_empirical_cross_entropy_at_even_odds_is_cllr(trials):
 
 @laws
 @given(SETS)
-def test_tippett_s_shares_are_counted(trials):
+def test_tippett_shares_equal_counts(trials):
     y, llr, weight = trials
     curve = tippett_curve(y, llr, sample_weight=weight)
 
@@ -150,7 +150,7 @@ def test_tippett_s_shares_are_counted(trials):
 
 @laws
 @given(SETS)
-def test_the_blocks_of_reliability_hold_every_trial_once_and_rise(trials):
+def test_reliability_blocks_contain_every_trial_once_and_increase(trials):
     y, llr, weight = trials
     curve = reliability_curve(y, llr, sample_weight=weight)
 
@@ -173,8 +173,8 @@ def test_the_minimum_with_a_reject_cost_is_that_of_the_best_pair_of_thresholds(t
     app = Application.binary(prior, cost_fn=2, cost_fp=1, reject_cost=reject_cost)
     points = rates(y, scores, weight)[::-1]
     risks = []
-    for lower in range(len(points)):  # refuse below it
-        for upper in range(lower, len(points)):  # accept from it on
+    for lower in range(len(points)):  # decide for the nontarget below it
+        for upper in range(lower, len(points)):  # accept at or above it
             rejected = points[upper][0] - points[lower][0], points[lower][1] - points[upper][1]
             lost = prior * (2 * points[lower][0] + reject_cost * rejected[0])
             risks.append(lost + (1 - prior) * (points[upper][1] + reject_cost * rejected[1]))
@@ -203,7 +203,7 @@ def test_rejecting_by_the_true_llrs_never_costs_more_than_deciding(reject_cost):
 
 
 def loop_over_rows(y, scores, app, weight):
-    """Rates of decisions and mean cost, rows one by one; the reject column is the last."""
+    """Return the rates of decisions and the mean cost by a loop over rows; the last column counts rejections."""
     n_classes = len(app.priors)
     counts = np.zeros((n_classes, n_classes + 1))
     for truth, row, w in zip(y, scores, weight, strict=True):
@@ -220,7 +220,7 @@ def loop_over_rows(y, scores, app, weight):
 
 @pytest.mark.parametrize("reject_cost", [None, 0.3])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_the_risk_is_that_of_a_loop_over_rows(n_classes, reject_cost, rng):
+def test_the_risk_equals_that_of_a_loop_over_rows(n_classes, reject_cost, rng):
     costs = rng.uniform(0.2, 3, (n_classes, n_classes))
     np.fill_diagonal(costs, rng.uniform(0, 0.1, n_classes))
     app = Application(rng.dirichlet(np.ones(n_classes)), costs, reject_cost=reject_cost)
@@ -246,7 +246,7 @@ LABELS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "
 
 @laws
 @given(LABELS, st.data())
-def test_parts_of_a_table_of_decisions_add_up(rows, data):
+def test_parts_of_a_confusion_matrix_add_up(rows, data):
     truth, decided = zip(*rows, strict=True)
     weight = np.array(data.draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows))))
     table = confusion(truth, np.array(decided, dtype=object), labels=["a", "b", "c"], sample_weight=weight)
@@ -265,7 +265,7 @@ def test_parts_of_a_table_of_decisions_add_up(rows, data):
 
 @laws
 @given(LABELS)
-def test_tables_of_decisions_are_scikit_learn_s(rows):
+def test_confusion_matrices_equal_those_of_scikit_learn(rows):
     rows = [*rows, ("a", "b")]
     truth, decided = (np.array(column) for column in zip(*[(t, d or t) for t, d in rows], strict=True))
     table = confusion(truth, decided)
@@ -280,7 +280,7 @@ def test_tables_of_decisions_are_scikit_learn_s(rows):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_risk_against_coverage_is_counted_at_every_reject_cost(n_classes, rng):
+def test_the_risk_coverage_curve_equals_counts_at_every_reject_cost(n_classes, rng):
     costs = rng.uniform(0.2, 3, (n_classes, n_classes)) * (1 - np.eye(n_classes))
     app = Application(rng.dirichlet(np.ones(n_classes)), costs)
     y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=40)])
@@ -309,7 +309,7 @@ def test_rows_of_equal_expected_cost_are_decided_or_rejected_together(llr):
     assert_allclose(curve.risk, [0.5])
 
 
-def test_a_constant_of_the_row_does_not_tell_rows_apart():
+def test_a_constant_added_to_all_scores_of_a_row_changes_nothing():
     app = Application.binary(0.3)
     points = [
         len(risk_coverage_curve([0, 1], [[0, llr], [constant, llr + constant]], app).coverage)

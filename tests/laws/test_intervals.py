@@ -1,4 +1,4 @@
-"""What must hold of intervals and of paired comparison."""
+"""Laws of confidence intervals and of paired comparison."""
 
 import runpy
 from functools import partial
@@ -42,7 +42,7 @@ METRICS = [cllr, min_cllr, eer, partial(min_dcf, applications=0.2), partial(actu
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: getattr(m, "func", m).__name__)
-def test_estimates_are_the_metric_s_and_ends_are_in_order(rng, metric):
+def test_estimates_equal_the_metric_and_bounds_are_in_order(rng, metric):
     y, llr = draw(rng)
     found = (
         confidence_interval(metric, y, llr, n_resamples=200)
@@ -58,7 +58,7 @@ def _partial(metric, y, llr):
     return confidence_intervals({"it": metric}, y, llr, n_resamples=200)["it"]
 
 
-def test_the_same_seed_draws_the_same_whatever_the_threads(rng, monkeypatch):
+def test_the_same_seed_gives_the_same_draws_for_any_number_of_threads(rng, monkeypatch):
     y, llr = draw(rng)
     first = ends(confidence_interval(cllr, y, llr, n_resamples=100, seed=3))
     monkeypatch.setattr(likely.blocks.threads, "n_threads", lambda: 1)
@@ -67,7 +67,7 @@ def test_the_same_seed_draws_the_same_whatever_the_threads(rng, monkeypatch):
     assert not np.array_equal(ends(confidence_interval(cllr, y, llr, n_resamples=100, seed=4)), first)
 
 
-def test_several_metrics_at_once_are_as_one_by_one(rng):
+def test_several_metrics_at_once_equal_one_at_a_time(rng):
     y, llr = draw(rng)
     together = confidence_intervals(
         {"a": cllr, "b": partial(min_dcf, applications=[0.1, 0.5])}, y, llr, n_resamples=100
@@ -78,7 +78,7 @@ def test_several_metrics_at_once_are_as_one_by_one(rng):
     assert together["b"].estimate.shape == together["b"].high.shape == (2,)
 
 
-def test_a_metric_of_one_s_own_agrees_with_ours(rng):
+def test_a_user_function_gives_the_interval_of_the_same_metric(rng):
     y, llr = draw(rng)
 
     def own(y_true, scores, sample_weight=None):
@@ -106,7 +106,7 @@ def test_costs_of_many_classes_have_intervals(rng):
     assert found.low < found.estimate < found.high <= 1
 
 
-def test_wider_levels_hold_narrower_ones_and_more_trials_narrow_them(rng):
+def test_intervals_are_nested_by_level_and_narrower_for_more_trials(rng):
     y, llr = draw(rng)
     narrow, wide = (ends(confidence_interval(cllr, y, llr, level=level)) for level in (0.5, 0.95))
     more = confidence_interval(cllr, *draw(rng, 960, 3840))
@@ -115,7 +115,7 @@ def test_wider_levels_hold_narrower_ones_and_more_trials_narrow_them(rng):
     assert more.high - more.low < (wide[1] - wide[0]) / 2
 
 
-def test_groups_of_one_row_are_rows_and_copies_in_groups_tell_nothing_new(rng):
+def test_groups_of_one_row_equal_rows_and_copies_in_groups_add_no_information(rng):
     y, llr = draw(rng)
     once = confidence_interval(cllr, y, llr)
     copies = confidence_interval(cllr, np.repeat(y, 4), np.repeat(llr, 4), groups=np.repeat(np.arange(len(y)), 4))
@@ -155,7 +155,7 @@ def test_a_system_does_not_differ_from_itself_and_differences_have_a_sign(rng):
     assert there.first == cllr(y, llr)
 
 
-def test_pairing_sees_what_separate_intervals_do_not(rng):
+def test_paired_differences_detect_more_than_separate_intervals(rng):
     y, llr = draw(rng)
     worse = 2.5 * llr
     paired = paired_difference(cllr, y, llr, worse)
@@ -166,7 +166,7 @@ def test_pairing_sees_what_separate_intervals_do_not(rng):
 
 
 def test_95_percent_intervals_of_costs_cover_the_truth_about_95_times_in_100():
-    """60 simulations of 100 targets and 400 nontargets, whose costs are known; one standard error is 2.8 %.
+    """60 simulations of 100 targets and 400 nontargets with known costs; one standard error is 2.8 %.
 
     ``benchmarks/interval_coverage.py`` runs the same simulation with more draws and larger data.
     """
@@ -185,19 +185,19 @@ def test_95_percent_intervals_of_costs_cover_the_truth_about_95_times_in_100():
     assert all(hits[name] / n > 0.85 for name in names[3:]), hits
 
 
-def test_two_systems_that_are_alike_seldom_seem_to_differ_in_minimum_cost():
+def test_equal_systems_seldom_differ_significantly_in_minimum_cost():
     application, y = Application.binary(0.3, cost_fn=5), np.repeat([0, 1], [210, 90])
-    chance = 0
+    n_significant = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         base = 1.2 * rng.normal(size=len(y)) + np.where(y == 1, 0.7, -0.7)
         first, second = (base + 0.15 * rng.normal(size=len(y)) for _ in range(2))
-        chance += paired_difference(min_dcf, y, first, second, application, n_resamples=100).p_value < 0.05
+        n_significant += paired_difference(min_dcf, y, first, second, application, n_resamples=100).p_value < 0.05
 
-    assert chance <= 6  # three are expected
+    assert n_significant <= 6  # three are expected
 
 
-def test_many_trials_have_the_intervals_of_all_their_steps(monkeypatch):
+def test_coarse_steps_give_the_intervals_of_all_steps(monkeypatch):
     rng = np.random.default_rng(5)
     y = rng.random(70_000) < 0.05
     llr = rng.normal(2.0 * (2 * y - 1), 1.6)

@@ -1,4 +1,4 @@
-"""Data that do not determine a model: named, floored with a warning, or refused with what to do."""
+"""Data that do not determine a model: floored with a warning, or refused with a remedy."""
 
 import warnings
 
@@ -73,7 +73,7 @@ def test_a_class_of_one_row_follows_the_one_rule(shape):
 
 
 @pytest.mark.parametrize("shape", ["full", "diagonal"])
-def test_a_constant_column_is_named_and_tells_the_classes_nothing(shape, data):
+def test_the_warning_names_a_constant_column_and_it_is_no_evidence(shape, data):
     X, y = data
     wide = np.column_stack([X, np.full(40, 0.1)])
 
@@ -103,7 +103,7 @@ def test_the_floor_is_relative_so_units_do_not_matter(scale, rng):
     assert_allclose(scaled.llr(X * scale), plain.llr(X), rtol=1e-5)
 
 
-def test_well_determined_data_are_left_alone_and_warn_of_nothing(rng):
+def test_well_determined_data_are_not_floored_and_give_no_warnings(rng):
     X = rng.normal(size=(1000, 2)) * [1e-6, 1e3]
 
     with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def test_well_determined_data_are_left_alone_and_warn_of_nothing(rng):
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_a_tiny_feature_beside_a_large_one_still_separates(covariance, rng):
-    """A floor taken from the largest feature drops to chance here."""
+    """With a floor relative to the largest feature, accuracy would drop to chance."""
     y = np.arange(400) % 2
     X = np.column_stack([rng.normal(size=400) * 1e3, (rng.normal(size=400) + 6 * y) * 1e-6])
 
@@ -138,7 +138,7 @@ def test_features_of_singular_data_stay_finite(feature, rng):
     assert np.isfinite(feature.fit(X, y).transform(X)).all()
 
 
-def test_lda_on_singular_data_says_what_to_do(rng):
+def test_the_error_of_lda_on_singular_data_names_a_remedy(rng):
     with pytest.warns(DegenerateDataWarning, match=r"The pooled data has 6 rows for 10 features.*Use PCA first"):
         LDA().fit(rng.normal(size=(6, 10)), np.arange(6) % 2)
 
@@ -174,7 +174,7 @@ def _blank(X, y):
 @pytest.mark.parametrize(
     "model", [GaussianClassifier(), GaussianClassifier("diagonal"), NearestMeanClassifier()], ids=str
 )
-def test_bad_data_are_refused_by_name(what, model, data):
+def test_the_error_names_the_invalid_data(what, model, data):
     change, kwargs, message = BAD[what]
     X, y = change(*data)
 
@@ -211,21 +211,21 @@ def test_projections_refuse_missing_values_with_their_place(feature, convert, da
             method(convert(_put(X, np.nan)))
 
 
-def test_instalments_of_a_full_covariance_refuse_missing_values(data):
+def test_partial_fit_of_a_full_covariance_refuses_missing_values(data):
     X, y = data
 
     with pytest.raises(likely.MissingValuesError, match="NaN in row 5"):
         GaussianClassifier().partial_fit(_put(X, np.nan), y)
 
 
-def test_huge_finite_values_are_impossible_under_every_class_and_decide_nothing(data):
+def test_huge_finite_values_are_impossible_under_every_class_and_no_evidence(data):
     X, y = data
     model = GaussianClassifier().fit(X, y)
 
     assert_array_equal(model.llr(_put(X, 1e200))[5], 0)
 
 
-def test_an_instalment_too_small_to_estimate_from_raises_when_the_model_is_used(data):
+def test_a_batch_too_small_for_an_estimate_raises_when_the_model_is_used(data):
     X, y = data
     model = GaussianClassifier().partial_fit(X[:1], y[:1])
 
@@ -236,7 +236,7 @@ def test_an_instalment_too_small_to_estimate_from_raises_when_the_model_is_used(
     assert_allclose(model.llr(X), GaussianClassifier().fit(X, y).llr(X))
 
 
-def test_a_chain_too_small_to_estimate_raises_when_it_is_used(data):
+def test_a_pipeline_without_enough_rows_raises_when_it_is_used(data):
     X, y = data
     chain = make_pipeline(PCA(2), GaussianClassifier()).partial_fit(X[:1], y[:1])
 
@@ -246,7 +246,7 @@ def test_a_chain_too_small_to_estimate_raises_when_it_is_used(data):
     assert chain.partial_fit(X[1:], y[1:]).score(X, y) > 0.5
 
 
-def test_announced_classes_are_all_that_may_come(data):
+def test_labels_outside_the_announced_classes_are_refused(data):
     X, y = data
     model = GaussianClassifier().partial_fit(X, y, classes=["b", "a"])
 
@@ -256,16 +256,18 @@ def test_announced_classes_are_all_that_may_come(data):
         GaussianClassifier().partial_fit(X, y, classes=["a", "b", "c"]).predict(X)
 
 
-def test_learning_in_instalments_needs_steps_that_learn_from_moments(data):
+def test_partial_fit_needs_steps_that_learn_from_moments(data):
     from sklearn.preprocessing import StandardScaler
 
     chain = make_pipeline(StandardScaler(), GaussianClassifier())
 
-    with pytest.raises(likely.IncompatiblePartsError, match="StandardScaler does not learn from moments, so this chain"):
+    with pytest.raises(
+        likely.IncompatiblePartsError, match="StandardScaler does not learn from moments, so this chain"
+    ):
         chain.partial_fit(*data)
 
 
-def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
+def test_the_error_names_the_step_of_a_pipeline_that_takes_no_weights(data):
     from sklearn.preprocessing import QuantileTransformer
 
     chain = make_pipeline(QuantileTransformer(n_quantiles=5), GaussianClassifier())
@@ -293,7 +295,7 @@ def test_a_chain_with_a_step_that_takes_no_weights_names_it(data):
         (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],
 )
-def test_a_parameter_out_of_range_is_named_with_what_it_may_be(make, message, data):
+def test_the_error_names_a_parameter_out_of_range_and_its_range(make, message, data):
     with pytest.raises(InvalidParameterError) as error:
         make().fit(*data)
 

@@ -1,4 +1,4 @@
-"""Edges that a user can walk over: each was wrong once, and says here what is right."""
+"""Regression tests for edge cases that were once wrong."""
 
 import copy
 import pickle
@@ -57,7 +57,7 @@ def test_an_error_leaves_the_model_as_it_was(bad, method, data):
     assert_array_equal(model.log_likelihood(X), before)
 
 
-def test_a_model_that_never_fitted_says_so(data):
+def test_a_model_that_was_never_fitted_raises(data):
     X, _ = data
     model = GaussianClassifier()
     with pytest.raises(DegenerateDataError):
@@ -75,7 +75,7 @@ def test_a_row_impossible_under_every_class_keeps_its_priors():
     assert_array_equal(app.decide(nothing, [0, 1, 2]), [0])
 
 
-def test_a_class_of_prior_zero_stays_impossible_whatever_the_evidence():
+def test_a_class_of_prior_zero_has_posterior_zero():
     assert_allclose(Application([1, 0, 0]).posteriors([[-np.inf, 0, 0]]), [[1, 0, 0]])
     assert_array_equal(Application([1.0, 0.0]).decide([np.inf], [0, 1]), [0])
 
@@ -164,7 +164,7 @@ def test_every_sparse_form_can_be_cross_validated(form, data):
     assert_allclose(kfold_scores(GaussianClassifier(), form(X), y), kfold_scores(GaussianClassifier(), X, y))
 
 
-def test_a_pipeline_goes_on_after_a_fit(data):
+def test_partial_fit_of_a_pipeline_continues_after_fit(data):
     X, y = data
     make = lambda: make_pipeline(PCA(2), GaussianClassifier())  # noqa: E731
 
@@ -173,7 +173,7 @@ def test_a_pipeline_goes_on_after_a_fit(data):
     assert_allclose(both.log_likelihood(X), make().fit(X, y).log_likelihood(X))
 
 
-def test_a_pipeline_fitted_step_by_step_refuses_instalments(data):
+def test_a_pipeline_fitted_step_by_step_refuses_partial_fit(data):
     X, y = data
     X = X.copy()
     X[0, 0] = np.nan
@@ -183,7 +183,7 @@ def test_a_pipeline_fitted_step_by_step_refuses_instalments(data):
         chain.partial_fit(X[1:], y[1:])
 
 
-def test_a_pipeline_shows_what_it_has_learned_from_the_last_instalment(data):
+def test_the_attributes_of_a_pipeline_include_the_last_partial_fit(data):
     X, y = data
     chain = make_pipeline(PCA(2), GaussianClassifier()).partial_fit(X[:40], y[:40])
     assert_array_equal(chain.classes_, [0, 1])
@@ -197,7 +197,7 @@ def test_a_pipeline_shows_what_it_has_learned_from_the_last_instalment(data):
     assert_allclose(chain.llr(X) if len(chain.classes_) == 2 else chain.predict_proba(X).sum(axis=1), 1)
 
 
-def test_features_alone_learn_in_instalments_without_labels(data):
+def test_a_pipeline_of_features_has_partial_fit_without_labels(data):
     X, _ = data
     chain = make_pipeline(Standardize(), PCA(2))
 
@@ -207,7 +207,7 @@ def test_features_alone_learn_in_instalments_without_labels(data):
 
 
 @pytest.mark.parametrize("chain", [GaussianClassifier(), make_pipeline(PCA(2), GaussianClassifier())], ids=str)
-def test_a_model_that_has_too_little_to_estimate_can_be_shown_copied_and_pickled(chain, data):
+def test_a_model_without_enough_rows_can_be_printed_copied_and_pickled(chain, data):
     X, y = data
     model = clone(chain).partial_fit(X[:1], y[:1])
 
@@ -219,7 +219,7 @@ def test_a_model_that_has_too_little_to_estimate_can_be_shown_copied_and_pickled
         assert_allclose(other.partial_fit(X[1:], y[1:]).predict_proba(X).sum(axis=1), 1)
 
 
-def test_a_model_whose_shape_was_changed_must_be_fitted_anew(data):
+def test_a_model_whose_covariance_shape_was_changed_must_be_fitted_again(data):
     X, y = data
     model = GaussianClassifier("diagonal").fit(X, y).set_params(covariance="full")
 
@@ -230,7 +230,7 @@ def test_a_model_whose_shape_was_changed_must_be_fitted_anew(data):
 
 
 @pytest.mark.filterwarnings("error")
-def test_missing_values_beside_a_constant_column_end_at_the_floor_and_are_said_once(rng):
+def test_em_with_a_constant_column_ends_at_the_floor_and_warns_once(rng):
     y = np.arange(40) % 2
     X = np.column_stack([rng.normal(size=40), np.where(y == 1, 3.0, rng.normal(size=40))])
     X[rng.random(40) < 0.3, 1] = np.nan
@@ -246,7 +246,7 @@ def test_missing_values_beside_a_constant_column_end_at_the_floor_and_are_said_o
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
-def test_em_for_missing_values_ends_at_rest(share, rng):
+def test_em_for_missing_values_converges(share, rng):
     X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 3))
     X[rng.random(X.shape) < share] = np.nan
     fitted = Gaussian().fit(X)
@@ -269,7 +269,7 @@ def test_labels_of_two_types_do_not_merge(data):
         GaussianClassifier().fit(X, np.array([1, "a"] * 30, dtype=object))
 
 
-def test_labels_of_many_kinds_are_taken(data):
+def test_labels_of_many_types_are_accepted(data):
     X, y = data
     kinds = {
         "objects": y.astype(object),
@@ -288,7 +288,7 @@ def test_labels_of_many_kinds_are_taken(data):
 
 
 @pytest.mark.parametrize("kind", ["dates", "pandas"])
-def test_missing_labels_of_every_kind_are_named(kind, data):
+def test_the_error_names_the_row_of_a_missing_label_of_any_type(kind, data):
     X, y = data
     if kind == "dates":
         labels = np.where(y == 2, np.datetime64("NaT"), np.datetime64("2020-01-01") + y)
@@ -310,7 +310,7 @@ def test_a_light_row_far_away_does_not_spoil_the_compiled_sums(rng):
     assert_allclose(found, backwards, rtol=1e-6)
 
 
-def test_a_class_in_which_a_row_overflows_does_not_take_the_others_along(rng):
+def test_an_overflow_in_one_class_does_not_affect_the_others(rng):
     X = np.concatenate([rng.normal(size=(20, 1)), 1e10 * rng.normal(size=(20, 1))])
     model = GaussianClassifier().fit(X, np.repeat([0, 1], 20))
 
@@ -321,7 +321,7 @@ def test_a_class_in_which_a_row_overflows_does_not_take_the_others_along(rng):
     assert_array_equal(model.predict([[1e155]]), [1])
 
 
-def test_moments_of_any_memory_order_add_and_do_not_freeze_what_they_were_given(data):
+def test_moments_of_any_memory_order_add_and_leave_their_inputs_writeable(data):
     X, _ = data
     a, b = Moments.of(X[:30]), Moments.of(X[30:])
     mean = a.mean.copy()
@@ -363,7 +363,7 @@ def test_a_projection_that_overflows_is_refused(data):
 
 
 @pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
-def test_ratios_of_nothing_are_zero(data):
+def test_ratios_with_a_zero_denominator_are_zero(data):
     X, _ = data
 
     assert_array_equal(PCA().fit(np.ones((5, 3))).explained_variance_ratio_, [0])
@@ -371,17 +371,17 @@ def test_ratios_of_nothing_are_zero(data):
 
 
 @pytest.mark.parametrize("make", [lambda: PCA("mle"), lambda: LDA("a"), lambda: LDA(1.5), lambda: PCA(True)])
-def test_numbers_of_directions_are_numbers(make, data):
+def test_n_components_must_be_a_number(make, data):
     with pytest.raises(InvalidParameterError, match="n_components"):
         make().fit(*data)
 
 
-def test_a_matrix_is_no_shape(data):
+def test_a_matrix_is_not_a_covariance_shape(data):
     with pytest.raises(InvalidParameterError, match="covariance of GaussianClassifier must be one of"):
         GaussianClassifier(np.eye(3)).fit(*data)
 
 
-def test_the_inverse_of_a_projection_checks_what_it_is_given(data):
+def test_the_inverse_of_a_projection_checks_its_input(data):
     X, _ = data
     pca = PCA(2).fit(X)
 
@@ -424,7 +424,7 @@ def test_an_empty_source_has_one_empty_block():
     ],
     ids=str,
 )
-def test_the_advice_for_a_singular_covariance_is_something_not_done_yet(model, advice, data):
+def test_the_remedy_for_a_singular_covariance_is_not_already_in_use(model, advice, data):
     X, y = data
 
     with pytest.warns(DegenerateDataWarning) as record:
@@ -453,7 +453,7 @@ def test_a_failed_fit_leaves_a_pipeline_and_its_steps_as_they_were(data):
         assert_array_equal(chain.log_likelihood(X), before)
 
 
-def test_fit_transform_forgets_earlier_instalments(data):
+def test_fit_transform_discards_earlier_batches(data):
     X, _ = data
     chain = make_pipeline(Standardize(), PCA(2)).partial_fit(X + 100)
 
@@ -461,7 +461,7 @@ def test_fit_transform_forgets_earlier_instalments(data):
     assert_allclose(chain.transform(X).mean(axis=0), 0, atol=1e-10)
 
 
-def test_steps_seen_by_name_are_up_to_date(data):
+def test_named_steps_are_up_to_date(data):
     X, y = data
     chain = make_pipeline(Standardize(), PCA(2), GaussianClassifier()).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
 
@@ -482,7 +482,7 @@ def test_rows_cannot_be_added_to_sums_that_em_completed(model, data):
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_em_never_lowers_the_likelihood_of_what_was_observed(tied, rng):
-    """Also where a class has a column of which a single value was observed."""
+    """This also holds if a class has a column with a single observed value."""
     n, y = 60, np.arange(60) % 2
     X = rng.normal(size=(n, 2))
     X[:, 1] += X[:, 0]
@@ -519,7 +519,7 @@ def test_an_infinity_is_named_before_a_missing_value(data):
             GaussianClassifier(covariance).fit(X, y)
 
 
-def test_objects_that_hold_numpy_numbers_are_labels(data):
+def test_object_arrays_of_numpy_numbers_are_labels(data):
     X, y = data
     labels = np.empty(60, dtype=object)
     labels[:] = [np.int64(v) if v else int(v) for v in y]
@@ -528,7 +528,7 @@ def test_objects_that_hold_numpy_numbers_are_labels(data):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_named_outputs_between_steps_warn_of_nothing(library, data):
+def test_named_outputs_between_steps_give_no_warnings(library, data):
     frames = pytest.importorskip(library)
     X, y = data
     frame = frames.DataFrame({f"x{j}": X[:, j] for j in range(3)})
@@ -543,7 +543,7 @@ def _fresh(chain):
     return [type(step)(**step.get_params()) for _, step in chain.steps]
 
 
-def test_what_scikit_learn_refuses_of_a_pipeline_is_refused(data):
+def test_pipelines_that_scikit_learn_refuses_are_refused(data):
     X, y = data
 
     with pytest.raises(ValueError, match="not unique"):
@@ -552,7 +552,7 @@ def test_what_scikit_learn_refuses_of_a_pipeline_is_refused(data):
         type(make_pipeline(PCA()))([("a__b", GaussianClassifier())]).fit(X, y)
 
 
-def test_steps_that_need_more_than_was_learned_are_refused(data):
+def test_steps_that_need_other_statistics_are_refused(data):
     from sklearn.linear_model import LogisticRegression
 
     X, y = data
@@ -562,7 +562,7 @@ def test_steps_that_need_more_than_was_learned_are_refused(data):
         clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
     with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments, so this chain"):
         clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="partial_fit cannot add rows. Call fit again"):
+    with pytest.raises(IncompatiblePartsError, match=r"partial_fit cannot add rows\. Call fit again"):
         Whiten().fit(X).set_params(by="within").partial_fit(X, y)
 
 
@@ -600,7 +600,7 @@ def test_rounding_does_not_reject(n):
     assert Application.binary(0.1, reject_cost=0.1).decide_codes(np.zeros(1))[0] == 0
 
 
-def test_a_forked_child_scores_as_its_parent(data):
+def test_a_forked_child_gives_the_scores_of_its_parent(data):
     import multiprocessing
 
     X, y = np.tile(data[0], (60, 1)), np.tile(data[1], 60)

@@ -1,4 +1,4 @@
-"""Inputs at the edges: tiny, huge, of every type, frozen; what must come out worked by hand."""
+"""Evaluation of tiny, huge, read-only and differently typed inputs, compared with calculations by hand."""
 
 import math
 
@@ -59,7 +59,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("kind", TRUTHS)
-def test_labels_of_any_type_give_the_same(kind):
+def test_results_do_not_depend_on_the_type_of_labels(kind):
     y = TRUTHS[kind]
     found = Trials(y, LLR)
 
@@ -91,7 +91,7 @@ def test_labels_of_any_type_give_the_same(kind):
         np.array(LLR, ">f8"),
     ],
 )
-def test_scores_of_any_kind_give_the_same(scores):
+def test_results_do_not_depend_on_the_type_of_scores(scores):
     y = [0, 0, 0, 1, 1, 1]
 
     assert_allclose([roc_auc(y, scores), cllr(y, scores), eer(y, scores)], [8 / 9, 0.671879, 1 / 6], atol=1e-6)
@@ -99,7 +99,7 @@ def test_scores_of_any_kind_give_the_same(scores):
     assert_allclose(IsotonicCalibrator(bounded=True).fit_transform(scores, y).shape, np.shape(scores))
 
 
-def test_nothing_that_comes_in_is_changed_and_frozen_input_is_taken():
+def test_inputs_are_not_changed_and_may_be_read_only():
     y, llr, weight = np.array([0, 0, 0, 1, 1, 1]), np.array(LLR), np.arange(1.0, 7)
     pairs = np.column_stack([np.zeros(6), llr])
     arrays = [y, llr, weight, pairs]
@@ -151,14 +151,14 @@ def test_one_target_and_one_nontarget_are_enough(llr, expected):
     assert np.isfinite(IsotonicCalibrator(bounded=True).fit_transform(llr, [0, 1])).all()
 
 
-def test_cllr_of_two_trials_is_worked_by_hand():
+def test_cllr_of_two_trials_equals_a_calculation_by_hand():
     expected = 0.5 * (math.log2(1 + math.exp(-3)) + math.log2(1 + math.exp(-2)))
 
     assert_allclose(cllr(["n", "t"], [-2.0, 3.0]), expected)
 
 
 @pytest.mark.parametrize("copies", [1, 2, 5])
-def test_llrs_as_large_as_numbers_go_have_a_finite_mean_cost(copies):
+def test_the_largest_finite_llrs_have_a_finite_mean_cost(copies):
     y, llr = np.repeat([0, 1], copies), np.repeat([1e308, -1e308], copies)
 
     assert_allclose(cllr(y, llr), 1e308 / math.log(2))
@@ -190,7 +190,7 @@ def test_calibration_takes_scores_of_any_size(factor):
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-9, 1e9, 1e200])
-def test_only_the_shares_of_weights_count(factor):
+def test_scaling_all_weights_changes_nothing(factor):
     y, weight = [0, 0, 0, 1, 1, 1], np.array([1.0, 2, 3, 1, 2, 1])
     plain, scaled = Trials(y, LLR, sample_weight=weight), Trials(y, LLR, sample_weight=factor * weight)
 
@@ -200,8 +200,8 @@ def test_only_the_shares_of_weights_count(factor):
 
 @pytest.mark.parametrize("odds", [-800.0, 800.0])
 def test_curves_over_priors_hold_no_nan_at_extreme_odds(odds):
-    # At log-odds beyond all llrs everything, or nothing, is accepted, at the normalised cost 1. The best threshold for
-    # frequent targets still refuses the nontarget below them all.
+    # At log-odds beyond all llrs everything or nothing is accepted, and the normalised cost is 1. The best threshold
+    # for frequent targets still rejects the nontarget below all targets.
     y, llr = [0, 1, 0, 1], [-1.0, 1.0, 2.0, 0.5]
 
     curve = bayes_error_curve(y, llr, [odds])
@@ -228,18 +228,18 @@ def test_a_single_prior_makes_a_curve_of_one_point():
         assert [column.shape for column in curve.columns().values()] == [(1,)] * len(curve.columns())
 
 
-def test_an_application_that_is_none_is_refused_by_name():
+def test_an_invalid_application_is_refused():
     for strange in (None, "a", np.array([[0.1, 0.5]])):
         with pytest.raises((InvalidDataError, InvalidParameterError)):
             actual_dcf([0, 1], [-1.0, 1.0], strange)
 
 
-def test_a_strange_decision_is_said_to_be_among_the_decisions():
+def test_the_error_names_the_array_with_an_unknown_label():
     with pytest.raises(InvalidDataError, match="y_decided holds the label 2"):
         confusion([0, 1], [0, 2], labels=[0, 1])
 
 
-def test_no_decisions_at_all_are_refused_by_name():
+def test_empty_decisions_are_refused():
     with pytest.raises(InvalidDataError):
         confusion([], [])
 
@@ -260,7 +260,7 @@ def test_classes_of_prior_zero_need_not_occur():
     assert_allclose(nats, 0.5 * (softplus[0] + softplus[1]) / 2 + 0.5 * softplus[2])
 
 
-def test_intervals_hold_their_estimate_and_repeat_with_their_seed():
+def test_intervals_contain_their_estimate_and_depend_only_on_the_seed():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 100)
     llr = 2 * rng.normal(size=200) + np.where(y == 1, 2, -2)
@@ -274,7 +274,7 @@ def test_intervals_hold_their_estimate_and_repeat_with_their_seed():
     assert (same.difference.estimate, same.difference.low, same.difference.high, same.p_value) == (0, 0, 0, 1)
 
 
-def test_the_interval_of_an_infinite_cost_holds_no_nan():
+def test_the_interval_of_an_infinite_cost_has_no_nan():
     y, llr = [0, 0, 0, 1, 1, 1], [-1.0, -2.0, np.inf, 1.0, 2.0, 3.0]
 
     found = confidence_interval(cllr, y, llr, n_resamples=20)
@@ -286,7 +286,7 @@ def test_the_interval_of_an_infinite_cost_holds_no_nan():
 
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("y", [[1, 1, 1, 1, 0, 1, 0, 1, 1, 1], [0, 1, 0, 0, 0, 1, 0, 0, 0, 1]])
-def test_scores_beyond_the_training_s_have_the_llr_of_the_nearest(bounded, y):
+def test_scores_outside_the_training_range_have_the_llr_of_the_nearest_score(bounded, y):
     scores = [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0]
     found = IsotonicCalibrator(bounded=bounded).fit(scores, y)
 

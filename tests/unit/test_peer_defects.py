@@ -1,4 +1,4 @@
-"""Defects 1–17, 21, 22 and 26–29 that other tools of the field have; the truth must come out here."""
+"""Defects 1–17, 21, 22 and 26–29 of other tools of the field; this library must give the correct result."""
 
 import itertools
 import math
@@ -63,7 +63,7 @@ def test_defect_3_anti_informative_scores_have_an_equal_error_rate_of_a_half_by_
     assert eer(y, scores, "step") > 0.7
 
 
-def test_defect_4_llrs_beyond_where_posteriors_saturate_still_separate():
+def test_defect_4_llrs_separate_even_if_posteriors_saturate():
     y, llr = [0, 0, 1, 1], [45.0, 45.0, 60.0, 60.0]
 
     assert_array_equal(min_dcf(y, llr, [0.01, 0.5, 0.99]), 0)
@@ -96,7 +96,7 @@ NUMBERS += [cross_entropy, lambda y, s: bayes_risk(y, s, Application([0.5, 0.5])
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_defect_6_infinite_scores_are_taken_and_nan_is_refused(number):
+def test_defect_6_infinite_scores_are_accepted_and_nan_is_refused(number):
     y, scores = [0, 0, 1, 1, 0, 1], np.array([-np.inf, -1.0, 0.5, np.inf, np.inf, -np.inf])
 
     found = number(y, scores)
@@ -104,13 +104,13 @@ def test_defect_6_infinite_scores_are_taken_and_nan_is_refused(number):
     for column in found.columns().values() if hasattr(found, "columns") else [found]:
         assert not np.isnan(column).any()
     scores[3] = np.nan
-    with pytest.raises(InvalidDataError, match="row 3 has one"):
+    with pytest.raises(InvalidDataError, match="row 3 has NaN"):
         number(y, scores)
 
 
 def test_defect_7_the_area_is_under_the_curve_and_curves_have_their_ends():
     y, scores = [0, 0, 1, 1], [1.0, 2.0, 3.0, 4.0]
-    assert (roc_auc(y, scores), roc_curve(y, scores).roc_auc(), roc_auc(y, np.negative(scores))) == (1, 1, 0)
+    assert (roc_auc(y, scores), roc_curve(y, scores).auc(), roc_auc(y, np.negative(scores))) == (1, 1, 0)
     for tied in ([1, 1, 1, 1], [1, 2, 2, 3], [np.inf] * 4, scores):
         curve, errors = roc_curve(y, tied), det_curve(y, tied)
         assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
@@ -122,7 +122,7 @@ def test_defect_7_the_area_is_under_the_curve_and_curves_have_their_ends():
 def test_defect_8_calibration_has_the_right_offset_at_every_prior(prior, copies, rng):
     y = np.repeat([0, 1], 20_000)
     llr = 2 * rng.normal(size=40_000) + np.where(y == 1, 2, -2)
-    weight = np.where(y == 1, 1, copies)  # a share of targets that is no prior
+    weight = np.where(y == 1, 1, copies)  # the share of targets differs from the prior
 
     found = AffineCalibrator(training_prior=prior).fit(llr, y, sample_weight=weight)
 
@@ -159,8 +159,8 @@ def test_defect_11_costs_are_laid_out_by_truth_and_never_changed():
     assert_array_equal(app.costs, [[0, 5], [1, 0]])
 
 
-def test_defect_12_every_equal_error_rate_says_which_it_is():
-    # Points (miss, false alarm): (0, 1), (1/4, 1/2), (3/4, 1/4), (1, 0); the first, second and last are the hull's.
+def test_defect_12_every_equal_error_rate_has_a_named_method():
+    # Points (miss, false alarm): (0, 1), (1/4, 1/2), (3/4, 1/4), (1, 0); the first, second and last are on the hull.
     y = [0, 0, 0, 0, 1, 1, 1, 1]
     scores = [1, 1, 2, 3, 1, 2, 2, 3]
 
@@ -192,7 +192,7 @@ def test_defect_14_millions_of_trials_take_one_sort(rng):
     trials = Trials(y, llr)
     found = trials.eer(), trials.roc_auc(), trials.min_dcf(0.01), trials.cllr()
 
-    # N(±2, 4): equal errors at 0 are Φ(−1); targets win a pair with chance Φ(√2).
+    # N(±2, 4): the error rates at 0 are Φ(−1); a target scores above a nontarget with probability Φ(√2).
     assert_allclose(found[:2], [0.158655, 0.921350], atol=2e-3)
     assert found[2] < 1
     bits = quad(lambda x: norm.pdf(x, 2, 2) * np.logaddexp(0, -x) / math.log(2), -20, 25)[0]
@@ -200,8 +200,8 @@ def test_defect_14_millions_of_trials_take_one_sort(rng):
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 20 * llr.nbytes
 
 
-def test_defect_15_llrs_are_natural_and_hold_no_prior():
-    # N(0, 1) against N(2, 1): the natural llr at x is 2 x − 2, however frequent the classes.
+def test_defect_15_llrs_are_natural_logarithms_without_priors():
+    # N(0, 1) against N(2, 1): the natural llr at x is 2 x − 2, for any class frequencies.
     ranks = (np.arange(2000) + 0.5) / 2000
     x = np.concatenate([norm.ppf(ranks), norm.ppf((np.arange(200) + 0.5) / 200) + 2])
     y = np.repeat([0, 1], [2000, 200])
@@ -218,7 +218,7 @@ def test_defect_15_llrs_are_natural_and_hold_no_prior():
 def test_defects_16_and_29_mixtures_of_unit_variance_far_from_zero_are_fitted(shape, tied, offset, kind, rng):
     X = np.concatenate([rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) + 10])
     far = (X + offset).astype(kind)
-    near = far.astype(np.float64) - offset  # what is left of the digits
+    near = far.astype(np.float64) - offset  # after rounding to the precision of far
 
     found, expected = (GaussianMixture(2, covariance=shape, tied=tied).fit(rows) for rows in (far, near))
 
@@ -239,7 +239,7 @@ def test_defect_17_a_standard_deviation_of_1e_5_has_a_variance_of_1e_10(shape, n
 
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "l-bfgs", "newton-cg"])
-def test_defect_21_separable_classes_are_told_and_every_solver_answers_the_same(solver):
+def test_defect_21_separable_classes_give_a_warning_and_all_solvers_agree(solver):
     X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0], [2.5, 2.0]], [0, 0, 1, 1, 1]
 
     with pytest.warns(DegenerateDataWarning, match=r"so the likelihood has no maximum.*regularization > 0"):
@@ -253,7 +253,7 @@ def test_defect_21_separable_classes_are_told_and_every_solver_answers_the_same(
 
 
 @pytest.mark.parametrize("strength", [0.0, 1e-3])
-def test_defect_22_columns_that_nobody_scaled_converge(strength, rng):
+def test_defect_22_unscaled_columns_converge(strength, rng):
     scaled = rng.normal(size=(400, 6))
     y = (rng.random(400) < norm.cdf(scaled @ np.linspace(-1, 1, 6))).astype(int)
     units = 10.0 ** np.arange(-4, 8, 2)
@@ -262,14 +262,14 @@ def test_defect_22_columns_that_nobody_scaled_converge(strength, rng):
 
     assert model.converged_
     assert model.n_iter_ < 20
-    if strength == 0:  # a penalty is on weights in the user's units
+    if strength == 0:  # a penalty applies to weights in the user's units
         plain = LogisticRegression().fit(scaled, y)
         assert_allclose(model.coef_[0] * units, plain.coef_[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
-def test_defect_26_mixtures_take_weights_and_instalments(shape, tied, rng):
+def test_defect_26_mixtures_take_weights_and_have_partial_fit(shape, tied, rng):
     X = np.concatenate([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + 8])
     copies = rng.integers(0, 4, 400)
     weighted = GaussianMixture(2, covariance=shape, tied=tied).fit(X, sample_weight=copies)
@@ -289,7 +289,7 @@ def test_defect_26_mixtures_take_weights_and_instalments(shape, tied, rng):
 
 @pytest.mark.parametrize("C", [1.0, 1000.0])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_defect_27_support_vector_machines_end_on_columns_that_nobody_scaled(kernel, C):
+def test_defect_27_support_vector_machines_converge_on_unscaled_columns(kernel, C):
     X, y, _ = load_tumours()  # columns from thousandths to thousands
     z = np.where(y == "malignant", 1.0, -1.0)
 
@@ -303,7 +303,7 @@ def test_defect_27_support_vector_machines_end_on_columns_that_nobody_scaled(ker
     assert_allclose(model.dual_objective_, dual, rtol=1e-4)
 
 
-def test_defect_27_work_that_is_cut_off_is_told_with_its_gap_and_what_to_do():
+def test_defect_27_the_warning_of_an_unconverged_machine_has_the_gap_and_the_remedy():
     X, y, _ = load_tumours()
 
     with pytest.warns(NotConvergedWarning, match=r"after 1 step .* a gap of \d.* put Standardize before SVM"):
@@ -315,7 +315,7 @@ def test_defect_27_work_that_is_cut_off_is_told_with_its_gap_and_what_to_do():
 
 @pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
-def test_defect_28_samples_of_every_shape_spread_as_they_should(shape, tied, rng):
+def test_defect_28_samples_of_every_shape_have_the_correct_covariance(shape, tied, rng):
     X = np.concatenate([rng.normal(size=(300, 2)) * 5, rng.normal(size=(300, 2)) * 0.2 + 60])
     model = GaussianMixture(2, covariance=shape, tied=tied).fit(X)
 
