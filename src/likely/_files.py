@@ -1,4 +1,4 @@
-"""Files written atomically: after a failure the old file is unchanged and nothing is left beside it."""
+"""Atomic writing of files: after a failure the old file is unchanged and no temporary file remains."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _sum_duplicates(X: Any) -> Any:
 
 def check_training(
     estimator: Any,
-    whom: str,
+    owner: str,
     X: Any,
     y: Any,
     sample_weight: Any,
@@ -123,7 +123,7 @@ def check_training(
     """
     X = check_rows(estimator, X, reset)
     check_y = check_targets if regression else check_labels
-    labels = check_y(whom, y) if supervised else None
+    labels = check_y(owner, y) if supervised else None
     if labels is not None:
         check_consistent_length(X, labels)
     weight = check_weight(sample_weight, X.shape[0])
@@ -191,10 +191,10 @@ def check_confidence(value: Any) -> None:
         )
 
 
-def check_labels(whom: str, y: Any) -> Labels:
+def check_labels(owner: str, y: Any) -> Labels:
     """Return labels as an array; raise if one is missing."""
     if y is None:
-        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one label per row.")
+        raise InvalidDataError(f"{owner} requires y to be passed, but the target y is None. Give one label per row.")
     labels: Labels = column_or_1d(y, warn=True)
     if labels.dtype.kind in "iubUS":
         return labels
@@ -214,30 +214,30 @@ def check_labels(whom: str, y: Any) -> Labels:
     return labels
 
 
-def check_n_classes(whom: str, classes: Labels, remedy: str = "") -> None:
+def check_n_classes(owner: str, classes: Labels, remedy: str = "") -> None:
     """Raise unless y has at least two classes."""
     if len(classes) < 2:
         found = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no rows"
-        raise DegenerateDataError(f"{whom} needs at least two classes, but y has {found}. {remedy}".rstrip())
+        raise DegenerateDataError(f"{owner} needs at least two classes, but y has {found}. {remedy}".rstrip())
 
 
-def check_targets(whom: str, y: Any) -> Floats:
+def check_targets(owner: str, y: Any) -> Floats:
     """Return the targets of a regression, of shape (n,) or (n, n_targets); their sums show whether they are finite."""
     if y is None:
-        raise InvalidDataError(f"{whom} requires y to be passed, but the target y is None. Give one number per row.")
+        raise InvalidDataError(f"{owner} requires y to be passed, but the target y is None. Give one number per row.")
     targets = np.asarray(y)
     if targets.ndim not in (1, 2) or 0 in targets.shape[1:]:
         raise InvalidDataError(
-            f"y of {whom} must have shape (n,), or (n, n_targets) for several targets, but has shape {targets.shape}."
+            f"y of {owner} must have shape (n,), or (n, n_targets) for several targets, but has shape {targets.shape}."
         )
     if targets.dtype.kind not in "iufbO":
-        raise InvalidDataError(f"y of {whom} must hold numbers, but has type {targets.dtype}. Convert it first.")
+        raise InvalidDataError(f"y of {owner} must hold numbers, but has type {targets.dtype}. Convert it first.")
     if targets.dtype.kind == "O":
-        targets = np.array([_to_number(whom, value) for value in targets.ravel()]).reshape(targets.shape)
+        targets = np.array([_to_number(owner, value) for value in targets.ravel()]).reshape(targets.shape)
     return targets.astype(np.float64, copy=False)
 
 
-def _to_number(whom: str, value: Any) -> float:
+def _to_number(owner: str, value: Any) -> float:
     if _is_missing(value):
         return np.nan
     if not isinstance(value, (str, bytes)):
@@ -245,7 +245,7 @@ def _to_number(whom: str, value: Any) -> float:
             return float(value)
         except (TypeError, ValueError):
             pass
-    raise InvalidDataError(f"y of {whom} must hold numbers, but holds {value!r} ({type(value).__name__}).")
+    raise InvalidDataError(f"y of {owner} must hold numbers, but holds {value!r} ({type(value).__name__}).")
 
 
 def _is_missing(value: Any) -> bool:
@@ -263,18 +263,18 @@ def _to_one_type(values: list[Any]) -> Labels:
     return np.array(values)
 
 
-def check_scores(whom: str, scores: Any) -> Floats:
+def check_scores(owner: str, scores: Any) -> Floats:
     """Return scores as an array of doubles; they may be infinite but not NaN."""
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidDataError(f"Scores given to {whom} must be numbers: {error}.") from None
+        raise InvalidDataError(f"Scores given to {owner} must be numbers: {error}.") from None
     if values.ndim == 0:
-        raise InvalidDataError(f"{whom} takes one score per row, but scores is a single number.")
+        raise InvalidDataError(f"{owner} takes one score per row, but scores is a single number.")
     if values.size and np.isnan(values.min()):
         row = int(np.isnan(values.reshape(len(values), -1)).any(axis=1).argmax())
         raise InvalidDataError(
-            f"Scores given to {whom} may be infinite but not NaN, but row {row} has NaN. Drop such rows, or give them "
+            f"Scores given to {owner} may be infinite but not NaN, but row {row} has NaN. Drop such rows, or give them "
             "the llr 0, which is neutral."
         )
     return values

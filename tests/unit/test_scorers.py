@@ -92,12 +92,12 @@ def test_a_fold_without_a_class_keeps_the_columns_of_the_model(rng):
     model = GaussianClassifier().fit(X, y)
 
     assert np.isfinite(scorers.neg_cross_entropy(model, X, y))
-    with pytest.raises(InvalidDataError, match="neg_eer judges the scores of two classes, but Gaussian"):
+    with pytest.raises(InvalidDataError, match="neg_eer needs scores of two classes, but Gaussian"):
         scorers.neg_eer(model, X, y)
 
 
 def test_mistakes_in_names_and_applications_are_named():
-    with pytest.raises(InvalidParameterError, match=r"There is no scorer 'min_dcf'\. There are neg_actual_dcf"):
+    with pytest.raises(InvalidParameterError, match=r"There is no scorer 'min_dcf'\. The scorers are neg_actual_dcf"):
         scorers["min_dcf"]
     with pytest.raises(AttributeError, match="There is no scorer 'cllr'"):
         _ = scorers.cllr

@@ -56,8 +56,8 @@ class Scorer:
         if self.is_binary:
             if len(classes) != 2:
                 raise InvalidDataError(
-                    f"{self.name} judges the scores of two classes, but {type(estimator).__name__} knows "
-                    f"{len(classes)}. Use neg_bayes_risk or neg_cross_entropy."
+                    f"{self.name} needs scores of two classes, but {type(estimator).__name__} has {len(classes)} "
+                    "classes. Use neg_bayes_risk or neg_cross_entropy."
                 )
             options = {"pos_label": classes[1]}
         default = Application.equal(len(classes)) if self.application is None else self.application
@@ -93,14 +93,16 @@ class Scorers(Mapping[str, Scorer]):
 
     def __getitem__(self, name: str) -> Scorer:
         if name not in self._by_name:
-            raise InvalidParameterError(f"There is no scorer {name!r}. There are {', '.join(self)}.", parameter="name")
+            raise InvalidParameterError(
+                f"There is no scorer {name!r}. The scorers are {', '.join(self)}.", parameter="name"
+            )
         return self._by_name[name]
 
     def __getattr__(self, name: str) -> Scorer:
         found: Scorer | None = self.__dict__.get("_by_name", {}).get(name)
         if found is None:
             raise AttributeError(
-                f"There is no scorer {name!r}. There are {', '.join(self.__dict__.get('_by_name', {}))}."
+                f"There is no scorer {name!r}. The scorers are {', '.join(self.__dict__.get('_by_name', {}))}."
             )
         return found
 

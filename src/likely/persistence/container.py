@@ -30,7 +30,7 @@ _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 
 class RefusedError(ModelFileError):
-    """A model file may not hold a value; callers that know its place prepend it to the message."""
+    """A model file must not hold a value; callers prepend the place of the value to the message."""
 
 
 def pack(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:

@@ -188,8 +188,8 @@ def _read_into(data: bytearray, file: Any) -> bytearray:
 
 
 def _suggest_file(path: Path) -> str:
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = get_close_matches(path.name, beside, n=1)
+    siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, siblings, n=1)
     return f" Did you mean {close[0]!r}?" if close else " Check the path."
 
 

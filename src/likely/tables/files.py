@@ -85,9 +85,9 @@ def find_file(path: FilePath, *others: str) -> Path:
     suffix_of(path, *others)
     file = Path(path)
     if not file.is_file():
-        beside = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
+        siblings = [other.name for other in file.parent.iterdir()] if file.parent.is_dir() else []
         raise TableError(
-            f"There is no file {os.fspath(path)!r}.{suggest_name(file.name, beside) or ' Check the path.'}"
+            f"There is no file {os.fspath(path)!r}.{suggest_name(file.name, siblings) or ' Check the path.'}"
         )
     return file
 

@@ -121,8 +121,8 @@ def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dic
 def _as_matrix(features: dict[str, Labels], roles: Roles) -> Labels | None:
     """Return the one array that holds all features as numbers, if there is one, as a matrix."""
     array = next(iter(features.values()))
-    alone = len(features) == 1 and array.ndim > 1 and array.dtype.kind in "iuf"
-    return array.reshape(len(array), -1) if alone and not (roles.exclude or roles.categories) else None
+    is_matrix = len(features) == 1 and array.ndim > 1 and array.dtype.kind in "iuf"
+    return array.reshape(len(array), -1) if is_matrix and not (roles.exclude or roles.categories) else None
 
 
 def _split(path: Path, features: dict[str, Labels]) -> dict[str, Any]:
