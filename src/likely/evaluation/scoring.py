@@ -83,7 +83,7 @@ class Scorers(Mapping[str, Scorer]):
     >>> from likely.datasets import load_tumours
     >>> X, y, names = load_tumours()
     >>> cross_val_score(GaussianClassifier(tied=True), X, y, scoring=scorers.neg_min_dcf.at(0.1)).round(2)
-    array([-0.22, -0.14, -0.05, -0.02, -0.15])
+    array([-0.17, -0.05, -0.05, -0.1 , -0.07])
     >>> list(scorers)[:4]
     ['neg_actual_dcf', 'neg_min_dcf', 'neg_calibration_loss', 'neg_bayes_risk']
     """
