@@ -287,7 +287,11 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
         (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "needs scores of shape (n, systems)"),
         (lambda: LogisticFusion().fit(S3[:, :, None], Y), InvalidDataError, "at least two classes"),
         (lambda: ProductFusion().fit(np.zeros((6, 0))), InvalidDataError, "have shape (6, 0)"),
-        (lambda: VotingFusion().fit(S3).transform(S3[:, :2]), InvalidDataError, "fitted to 3 systems, but got scores of 2"),
+        (
+            lambda: VotingFusion().fit(S3).transform(S3[:, :2]),
+            InvalidDataError,
+            "fitted to 3 systems, but got scores of 2",
+        ),
         (
             lambda: LogisticFusion().fit(np.column_stack([S, S]), Y).transform(S3),
             InvalidDataError,
@@ -309,8 +313,12 @@ def test_a_fusion_fitted_to_other_classes_raises():
     many = np.random.default_rng(0).normal(size=(30, 2, 3))
     fusion = LogisticFusion().fit(many, np.arange(30) % 3)
 
-    assert_raises(lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes")
-    assert_raises(lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes")
+    assert_raises(
+        lambda: fusion.transform(many[:, :, :2]), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes"
+    )
+    assert_raises(
+        lambda: fusion.transform(np.zeros((5, 2))), InvalidDataError, "LogisticFusion was fitted to scores of 3 classes"
+    )
 
 
 @pytest.mark.parametrize("make", [AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion])
