@@ -451,7 +451,7 @@ def test_invalid_applications_are_rejected_with_a_message(options, classes, sent
         (",a,b\na,0,inf\nb,1,0\n", r"line 2 of .*costs\.csv has 'inf' in column 'b'"),
         (",a,b\na,0,1\nb," + "1" * 200_000 + ",0\n", r"costs\.csv cannot be read from line 3 on"),
         (",a,b\n\na,0,1\nb,\udcff,0\n", r"costs\.csv must be UTF-8, but line 4"),
-        ("PAR1\0\0", r"costs\.csv must be text by its suffix"),
+        ("PAR1\0\0", r"costs\.csv must be text according to its suffix"),
         ("", "The header of"),
     ],
 )
@@ -480,7 +480,7 @@ def test_messages_of_the_library_name_options(tmp_path):
     assert said(read_data, path, "truth").endswith("Name it with --target.")
     assert said(read_data, path, "label", groups="who").endswith("Name it with --group.")
     assert said(read_data, path, "label", exclude=["zz"]).endswith("Name it with --exclude.")
-    assert said(read_data, path, "label", scores=["label"]).endswith("named by --target and --scores. Name another.")
+    assert said(read_data, path, "label", scores=["label"]).endswith("by --target and --scores. Name another column.")
     assert said(read_data, path, "label", exclude=["b"], weight="when").endswith(
         "name the column of weights with --weight."
     )
@@ -515,7 +515,7 @@ def test_messages_of_the_library_name_options(tmp_path):
         ("calibrate two.csv -o out.csv --save kept.likely", "--save takes the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
         ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method affine only"),
-        ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is no map for --save"),
+        ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "so there is nothing to save"),
         ("calibrate two.csv -o out.csv --using features.likely", "is of kind PCA, which cannot calibrate scores"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),
         ("calibrate two.csv -o out.csv --folds 300", "--folds 300 cannot be"),

@@ -537,7 +537,7 @@ def test_integer_weights_count_in_training_and_evaluation(rng):
     assert_allclose(comparison.model("tied").models_[0].log_likelihood(X), final.log_likelihood(X))
 
 
-# Outside systems and fusion
+# External systems and fusion
 
 
 def test_outside_scores_are_ranked_and_fused_like_others(rng):
@@ -823,7 +823,7 @@ def test_the_verdict_says_whether_the_choice_was_right(rng):
 def test_an_outside_system_must_be_scored_on_the_evaluation_rows_too(three):
     X, y = three
 
-    with pytest.raises(InvalidParameterError, match="must include scores of the outside system 'vendor'"):
+    with pytest.raises(InvalidParameterError, match="must include scores of the external system 'vendor'"):
         compare(X, y, {"tied": OWN["tied"]}, scores={"vendor": X}, evaluation=(X, y))
 
 
@@ -951,7 +951,7 @@ def refuse_what(X, y):
         "folds by name": ({"folds": "some"}, InvalidParameterError, "leave-one-out"),
         "scores": ({"scores": {"o": X[:9]}}, IncompatiblePartsError, r"'o' must have shape \(75, 3\)"),
         "same name": ({"scores": {"tied": X}}, InvalidParameterError, "two are called 'tied'"),
-        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights are frequencies, finite and >= 0"),
+        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights must be frequencies, finite and >= 0"),
         "seed": ({"seed": -1}, InvalidParameterError, "seed"),
     }
     return {what: ({"X": X, "y": y, **options}, *rest) for what, (options, *rest) in asked.items()}

@@ -262,7 +262,7 @@ def test_partial_fit_needs_steps_that_learn_from_moments(data):
     chain = make_pipeline(StandardScaler(), GaussianClassifier())
 
     with pytest.raises(
-        likely.IncompatiblePartsError, match="StandardScaler does not learn from moments, so this chain"
+        likely.IncompatiblePartsError, match="StandardScaler does not learn from moments, so this pipeline"
     ):
         chain.partial_fit(*data)
 

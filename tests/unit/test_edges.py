@@ -476,7 +476,7 @@ def test_rows_cannot_be_added_to_sums_that_em_completed(model, data):
     blank[0, 0] = np.nan
     fitted = model.fit(blank, y)
 
-    with pytest.raises(IncompatiblePartsError, match="by EM, so partial_fit cannot add rows"):
+    with pytest.raises(IncompatiblePartsError, match="by EM to rows with missing values, so partial_fit"):
         fitted.partial_fit(X, y)
 
 
@@ -560,7 +560,9 @@ def test_steps_that_need_other_statistics_are_refused(data):
 
     with pytest.raises(IncompatiblePartsError, match="Fit the pipeline again"):
         clone_fitted(chain).set_params(gaussianclassifier=GaussianClassifier()).predict(X)
-    with pytest.raises(IncompatiblePartsError, match="LogisticRegression does not learn from moments, so this chain"):
+    with pytest.raises(
+        IncompatiblePartsError, match="LogisticRegression does not learn from moments, so this pipeline"
+    ):
         clone_fitted(chain).set_params(gaussianclassifier=LogisticRegression()).predict(X)
     with pytest.raises(IncompatiblePartsError, match=r"partial_fit cannot add rows\. Call fit again"):
         Whiten().fit(X).set_params(by="within").partial_fit(X, y)

@@ -54,7 +54,7 @@ class LazyGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the imported command in place of its entry in the list, which has no options."""
+        """Return the imported command. Its entry in the list of commands has no options."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else load_command(name), rest
 
@@ -139,7 +139,7 @@ def run() -> None:
 def handle_errors(debug: bool = False) -> Iterator[None]:
     """Print errors that a user can fix as one sentence and exit with code 2.
 
-    Bugs are raised with their traceback. With ``debug``, every error is.
+    A bug is raised with its traceback. With ``debug``, every error is raised with its traceback.
     """
     if debug:
         yield
@@ -245,7 +245,7 @@ _OPTIONS = {
 
 
 def as_options(message: str, parameter: str | None = None) -> str:
-    """Put a message of the library on one line, and replace parameters by options if it concerns a parameter.
+    """Put a message of the library on one line. If it concerns a parameter, name the option that sets the parameter.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def as_options(message: str, parameter: str | None = None) -> str:
 
 
 def _with_value(option: str, text: str) -> str:
-    """Put an option before a text that begins with its value in Python syntax, or with no value."""
+    """Put an option before a text. The text may begin with the option's value in Python syntax."""
     if text.startswith("True"):
         return option + text.removeprefix("True")
     return f"{option} {text}" if text[:1].isdigit() or text[:1] in ("'", '"') else option + text
@@ -286,7 +286,7 @@ def _cut_quotations(text: str, max_length: int = 300, kept: int = 60) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Make errors of the operating system name the requested file, not the temporary file beside it."""
+    """Change errors of the operating system so that they name the requested file, not the temporary file beside it."""
     try:
         yield
     except OSError as error:
@@ -294,7 +294,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_output(path: Path, suffix: str | tuple[str, ...] = "") -> None:
-    """Raise unless a file can be written later: its suffix is right, and its folder exists and is writable."""
+    """Raise if a file cannot be written later: its suffix is wrong, or its folder does not exist or is not writable."""
     if not path.name.lower().endswith(suffix):
         endings = suffix if isinstance(suffix, str) else " or ".join(suffix)
         raise CommandError(f"The name of the output file must end with {endings}, but is {str(path)!r}. Change it.")

@@ -48,8 +48,8 @@ def calibrate(
 ) -> None:
     """Turn scores into log-likelihood ratios, which can be used for decisions at any priors and costs.
 
-    The output is calibrated fold by fold: each row by a map learned from other rows, so it can be evaluated. Option
-    --save keeps the map learned from all rows. Option --using applies a saved map to new scores.
+    Each row of the output is calibrated by a map learned from other rows, so the output can be evaluated. Option --save
+    keeps the map learned from all rows. Option --using applies a saved map to new scores.
 
     For example:
         likely calibrate scores.csv -o calibrated.csv --save calibrator.likely
@@ -59,7 +59,7 @@ def calibrate(
 
 
 def _learn(method: Method, path: Path, how: MapOptions) -> MapOutput:
-    """Calibrate each row by a map learned from other rows; with ``--save``, save the map of all rows."""
+    """Calibrate each row with a map learned from other rows. With ``--save``, save the map learned from all rows."""
     table = read_to_learn(path, how)
     calibrator = _make_calibrator(method, how.prior, table)
     mapped, maps, facts = _calibrate_each(calibrator, table, how.folds)
@@ -73,7 +73,7 @@ def _learn(method: Method, path: Path, how: MapOptions) -> MapOutput:
 
 
 def _make_calibrator(method: Method, prior: float | None, table: Scores) -> Any:
-    """Make the calibrator; isotonic maps are bounded, since one row can contradict an infinite llr."""
+    """Make the calibrator. Isotonic maps are bounded, since one row can contradict an infinite llr."""
     from likely.calibration import AffineCalibrator, IsotonicCalibrator
 
     if method is Method.isotonic:
@@ -81,12 +81,12 @@ def _make_calibrator(method: Method, prior: float | None, table: Scores) -> Any:
             raise CommandError("--prior is for --method affine only: an isotonic map is optimal at every prior.")
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
-        raise CommandError(f"--prior is for two classes, but there are {len(table.classes)}.")
+        raise CommandError(f"--prior is for two classes, but there are {len(table.classes)} classes.")
     return AffineCalibrator(training_prior=prior)
 
 
 def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores, list[Any], dict[str, Any]]:
-    """Calibrate each system of two classes, or the one system of more classes, by folds.
+    """Calibrate each system fold by fold. For more than two classes there is only one system.
 
     Return the calibrated scores, the maps learned from all rows, and the facts.
     """
@@ -109,7 +109,7 @@ def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores,
 
 
 def _apply(path: Path, how: MapOptions, using: Path) -> MapOutput:
-    """Map scores by a saved calibrator, and evaluate them if there are labels."""
+    """Calibrate scores with a saved calibrator. Evaluate the result if there are labels."""
     import numpy as np
 
     calibrator, about = load_map(using, "calibrate")

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 _FAMILY = "Family to compare: gaussian, logistic, … Repeatable. Default: all families."
 _BY = "Measure that ranks the systems: minimum, actual or cllr."
 _RUN = "Folder for all results; the same command resumes an interrupted run. Default: FILE-run."
-_EVALUATION_TARGET = "Column of labels in the evaluation file, if it is not --target."
-_HELD_OUT = "Rows to compare systems on, instead of folds."
-_EVALUATION = "Rows to evaluate the systems on after one was chosen."
-_RESTART = "Delete the results of an earlier run in the folder first."
+_EVALUATION_TARGET = "Column of labels in the evaluation file, if it differs from --target."
+_HELD_OUT = "Rows on which systems are compared, instead of folds."
+_EVALUATION = "Rows on which the systems are evaluated after one was chosen."
+_RESTART = "First delete the results of an earlier run in the folder."
 _SAVE = "File for the best system. Default: FOLDER/models/best.likely."
 
 
 @dataclass(frozen=True)
 class OtherFiles:
-    """Files of rows that systems are tested on."""
+    """Files with the rows on which systems are tested."""
 
     held_out: Annotated[Path | None, typer.Option("--held-out", metavar="FILE", help=_HELD_OUT)] = None
     evaluation: Annotated[Path | None, typer.Option("--evaluation", metavar="FILE", help=_EVALUATION)] = None
@@ -147,7 +147,7 @@ def compare_files(
 
 
 def _read_training(file: Path, options: DataOptions) -> DataTable:
-    """Read the training rows; the options say what the columns are."""
+    """Read the training rows. The options say what each column is used for."""
     from likely.tables import read_data
 
     return read_data(
@@ -217,7 +217,7 @@ def _find_outputs(comparison: Comparison, options: CompareOptions, file: Path, m
 
 @contextmanager
 def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show a progress bar with the elapsed and the remaining time on stderr, if that is a terminal."""
+    """Show a progress bar, the elapsed time and the remaining time on stderr, if stderr is a terminal."""
     out = console(err=True)
     if not shown or not out.is_terminal:
         yield None
@@ -243,7 +243,10 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _other_rows(others: OtherFiles, data: DataOptions, training: DataTable, is_reversed: bool) -> dict[str, Any]:
-    """Read other rows and outside scores. The scores change sign if the target is the first class."""
+    """Read held-out or evaluation rows, and the scores of external systems for them.
+
+    The scores change sign if the target is the first class.
+    """
 
     def orient_scores(table: DataTable) -> dict[str, Any]:
         return {name: -column if is_reversed else column for name, column in table.scores.items()}
@@ -284,7 +287,7 @@ def _read_other(file: Path, target: str, options: DataOptions, training: DataTab
 
 
 def _check_kinds(table: DataTable, training: DataTable) -> None:
-    """Raise if a column holds text that holds numbers in the training rows."""
+    """Raise if a column of numbers in the training rows holds text here."""
     for column, known in zip(table.columns, training.columns, strict=True):
         if known.kind == "number" and column.kind == "category" and column.n_distinct:
             raise CommandError(

@@ -1,4 +1,4 @@
-"""The command ``decide``: decisions from scores at an application."""
+"""The command ``decide``: make decisions from scores at given priors and costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def decide(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores, or rows of data if there is a --model.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Scores or, with --model, rows of data.")],
     where: ApplicationOptions,
     model: Annotated[Path | None, typer.Option("--model", metavar="MODEL", help="Model that scores the rows.")] = None,
     output: OutputOrCsv = None,
@@ -42,8 +42,8 @@ def decide(
     Scores are in the column llr, in the column named by --column, or in one column of log-likelihoods for each class.
     Each row gets the decision with the lowest expected cost, or no decision if rejecting is cheaper. The same scores
     serve any number of applications. If there are labels, decisions are counted by true class, and their cost is shown.
-    The target of two classes is the second in sorted order, or with --model the target that the model was trained for.
-    Option --positive changes it.
+    The target of two classes is the second in sorted order. With --model, it is the target that the model was trained
+    for. Option --positive changes the target.
 
     For example:
         likely decide scores.csv --prior 0.01 --cost-fn 10 -o decisions.csv
@@ -87,7 +87,7 @@ def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive
 
 
 def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
-    """Take the names of columns as classes, since there are no labels of two classes."""
+    """Take the names of the columns as classes, because there are no labels of two classes."""
     if len(table.names) == 1:
         target = "target" if positive is None else positive
         other = "nontarget" if positive is None else f"not {positive}"

@@ -19,8 +19,8 @@ def demo(
 ) -> None:
     """Compare all model families on the included data of 569 tumours, and save the best system.
 
-    Three quarters of the rows are used to choose a system, the others to check the choice. The demo takes about a
-    minute, and prints the commands that do the same on your own file.
+    Three quarters of the rows are used to choose a system, and the other rows to check the choice. The demo takes about
+    a minute. It prints the commands that do the same on your own file.
 
     For example:
         likely demo

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Named = Sequence[tuple[str, "Application"]]
 SLIGHT = 0.05
-"""Relative excess of a cost over its minimum that is too small to recommend calibration."""
+"""If a cost exceeds its minimum by less than this share, calibration is not recommended."""
 
 
 def evaluate(
@@ -42,13 +42,13 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate the scores of any system: what decisions cost with them, and what they could cost.
+    """Evaluate the scores of any system: what decisions with these scores cost, and what they could cost.
 
-    For two classes, each column holds the log-likelihood ratios of one system. The actual cost is the cost of decisions
-    by the scores as given, at your priors and costs. The minimum cost is the cost at the best threshold. Their
+    For two classes, each column holds the log-likelihood ratios of one system. The actual cost is what decisions with
+    the scores as given cost, at your priors and costs. The minimum cost is the cost at the best threshold. Their
     difference is due to poor calibration, which 'likely calibrate' reduces. Costs are divided by the cost of deciding
     without looking, that is of always giving the same answer. For scores that only rank, EER, AUC and minimum costs
-    are valid. More classes need one column of log-likelihoods for each class, with the label as its name.
+    are valid. More classes need one column of log-likelihoods for each class. Its name is the label of the class.
 
     For example:
         likely evaluate scores.csv
@@ -154,9 +154,9 @@ def _measure(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: in
 
 
 def _verdict(system: dict[str, Any]) -> str:
-    """Describe how good scores are at the application with the largest calibration loss."""
+    """Describe how good the scores are, at the application with the largest calibration loss."""
     if _upper_end(system["auc"]) < 0.5:
-        return "Targets score lower than the other class: change the sign, or name the other class with --positive."
+        return "Targets score lower than the other class. Change the sign, or name the other class with --positive."
     worst = max(system["costs"], key=lambda cost: cost["loss"]["estimate"])
     actual, minimum = worst["actual"]["estimate"], worst["minimum"]["estimate"]
     at = f"At {worst['application']} they cost"
@@ -174,7 +174,7 @@ def _verdict(system: dict[str, Any]) -> str:
 
 
 def _describe_excess(actual: float, minimum: float) -> str:
-    """Compare a cost with its minimum: in percent up to twice the minimum, as a multiple beyond.
+    """Compare a cost with its minimum: in percent up to twice the minimum, and as a multiple above that.
 
     Examples
     --------
@@ -193,13 +193,13 @@ def _upper_end(value: dict[str, Any]) -> float:
 
 
 def _is_clearly_above(actual: dict[str, Any], possible: float) -> bool:
-    """Return whether a cost exceeds the possible one by more than ``SLIGHT``, and by more than chance if known."""
+    """Return whether a cost, and its interval if it has one, lie clearly (see ``SLIGHT``) above the possible cost."""
     low = actual["estimate"] if actual["low"] is None else actual["low"]
     return bool(actual["estimate"] - possible > SLIGHT * max(possible, 0.01) and low > possible)
 
 
 def _differences(evidence: Scores, systems: Any, application: tuple[str, Application], n: int) -> dict[str, Any]:
-    """Compare the other systems with the one of lowest actual cost, on the same rows."""
+    """Compare the system of lowest actual cost with each other system, on the same rows."""
     from likely import evaluation
 
     best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
@@ -260,7 +260,7 @@ def _verdict_on_classes(entropy: dict[str, Any], after: float, costs: list[dict[
     worst = max(costs, key=lambda cost: cost["actual"]["estimate"] - cost["after_affine"])
     actual, calibrated = worst["actual"]["estimate"], worst["after_affine"]
     if actual > 1 or entropy["estimate"] > math.log(n_classes):
-        return "They are worse than no evidence: deciding without looking is cheaper. Calibrate them."
+        return "They are worse than no scores: deciding without looking is cheaper. Calibrate them."
     if _is_clearly_above(worst["actual"], calibrated):
         return f"Affine calibration would reduce their cost by {100 * (1 - calibrated / actual):.0f} %: calibrate them."
     if _is_clearly_above(entropy, after):

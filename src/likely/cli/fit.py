@@ -24,7 +24,7 @@ def fit(
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed of the folds.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train one system on a data file, calibrate it by K folds, and save it.
+    """Train one system on a data file, calibrate it on its out-of-fold scores, and save it.
 
     Name the system as on the leaderboard of 'likely compare', such as "Gaussian: raw, tied", or name a family to get
     its best setting at your priors and costs. The command shows the cost of the system on rows that it was not trained
@@ -38,6 +38,6 @@ def fit(
     from likely.selection import CompareOptions
 
     if data.scores:
-        raise CommandError("--scores is for 'likely compare': fit trains a new system. Leave it out.")
+        raise CommandError("--scores is for 'likely compare' only: fit trains a new system. Leave out --scores.")
     options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
     compare_files(file, data, where, OtherFiles(), options, output, as_json)

@@ -31,8 +31,8 @@ def fuse(scores: ScoresFile, how: MapOptions) -> None:
     """Combine the scores of several systems about two classes into one calibrated log-likelihood ratio.
 
     The map is a weighted sum of the columns plus an offset, learned by logistic regression. The systems need be neither
-    independent nor calibrated. The output is fused fold by fold: each row by a map learned from other rows, so it can
-    be evaluated. Option --save keeps the map learned from all rows. Option --using applies a saved map to new scores.
+    independent nor calibrated. Each row of the output is fused by a map learned from other rows, so the output can be
+    evaluated. Option --save keeps the map learned from all rows. Option --using applies a saved map to new scores.
 
     For example:
         likely fuse scores.csv -o fused.csv --save fuser.likely
@@ -42,7 +42,7 @@ def fuse(scores: ScoresFile, how: MapOptions) -> None:
 
 
 def _learn(path: Path, how: MapOptions) -> MapOutput:
-    """Fuse each row by a map learned from other rows; with ``--save``, save the map of all rows."""
+    """Fuse each row with a map learned from other rows. With ``--save``, save the map learned from all rows."""
     from likely.calibration import LogisticFusion
 
     table = read_to_learn(path, how)
@@ -55,7 +55,7 @@ def _learn(path: Path, how: MapOptions) -> MapOutput:
     if how.save is not None:
         save_map(trained, how.save, "fuse", table, how.label)
     weights = dict(zip(table.names, trained.weights_.tolist(), strict=True))
-    if max(weights.values()) < 0:  # among several, a single negative weight is normal
+    if max(weights.values()) < 0:  # one negative weight among several is normal
         note_reversal(weights)
     facts = {
         "folds": how.folds,
@@ -68,7 +68,7 @@ def _learn(path: Path, how: MapOptions) -> MapOutput:
 
 
 def _apply(path: Path, how: MapOptions, using: Path) -> MapOutput:
-    """Fuse scores by a saved map, and evaluate them if there are labels."""
+    """Fuse scores with a saved map. Evaluate the result if there are labels."""
     fuser, about = load_map(using, "fuse")
     table = read_any(path, how.label, how.column or about.get("columns"))
     fused = apply_to_target(fuser, about, table.scores)

@@ -46,7 +46,7 @@ def inspect(
 
 
 def _is_model(path: Path) -> bool:
-    """Return whether a file holds a model: by its suffix, or by its first bytes if its suffix is unknown."""
+    """Return whether a file holds a model, judged by its suffix. If the suffix is unknown, the first bytes decide."""
     from likely.exceptions import TableError
     from likely.tables.files import find_file
 
@@ -104,7 +104,7 @@ def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
 
 
 def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> list[str]:
-    """Describe how ``compare`` would treat the columns, and which to leave out."""
+    """Describe how ``compare`` would treat the columns, and which columns should be left out."""
     texts = [c for c in columns if c.kind == "category"]
     found = {
         "Categories become indicators, one for each value": [c.name for c in texts],
@@ -112,7 +112,9 @@ def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> 
             c.name for c in columns if c.kind == "number" and 0 < c.n_missing < n
         ],
         "No value in any row; leave out with --exclude": [c.name for c in columns if c.n_missing == n],
-        "The same value in every row, so of no use": [c.name for c in columns if c.n_distinct == 1 and not c.n_missing],
+        "The same value in every row, so these columns are of no use": [
+            c.name for c in columns if c.n_distinct == 1 and not c.n_missing
+        ],
         "A different text in most rows, like an identifier; leave out with --exclude": [
             c.name for c in texts if n >= 20 and 2 * (c.n_distinct or 0) > n
         ],
@@ -182,7 +184,7 @@ def _show_model(facts: dict[str, Any]) -> None:
 
 
 def _format(value: Any) -> str:
-    """Format a value on one line, and only the beginning of a long list."""
+    """Format a value on one line. Of a long list, only the beginning is shown."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_format(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):

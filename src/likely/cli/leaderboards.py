@@ -12,12 +12,12 @@ from likely.cli.app import as_options
 from likely.cli.rendering import console, format_interval, table
 
 N_SHOWN, N_ABREAST, N_EVALUATED = 10, 2, 5
-"""Number of systems shown, of applications side by side in one table, and of systems shown on the evaluation rows."""
+"""Maximum numbers of systems shown, of applications in one table, and of systems shown for the evaluation rows."""
 
 _MEASURES = {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}
 
 _MAX_NOTES, _NOTE_WIDTH = 5, 150
-"""Maximum number of notes shown, and their maximum length in characters."""
+"""Maximum number of notes shown, and the maximum length of a note in characters."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z'\"(])")
 _DETAILS = [
@@ -76,7 +76,7 @@ def _letter(at: int) -> str:
 
 
 def _format_costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
-    """Format the minimum and the actual cost, the latter with its interval if there is room."""
+    """Format the minimum and the actual cost. The actual cost has its interval if there is room."""
     low, high = (_interval(cost) if with_interval else None) or (None, None)
     return [
         format_number(cost["minimum"]),
@@ -143,7 +143,7 @@ def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
         )
         return
     out.print(f"\nThe best system, trained on all rows, is in {facts['model']}.")
-    # A fusion with an outside system needs its scores.
+    # A fusion that contains an external system needs the scores of that system.
     outside = {row["name"] for row in facts["leaderboard"] if row["family"] == "outside"}
     if not outside & set(best["settings"].get("of", ()) if best["family"] == "fusion" else ()):
         out.print("To score new rows, or to decide about them:")
@@ -155,8 +155,8 @@ def _show_next(facts: dict[str, Any], best: dict[str, Any]) -> None:
 def brief_notes(notes: list[str]) -> tuple[list[str], bool]:
     """Return the first note of each kind, shortened to about two lines, and whether anything was left out.
 
-    Notes are of the same kind if their first sentences differ only in numbers, names, lists of them and text in
-    brackets.
+    Notes are of the same kind if their first sentences differ only in numbers, in names, in lists of numbers or names,
+    and in text in brackets.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the applications that they describe.
+"""Options that several commands share, and the applications (priors and costs) that the options describe.
 
 A group of options is a dataclass. A command takes the whole group as one parameter.
 """
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class CommandError(Exception):
-    """Mistake in the options or files of a command; its message is printed without a traceback."""
+    """A mistake in the options or files of a command. The message is printed without a traceback."""
 
 
 _POSITIVE = "Target of two classes. Default: the second in sorted order."
 _APPLICATION = "Priors and costs of two classes in one text: prior=0.1,cost_fn=10,cost_fp=1. Repeatable."
 _PRIORS = "Priors of any number of classes: a=0.2,b=0.5,c=0.3. Default: equal."
-_SCORES = "Column of scores of another system, higher for the target of two classes. Repeatable."
+_SCORES = "Column with the scores of another system. Of two classes, the target has high scores. Repeatable."
 _REJECT_COST = "Cost of rejecting a row, that is of making no decision. Not for compare and fit."
-_MAP_PRIOR = "Prior of the target for which the map is optimised. Default: 0.5."
+_MAP_PRIOR = "Prior of the target. The map is optimised for this prior. Default: 0.5."
 _SAVE = "Save the map learned from all rows to a .likely file."
 _USING = "Apply a saved map instead of learning one. Labels are not needed."
-_COSTS_FILE = "Table of costs with labels as header and first column; rows: true class, columns: decision."
-_GROUP = "Column with the same value for rows that depend on each other, such as those of one speaker."
+_COSTS_FILE = "Table of costs. Its header and first column hold labels. Rows are true classes, columns are decisions."
+_GROUP = "Column that has the same value in rows that depend on each other, such as rows of one speaker."
 
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Rows to learn from: CSV, TSV, Parquet, Arrow, npz.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
@@ -62,7 +62,7 @@ def _column_option(name: str, metavar: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class ApplicationOptions:
-    """Priors of the classes and costs of mistakes where a system is used."""
+    """Priors of the classes and costs of mistakes in the application of a system."""
 
     prior: Annotated[
         float | None, _application_option("--prior", "P", "Prior of the target of two classes, 0 to 1. Default: 0.5.")
@@ -80,7 +80,7 @@ class ApplicationOptions:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """The role of the columns of a data file; columns without a role are features."""
+    """The role of each column of a data file. Columns without a role are features."""
 
     target: Annotated[str, _column_option("--target", "COLUMN", "Column of labels.")]
     exclude: Annotated[list[str] | None, _column_option("--exclude", "COLUMN", "Column to leave out. Repeatable.")] = (
@@ -106,7 +106,7 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class JudgingOptions(ScoreOptions):
-    """Columns of a file of scores, and how their measures are computed."""
+    """Columns of a file of scores, and whether intervals are computed."""
 
     intervals: Annotated[bool, typer.Option(help="Compute 95 % intervals by resampling the rows.")] = True
     resamples: Annotated[int, typer.Option(metavar="N", min=10, help="Number of resamples for intervals.")] = 1000
@@ -123,7 +123,10 @@ class MapOptions:
     save: Annotated[Path | None, typer.Option("--save", metavar="FILE", help=_SAVE)] = None
     using: Annotated[Path | None, typer.Option("--using", metavar="FILE", help=_USING)] = None
     folds: Annotated[
-        int, typer.Option("--folds", metavar="K", min=2, help="Number of folds, each mapped by the others.")
+        int,
+        typer.Option(
+            "--folds", metavar="K", min=2, help="Number of folds. The map of each is learned from the others."
+        ),
     ] = 5
     label: Label = "label"
     column: Columns = None
@@ -132,7 +135,7 @@ class MapOptions:
 
 
 def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command in which each parameter that is a group of options is replaced by these options."""
+    """Return a command in which each group of options is replaced by one parameter for each option."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters = []
@@ -187,7 +190,9 @@ _FIELDS = ("prior", "cost_fn", "cost_fp", "reject_cost")
 
 
 def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> list[tuple[str, Application]]:
-    """Return each application with a short name for headings; by default, equal priors and unit costs.
+    """Return a short name and the application for each application that the options describe.
+
+    The default is one application with equal priors and unit costs.
 
     Parameters
     ----------
@@ -213,12 +218,12 @@ def applications_from(options: ApplicationOptions, classes: Sequence[Any]) -> li
 
 
 def target_of(positive: str | None, classes: Sequence[Any]) -> Any:
-    """Return the target of two classes: the named one, or the second."""
+    """Return the target of two classes: the class that ``positive`` names, or the second class."""
     return classes[1] if positive is None else _find_label(positive, classes, "--positive")
 
 
 def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
-    """Return the class that a text names: '1' can name the integer 1, and 'true' the boolean."""
+    """Return the class that a text names. The text '1' can name the integer 1, and 'true' the boolean True."""
     for text_of in (str, lambda label: str(label).lower() if isinstance(label, bool) else None):
         for label in classes:
             if text_of(label) in (text, text.strip()):
@@ -309,7 +314,7 @@ def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
 
 
 def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
-    """Read a table of costs, and return it in class order: true class in rows, decision in columns."""
+    """Read a table of costs, and return it in class order. Rows are true classes, columns are decisions."""
     from likely.tables.files import find_file
 
     lines = _read_lines(find_file(path))
@@ -330,7 +335,7 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
 
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Read the records of a text table, all of one width, each with its line number."""
+    """Read the records of a text table, and the line number of each. All records must have the same width."""
     from likely.tables.files import check_content, delimiter_of
     from likely.tables.lines import check_encoding, check_width, records
 

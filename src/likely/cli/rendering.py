@@ -20,14 +20,14 @@ _MIN_WIDTH = 20
 
 
 def console(err: bool = False) -> Console:
-    """Make a console that prints labels without markup, and no colours unless it is a terminal."""
+    """Make a console that does not interpret labels as markup. It prints colours only on a terminal."""
     from rich.console import Console
 
     return Console(file=sys.stderr if err else sys.stdout, markup=False, emoji=False, highlight=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", texts: int = 1) -> Group:
-    """Make a table whose first ``texts`` columns are text and whose others are numbers, with an optional title."""
+    """Make a table. The first ``texts`` columns are text, the others numbers. The title is optional."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -48,7 +48,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 def confusion_table(
     labels: list[Any], counts: list[list[int]], mistakes: list[dict[str, Any]], application: str
 ) -> Any:
-    """Make a table of decisions by true class, or of the most frequent mistakes for more than ten classes."""
+    """Make a table of decisions by true class or, for more than ten classes, of the most frequent mistakes."""
     names = [format_label(label, 20) for label in labels]
     if len(names) <= 10:
         rejected = any(row[-1] for row in counts)
@@ -64,7 +64,7 @@ def status(message: str) -> Any:
 
 
 def format_class_counts(counts: Mapping[Any, int], what: str = "Class", n_shown: int = 8) -> str:
-    """Format the number of rows of each class, or of the first of many.
+    """Format the number of rows of each class. If there are many classes, only the first are shown.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def format_class_counts(counts: Mapping[Any, int], what: str = "Class", n_shown:
 
 
 def format_interval(value: Mapping[str, Any]) -> str:
-    """Format a number with its interval, if it has one; a dash stands for an interval of length 0.
+    """Format a number and its interval, if it has one. A dash stands for an interval of length 0.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def format_interval(value: Mapping[str, Any]) -> str:
 
 
 def print_json(facts: Any) -> None:
-    """Print one JSON document with infinite numbers as the texts "inf" and "-inf", and missing ones as null."""
+    """Print one JSON document. Infinite numbers become the texts "inf" and "-inf", missing numbers become null."""
     print(json.dumps(_plain(facts), indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -117,9 +117,10 @@ def _plain(value: Any) -> Any:
 
 
 def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, Any], as_json: bool) -> bool:
-    """Write columns to a file or to stdout, or print the facts as JSON; return whether the facts remain to be shown.
+    """Write columns to a file or to stdout, or print the facts as JSON. Return whether the facts must still be shown.
 
-    Without a file, the JSON document holds the columns too, and the caller must show the facts on stderr.
+    Without a file, the JSON document also holds the columns. If columns go to stdout, the caller must show the facts on
+    stderr.
     """
     if output is not None:
         write_file(output, columns)
@@ -131,7 +132,7 @@ def deliver(columns: Mapping[str, Any], output: Path | None, facts: dict[str, An
 
 
 def write_file(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write columns to a file in the format of its suffix, completely or not at all."""
+    """Write columns to a file, completely or not at all. The format depends on the suffix of the file."""
     from likely.cli.app import writing
     from likely.tables import write_columns
 

@@ -28,8 +28,8 @@ def report(
     """Write a report about the scores of any system, or show the results of a comparison again.
 
     The report is one page that needs no network and no other file. It has a verdict, costs, curves, calibration before
-    and after, and sliders for priors and costs. A file of scores has the columns that 'likely evaluate' reads. A
-    folder is one that 'likely compare' wrote; its report exists already, and nothing is computed again.
+    and after, and sliders for priors and costs. A file of scores has the columns that 'likely evaluate' reads. A folder
+    must be one that 'likely compare' wrote. Its report exists already, so nothing is computed again.
 
     For example:
         likely report scores.csv --prior 0.1 --cost-fn 10
@@ -96,7 +96,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
     if not path.is_file():
         if (folder / "run.json").is_file():
             raise CommandError(f"The comparison in {str(folder)!r} is not finished. Run its command again.")
-        raise CommandError(f"The folder {str(folder)!r} holds no comparison. Name the folder of one.")
+        raise CommandError(f"The folder {str(folder)!r} holds no comparison. Name the folder of a comparison.")
     try:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -107,7 +107,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Find the best system's model, or explain that it is missing or belongs to another comparison."""
+    """Find the best system's model, or explain that it cannot be read or belongs to another comparison."""
     from likely.exceptions import ModelFileError
     from likely.persistence import read_about
 

@@ -1,4 +1,4 @@
-"""The command ``score``: log-likelihoods of rows by a saved model; ``decide`` uses it too."""
+"""The command ``score``: compute log-likelihoods of rows with a saved model. The command ``decide`` uses it too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def score(
 
 
 def score_rows(model: Path, file: Path, label: str | None, positive: str | None) -> Scores:
-    """Score the rows of a file by a saved model; llrs are for the named class, or else for the second."""
+    """Score the rows of a file with a saved model. High llrs favour the class ``positive``, or the second class."""
     found, about = _load_model(model)
     classes = found.classes_.tolist()
     X, labels = _read_rows(found, about, file, label)
@@ -94,8 +94,8 @@ def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
     kind = type(model).__name__
     if hasattr(model, "transform") and not hasattr(model, "predict"):
         raise CommandError(
-            f"{str(path)!r} is of kind {kind}, which is not a classifier. Apply maps on scores with --using of "
-            "'likely calibrate' or 'likely fuse'."
+            f"{str(path)!r} is of kind {kind}, which is not a classifier. To apply a map on scores, use "
+            "option --using of 'likely calibrate' or 'likely fuse'."
         )
     if not hasattr(model, "log_likelihood"):
         raise CommandError(
@@ -122,7 +122,7 @@ def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None)
         return table.X, table.labels
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     features = names if names and set(names) <= set(header) else None
-    # Read the labels as groups: with a target, read_data would check that the features can be learned from.
+    # Read the labels as groups. If they were read as the target, read_data would check whether a model can learn.
     try:
         table = read_data(path, groups=named, features=features)
     except TableError:
@@ -147,7 +147,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def _note_unseen(model: Any, X: Any) -> None:
-    """Note the columns with categories that did not occur in training, and their numbers of rows."""
+    """Note the columns with categories that did not occur in training, and the number of rows concerned."""
     import numpy as np
 
     from likely.tables.cells import encode_distinct

@@ -24,13 +24,14 @@ class Scores:
     ----------
     labels : array of shape (n,), or None
     scores : array of shape (n, columns)
-        One column of log-likelihood ratios for each system, or one of log-likelihoods for each class.
+        For two classes, one column of log-likelihood ratios for each system. For more classes, one column of
+        log-likelihoods for each class.
     names : tuple of str
         Names of the columns: the systems or the classes.
     classes : list of labels, sorted
-        Empty until they are known.
+        The classes. The list is empty until they are known.
     target : label or None
-        For two classes, the one that high scores favour.
+        Of two classes, the class that high scores favour.
     """
 
     labels: Labels | None
@@ -51,7 +52,7 @@ class Scores:
 
     @property
     def ordered_classes(self) -> list[Any]:
-        """The classes in the order of :attr:`evidence`: of two, the target last."""
+        """The classes in the order of the scores in :attr:`evidence`. Of two classes, the target is last."""
         if self.target is None:
             return list(self.classes)
         return [*(label for label in self.classes if label != self.target), self.target]
@@ -98,16 +99,16 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
     for name in names:
         if name not in header:
             raise CommandError(
-                f"{path} has no column {name!r}, but {format_names(header)}.{suggest_name(name, header)}"
+                f"{path} has no column {name!r}. Its columns are {format_names(header)}.{suggest_name(name, header)}"
             )
     read = read_columns(file, names)
     return Scores(None, np.column_stack([read.scores(name, "columns") for name in names]), tuple(names))
 
 
 def find_classes(table: Scores, positive: str | None = None) -> Scores:
-    """Find the classes of labelled scores: the names of the columns if they are labels, else the two labels.
+    """Find the classes of labelled scores: the names of the columns, if all labels are among them, else the two labels.
 
-    Two columns with the names of two classes are one system, whose llr is their difference.
+    Two columns that are named after the two classes are one system. Its llr is their difference.
     """
     import numpy as np
 
@@ -122,7 +123,7 @@ def find_classes(table: Scores, positive: str | None = None) -> Scores:
 
 
 def as_llr(table: Scores, target: Any) -> Scores:
-    """Turn the log-likelihoods of two classes into the llrs of one system for a target."""
+    """Turn the log-likelihoods of two classes into the llrs of one system, which are high for the target."""
     from likely._numerics import difference
 
     at = table.classes.index(target)
@@ -131,7 +132,7 @@ def as_llr(table: Scores, target: Any) -> Scores:
 
 
 def as_systems(table: Scores, classes: Sequence[Any], target: Any) -> Scores:
-    """Turn scores of two classes into llrs if there is a column for each class."""
+    """Turn the scores of two classes into llrs, if there is one column for each class."""
     names = [str(label) for label in classes]
     if sorted(table.names) != sorted(names):
         return table
@@ -145,7 +146,7 @@ def has_classes(table: Scores) -> bool:
 
 
 def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] | None:
-    """Return the sorted classes that are names of columns, or None unless every label has a column."""
+    """Return the sorted classes that are names of columns, or None if a label has no column."""
     known = {str(label): label for label in distinct}
     if len(names) < 2 or not known.keys() <= set(names):
         return None
@@ -183,10 +184,10 @@ def run_map(
     apply: Callable[[Path, MapOptions, Path], MapOutput],
     show: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Learn a map from scores or apply a saved one, write the mapped scores, and show their measures."""
+    """Learn a map from scores, or apply a saved map. Write the mapped scores, and show how good they are."""
     if how.using is not None and how.save is not None:
         raise CommandError(
-            "--using applies a saved map and learns none, so there is no map for --save. Leave one of them out."
+            "--using applies a saved map and learns no map, so there is nothing to save. Leave out --using or --save."
         )
     check_output(how.output)
     if how.save is not None:
@@ -209,7 +210,7 @@ def read_to_learn(path: Path, how: MapOptions) -> Scores:
 
 
 def learn_map(untrained: Any, scores: Floats, table: Scores, folds: int) -> tuple[Any, Floats]:
-    """Return a map learned from all rows, and scores that are each mapped by a map learned from other folds."""
+    """Return a map learned from all rows, and the mapped scores. Each score's map was learned from other folds."""
     from likely.resampling import kfold_calibrate
 
     is_reversed = table.is_binary and table.target != table.classes[1]
@@ -232,7 +233,7 @@ def save_map(trained: Any, path: Path, command: str, table: Scores, label: str) 
 
 
 def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
-    """Load a map and its description; raise if it is not for this command."""
+    """Load a map and its description. Raise if the map is not for this command."""
     from likely.persistence import load, read_about
 
     found, about = load(path), read_about(path)["about"] or {}
@@ -246,14 +247,18 @@ def load_map(path: Path, command: str) -> tuple[Any, dict[str, Any]]:
 
 
 def apply_to_target(trained: Any, about: dict[str, Any], scores: Floats) -> Floats:
-    """Map scores for the target; a map saved by ``compare`` takes scores for the second class."""
+    """Map scores that are high for the target.
+
+    A map that ``compare`` saved takes scores that are high for the second class. If the target is the first class, the
+    sign is changed before and after the map.
+    """
     is_reversed = "system" in about and about.get("positive") == str(trained.classes_[0])
     mapped: Floats = -trained.transform(-scores) if is_reversed else trained.transform(scores)
     return mapped
 
 
 def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Compute the Cllr of each column of scores of two classes, and its minimum over monotone maps."""
+    """Compute the Cllr of each column of two-class scores, and the minimum of the Cllr over all monotone maps."""
     from likely.evaluation import Trials
 
     trials = {name: Trials(table.labels, column, pos_label=table.target) for name, column in columns.items()}
@@ -261,7 +266,7 @@ def cllrs(table: Scores, columns: dict[str, Floats]) -> list[dict[str, Any]]:
 
 
 def note_reversal(weights: dict[str, float]) -> None:
-    """Note the systems that score the target lower than the other class, so that their map changes the sign."""
+    """Note the systems that score the target lower than the other class. Their map changes the sign of the scores."""
     reversed_names = [name for name, weight in weights.items() if weight < 0]
     if reversed_names:
         note(

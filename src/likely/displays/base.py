@@ -27,9 +27,9 @@ class Display:
     ----------
     curves : dict {system: Curve}
     ax_ : matplotlib Axes, or array of them if each system has a panel
-        After ``plot``.
+        The axes of the last call of ``plot``.
     figure_ : matplotlib Figure
-        After ``plot``.
+        The figure of the last call of ``plot``.
     """
 
     curves: Mapping[str, Any]
@@ -41,7 +41,7 @@ class Display:
         return f"<{type(self).__name__} of {', '.join(self.curves)}>"
 
     def frame(self, backend: FrameBackend | None = None) -> Any:
-        """Return all points as one long data frame: the system's name, then the columns of its curve.
+        """Return the points of all systems as one long data frame: a column of names, then the columns of the curves.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class Display:
         return columns
 
     def _begin_panels(self, ax: Any, *, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
-        """Yield axes for each system, titled with its name if there are several."""
+        """Yield the axes of each system. If there are several systems, the title is the system's name."""
         axes = make_panels(ax, len(self.curves), self._figure_size(), by_row=by_row, beside=beside)
         self._keep_axes(axes)
         for panel, name in zip(axes, self.curves, strict=True):
@@ -118,7 +118,7 @@ class TrialsDisplay(Display):
     def from_predictions(
         cls, y_true: Any, scores: Any, *, name: str | None = None, pos_label: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Compute the display of scores, without drawing."""
+        """Compute the display of scores. Nothing is drawn."""
         raise NotImplementedError
 
     @classmethod
@@ -128,11 +128,12 @@ class TrialsDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier of two classes, or mapping {name: classifier}
-            Scores are its ``log_likelihood``, or else its ``decision_function``, or else its log posteriors.
+            The classifier's scores are its ``log_likelihood``, or else its ``decision_function``, or else its log
+            posteriors.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         name : str, optional
-            Name of a single system; by default the estimator's class.
+            Name of a single system; by default, the name of the estimator's class.
         **options
             As for ``from_predictions``.
         """
@@ -154,12 +155,15 @@ def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, samp
 
 
 def name_scores(scores: Any, name: str | None) -> dict[str, Any]:
-    """Return scores by the name of their system: a mapping unchanged, or one system's scores under its name."""
+    """Return a mapping from name to scores. A mapping is returned unchanged; the scores of one system get its name."""
     return _name_systems(scores, "scores" if name is None else name, name)
 
 
 def name_estimators(estimator: Any, name: str | None) -> dict[str, Any]:
-    """Return estimators by name: a mapping unchanged, or one under the given name or that of its class."""
+    """Return a mapping from name to estimator.
+
+    A mapping is returned unchanged; a single estimator gets the given name, or else the name of its class.
+    """
     return _name_systems(estimator, type(estimator).__name__ if name is None else name, name)
 
 
@@ -177,7 +181,7 @@ def _name_systems(systems: Any, default: str, name: str | None) -> dict[str, Any
 
 
 def score_classes(estimator: Any, X: Any, y: Any) -> tuple[Labels, Floats]:
-    """Return the classes in column order, among which all labels must be, and the estimator's scores."""
+    """Return the classes in column order, and the estimator's scores. Raise if a label is not among the classes."""
     check_scorer(estimator, weighted=False)
     classes = np.sort(np.asarray(estimator.classes_))
     labels = check_labels("Evaluation", y)
@@ -203,7 +207,7 @@ def decide(estimator: Any, X: Any, application: Any) -> Labels:
 
 
 def _concatenate(parts: list[Any]) -> Any:
-    """Concatenate arrays of numbers to an array, and lists, which may contain labels and None, to a list."""
+    """Concatenate arrays of numbers to an array, or lists to a list. Lists may contain labels and None."""
     if isinstance(parts[0], list):
         return [value for part in parts for value in part]
     return np.concatenate(parts)

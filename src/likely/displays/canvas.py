@@ -12,10 +12,10 @@ from likely.exceptions import InvalidParameterError, MissingDependencyError
 from likely.plots.canvas import Axis, visible_points
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F3C8D")
-"""Okabe and Ito's colours, which colour-blind people can distinguish, without yellow, which is pale on white."""
+"""Colours of Okabe and Ito, which colour-blind people can distinguish. Yellow is left out: it is pale on white."""
 
 INK, QUIET = "#333333", "#8a8a8a"
-"""Colours of text and marks that belong to no system, and of reference lines."""
+"""Colour of the text and marks that belong to no system, and colour of reference lines."""
 
 FEW = 4000
 """Curves of at most this many points are not thinned."""
@@ -41,8 +41,8 @@ class MatplotlibCanvas:
         self._entries: list[Any] = []
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
-        """Set scales, limits and titles, with a light grid and no frame at the top and right."""
-        # Without a margin, the frame of square axes would hide half of lines along the edges.
+        """Set scales, limits and titles. Draw a light grid, and no frame at the top and right."""
+        # Without a margin, the frame of square axes would hide half the width of lines along the edges.
         room = 0.015 if equal and x.scale == "linear" else 0.0
         for axis, which in ((x, "x"), (y, "y")):
             self._set_scale(axis, which)
@@ -78,7 +78,7 @@ class MatplotlibCanvas:
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve, thinned to the visible points."""
+        """Draw a curve. Only its visible points are drawn."""
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if len(x) > FEW:
             scaled = self._x.transform(x), self._y.transform(y)
@@ -113,7 +113,7 @@ class MatplotlibCanvas:
         self.ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0)
 
     def mark(self, at: tuple[float, float], series: int, shape: int, hollow: bool) -> None:
-        """Draw a marker, on the edge of the axes if the point lies beyond them."""
+        """Draw a marker. If the point lies beyond the axes, the marker is drawn on their edge."""
         point = [float(np.clip(value, axis.low, axis.high)) for value, axis in zip(at, (self._x, self._y), strict=True)]
         look = {"markersize": 9, "markerfacecolor": "white", "markeredgewidth": 1.6} if hollow else {"markersize": 5.5}
         color = self._options.get("color", get_color(series))
@@ -132,7 +132,7 @@ class MatplotlibCanvas:
         self._entries.append(Line2D([], [], label=text, **{"color": INK, "linewidth": 1.4, **style}))
 
     def legend(self, *, beside: bool = False, loc: str = "best") -> None:
-        """Draw the legend of all labelled curves and entries, within the axes or beside them."""
+        """Draw the legend of all labelled curves and of all entries, within the axes or beside them."""
         handles = [*self.ax.get_legend_handles_labels()[0], *self._entries]
         # The layout reserves space for a legend of the figure. A legend of axes with a fixed aspect would be cut off.
         owner, where = (self.ax.figure, "outside right upper") if beside else (self.ax, loc)
@@ -141,7 +141,7 @@ class MatplotlibCanvas:
 
 
 def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = True, beside: bool = False) -> Any:
-    """Return an array of n axes: the given ones, or those of a new figure, side by side or below each other.
+    """Return an array of n axes: the given axes, or those of a new figure, side by side or below each other.
 
     With ``beside``, a new figure has space for a legend beside the axes.
     """
@@ -152,14 +152,14 @@ def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = Tr
     if len(axes) != n:
         raise InvalidParameterError(
             f"ax must be {'one axes object' if n == 1 else f'a sequence of {n} axes, one for each system'}, "
-            f"but has {len(axes)}.",
+            f"but holds {len(axes)} axes.",
             parameter="ax",
         )
     return axes
 
 
 def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], margin: float) -> Any:
-    """Return an array of n axes: the given ones, or those of a new figure in rows of ``n_columns`` with a margin."""
+    """Return an array of n axes: the given axes, or those of a new figure, with ``n_columns`` in a row and a margin."""
     if ax is not None:
         return make_panels(ax, n, size)
     _require_matplotlib()
@@ -175,12 +175,12 @@ def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], m
 
 
 def get_color(index: int) -> str:
-    """Return the colour of a system or class by its position; colours repeat after seven."""
+    """Return the colour of a system or class by its position. Colours repeat after seven."""
     return COLORS[index % len(COLORS)]
 
 
 def lighten(color: str, share: float = 0.3) -> tuple[float, float, float]:
-    """Mix a colour with white, keeping a share of the colour."""
+    """Mix a colour with white. ``share`` is the part of the colour in the mixture."""
     red, green, blue = (1 - share * (1 - int(color[i : i + 2], 16) / 255) for i in (1, 3, 5))
     return red, green, blue
 

@@ -30,7 +30,7 @@ from likely.plots.canvas import Trace
 
 
 class _CostsDisplay(TrialsDisplay, CurveDisplay):
-    """A display of curves with x in the first column, and columns ``actual`` and ``minimum``."""
+    """A display of curves that have x in the first column, and columns ``actual`` and ``minimum``."""
 
     def _traces(self) -> list[Trace]:
         traces = []
@@ -51,7 +51,7 @@ class BayesErrorDisplay(_CostsDisplay):
     ----------
     curves : dict {system: BayesErrorCurve}
     bands : dict {system: {"actual": Interval, "minimum": Interval}}
-        Bootstrap intervals at each point; empty unless ``n_resamples`` was given.
+        Bootstrap intervals at each point. The dict is empty unless ``n_resamples`` was given.
 
     Examples
     --------
@@ -90,12 +90,12 @@ class BayesErrorDisplay(_CostsDisplay):
         prior_log_odds : array of shape (points,), optional
             By default 101 values from −5 to 5.
         n_resamples : int, optional
-            Number of bootstrap resamples for bands; 1000 is common, and takes some seconds for each system. By default
-            there are no bands.
+            Number of bootstrap resamples for bands. A common number is 1000, which takes some seconds for each system.
+            By default there are no bands.
         groups : array of labels of shape (n,), optional
-            Rows that are resampled together, such as those of a speaker.
+            Rows with the same label are resampled together, such as the rows of one speaker.
         level : float, default 0.95
-            Confidence level of the bands, pointwise.
+            Confidence level of the band at each single point.
         pos_label, sample_weight
             As for :meth:`RocDisplay.from_predictions`.
         """
@@ -131,7 +131,7 @@ class BayesErrorDisplay(_CostsDisplay):
 
 @dataclass(eq=False, repr=False)
 class CostCurveDisplay(_CostsDisplay):
-    """Cost curves: actual and minimum costs of systems, without normalisation, against the effective prior.
+    """Cost curves: actual and minimum costs of systems against the effective prior. Costs are not normalised.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class CrossEntropyDisplay(_CostsDisplay):
     ----------
     curves : dict {system: CrossEntropyCurve}
     cllr, min_cllr : dict {system: float}
-        The actual and the minimum curve at prior log-odds 0.
+        The values of the actual and of the minimum curve at prior log-odds 0.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class RiskCoverageDisplay(CurveDisplay):
         name : str, optional
             Name of a single system.
         labels : sequence of labels, optional
-            The classes in column order; by default those of ``y_true``, sorted.
+            The classes in column order; by default, the sorted classes of ``y_true``.
         sample_weight : array of shape (n,), optional
             Frequency weights.
         """
@@ -300,11 +300,11 @@ class RiskCoverageDisplay(CurveDisplay):
         Parameters
         ----------
         estimator : fitted classifier, or mapping {name: classifier}
-            Scores are its ``log_likelihood``, or else its ``decision_function``.
+            The classifier's scores are its ``log_likelihood``, or else its ``decision_function``.
         X : array or frame of shape (n, n_features)
         y : array of labels of shape (n,)
         application, name, sample_weight
-            As for ``from_predictions``; a single system is by default named after its class.
+            As for ``from_predictions``. By default, a single system has the name of the estimator's class.
         """
         curves = {}
         for key, system in name_estimators(estimator, name).items():

@@ -23,12 +23,12 @@ _MAX_LEGIBLE = 20
 """Maximum number of classes for which cells have room for numbers."""
 
 _MAX_POINTS = 3000
-"""Maximum number of rows drawn, taken at equal distances."""
+"""Maximum number of rows drawn. Of more rows, some at equal distances are drawn."""
 
 
 @dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
-    """Confusion matrices, with a panel for each system, shaded by the share of the rows of each class.
+    """Confusion matrices, with a panel for each system. A cell's shade shows its share of the rows of the class.
 
     If rows were rejected, the last column counts them.
 
@@ -62,7 +62,7 @@ class ConfusionDisplay(Display):
         name : str, optional
             Name of a single system.
         labels : sequence of labels, optional
-            All classes in the order of rows and columns; by default those of both arrays, sorted.
+            All classes, in the order of rows and columns; by default, the sorted labels of both arrays.
         sample_weight : array of shape (n,), optional
             Frequency weights.
         """
@@ -91,7 +91,7 @@ class ConfusionDisplay(Display):
         application : Application, optional
             Application in which the estimators decide; by default their predictions are used.
         name, labels, sample_weight
-            As for ``from_predictions``; a single system is by default named after its class.
+            As for ``from_predictions``. By default, a single system has the name of the estimator's class.
         """
         systems = name_estimators(estimator, name)
         made = {key: decide(system, X, application) for key, system in systems.items()}
@@ -105,7 +105,7 @@ class ConfusionDisplay(Display):
         ax : matplotlib Axes, or a sequence of one for each system, optional
             Axes to draw on; by default those of a new figure, side by side.
         color : str, default blue
-            Colour of cells that count all rows of a class, as ``"#rrggbb"``.
+            Colour, as ``"#rrggbb"``, of a cell that contains all rows of its class.
         """
         for panel, name in self._begin_panels(ax):
             table = self.curves[name]
@@ -152,7 +152,7 @@ def _label_axes(ax: Any, table: Confusion, n_shown: int) -> None:
 
 
 def _write_cells(ax: Any, counts: Floats, rates: Floats) -> None:
-    """Write the count and, below it, the share of the class in each cell."""
+    """Write the count in each cell and, below it, the share of the rows of the class."""
     size = float(np.clip(60 / counts.shape[1], 7, 11))
     for (i, j), count in np.ndenumerate(counts):
         ink = "white" if rates[i, j] > 0.8 else INK
@@ -173,7 +173,8 @@ class DecisionRegions:
     first, second : arrays of shape (resolution,)
         Grid values of each feature.
     decisions : array of int of shape (resolution, resolution)
-        ``decisions[i, j]`` is the index of the class decided at ``(first[j], second[i])``; −1 if it is rejected.
+        ``decisions[i, j]`` is the index of the class decided at ``(first[j], second[i])``, or −1 if the point is
+        rejected.
     classes : array of shape (n_classes,)
     """
 
@@ -183,7 +184,7 @@ class DecisionRegions:
     classes: Labels
 
     def columns(self) -> dict[str, Any]:
-        """Return the grid points with the label decided at each; None if it is rejected."""
+        """Return the grid points, and the label decided at each. The label is None if the point is rejected."""
         first, second = np.meshgrid(self.first, self.second)
         labels = [*self.classes.tolist(), None]
         return {
@@ -195,7 +196,7 @@ class DecisionRegions:
 
 @dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay(Display):
-    """Decision regions of classifiers of two features, with the rows; a panel for each system.
+    """Decision regions of classifiers of two features, together with the rows. Each system has a panel.
 
     Attributes
     ----------
@@ -242,11 +243,11 @@ class DecisionRegionsDisplay(Display):
         Parameters
         ----------
         estimator : classifier fitted on two features, or mapping {name: classifier}
-            All must have the same classes.
+            All classifiers must have the same classes.
         X : array or frame of shape (n, 2)
         y : array of labels of shape (n,)
         name : str, optional
-            Name of a single system; by default the estimator's class.
+            Name of a single system; by default, the name of the estimator's class.
         application : Application, optional
             Application in which the estimators decide; by default their predictions are used.
         resolution : int, default 300
@@ -305,7 +306,7 @@ class DecisionRegionsDisplay(Display):
 
 
 class _Rows:
-    """Rows of two features, which can make other rows of the same type."""
+    """Rows of two features. Other values can be converted to the same type of array or frame."""
 
     def __init__(self, X: Any) -> None:
         native = nw.from_native(X, eager_only=True, pass_through=True)

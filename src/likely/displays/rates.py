@@ -68,7 +68,7 @@ class RocDisplay(TrialsDisplay, CurveDisplay):
         name : str, optional
             Name of a single system.
         application : Application, effective prior, or a sequence of them, optional
-            Applications whose operating points are marked: the actual one of each system, and the best one.
+            Applications whose operating points are marked: for each system, the actual and the best operating point.
         pos_label : label, optional
             The target; by default the second label in sorted order.
         sample_weight : array of shape (n,), optional
@@ -187,7 +187,7 @@ class DetDisplay(TrialsDisplay, CurveDisplay):
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Operating point: rates of false alarms and misses of a system in an application.
+    """Operating point: the rates of false alarms and of misses of a system in an application.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class OperatingPoint:
 
 
 def as_applications(application: Any) -> list[Application]:
-    """Return a list of applications from None, one or several; a number stands for ``Application.binary(number)``."""
+    """Return a list of applications, given none, one or several. A number p means ``Application.binary(p)``."""
     if application is None:
         return []
     several: Any = [application] if np.ndim(application) == 0 else application
@@ -241,7 +241,7 @@ def _find_hull_corners(trials: Trials) -> Booleans:
 
 
 def _draw_points(canvas: MatplotlibCanvas, by_system: Sequence[list[OperatingPoint]], hits: bool = False) -> None:
-    """Draw hollow marks at the best points and filled marks at the actual points, one shape for each application."""
+    """Draw hollow marks at the best points and filled marks at the actual points. Each application has a shape."""
     for k, points in enumerate(by_system):
         for i, point in enumerate(points):
             for (alarm, miss), hollow in ((point.minimum, True), (point.actual, False)):

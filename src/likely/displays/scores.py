@@ -22,10 +22,10 @@ from likely.plots.canvas import Trace, share_axis
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
-    """Reliability diagram: claimed against observed posteriors of the target at a prior, by PAV blocks.
+    """Reliability diagram: claimed against observed posteriors of the target at a prior, for each PAV block.
 
     The blocks are those of the best monotone map of the scores. A calibrated system lies on the diagonal. Each block is
-    a horizontal piece of the line, with a disc in its middle whose area is proportional to its share of the trials.
+    a horizontal piece of the line. The disc in its middle has an area proportional to the block's share of the trials.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ReliabilityDisplay(TrialsDisplay, CurveDisplay):
         Parameters
         ----------
         prior : float, default 0.5
-            Prior of the target that converts llrs to posteriors.
+            Prior of the target, with which llrs are converted to posteriors.
         y_true, scores, name, pos_label, sample_weight
             As for :meth:`BayesErrorDisplay.from_predictions`.
         """
@@ -135,7 +135,7 @@ class ScoreHistogram(Curve):
     low, high : arrays of shape (bins,)
         Ends of the bins. Only the last bin includes its upper end. Infinite scores are counted in the outer bins.
     targets, nontargets : arrays of shape (bins,)
-        Shares of the class, which sum to 1.
+        Shares of the trials of the class, which sum to 1.
     """
 
     low: Floats
@@ -166,7 +166,7 @@ class ScoreHistogramDisplay(TrialsDisplay):
     infinite : dict {system: (int, int)}
         Numbers of scores equal to −∞ and ∞, which are counted in the outer bins.
     thresholds : list of float
-        Thresholds of the given applications.
+        Thresholds of the given applications on log-likelihood ratios.
 
     Examples
     --------

@@ -20,8 +20,8 @@ from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
 
 _STEP, _AT_ONCE = 2.0**10, 512
-"""Step by which a feature is moved to measure its effect on the transformed features, large enough that subtracting an
-offset such as a mean loses no digits; and number of features moved at once."""
+"""Step by which a feature is moved to measure its effect on the transformed features, and number of features moved at
+once. The step is so large that subtracting an offset, such as a mean, loses no digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class WeightImages:
     ----------
     images : array of shape (n_classes, rows, columns), or (1, rows, columns) for two classes
     titles : list of str
-        Class or output of each image.
+        The class or the output that each image belongs to.
     """
 
     images: Floats
@@ -51,10 +51,11 @@ class WeightImages:
 
 @dataclass(eq=False, repr=False)
 class WeightsDisplay(Display):
-    """Weights of linear models drawn as images, with a panel for each class and one colour scale for each model.
+    """Weights of linear models, drawn as images. Each class has a panel, and each model has one colour scale.
 
-    Large values of a pixel with a positive weight favour the class, of one with a negative weight the other classes. A
-    white pixel has no effect. Two classes with one weight vector have one panel, of the second class against the first.
+    If the weight of a pixel is positive, large values of the pixel favour the class; if it is negative, they favour the
+    other classes. A white pixel has no effect. A model of two classes with one weight vector has one panel, for the
+    second class against the first.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class WeightsDisplay(Display):
         shape : (rows, columns), optional
             Shape of the image whose pixels, row by row, are the features; by default a square.
         name : str, optional
-            Name of a single system; by default the estimator's class.
+            Name of a single system; by default, the name of the estimator's class.
         """
         images = {key: _make_images(system, shape) for key, system in name_estimators(estimator, name).items()}
         titles = [of.titles for of in images.values()]
@@ -105,7 +106,7 @@ class WeightsDisplay(Display):
         ax : matplotlib Axes, or a sequence of one for each panel, optional
             Axes to draw on; by default those of a new figure.
         limit : float, optional
-            The absolute weight at which colours saturate; by default the largest of each system.
+            The absolute weight at which colours saturate; by default, the largest absolute weight of each system.
         colorbar : bool, default True
             Whether to draw the colour scale beside the panels of a system.
         **image
@@ -126,13 +127,13 @@ class WeightsDisplay(Display):
         return self
 
     def _n_columns(self, n_panels: int) -> int:
-        """Return the number of columns: one row for each system, or rows of five panels or more for a single one."""
+        """Return the number of columns. Several systems have one row each, and a single one rows of at least five."""
         if len(self.curves) > 1:
             return n_panels // len(self.curves)
         return min(n_panels, max(5, ceil(sqrt(2 * n_panels))))
 
     def _panel_size(self, n_panels: int) -> tuple[float, float]:
-        """Return width and height in inches, in proportion to the image, with space for a title."""
+        """Return the width and height of a panel in inches: in proportion to the image, plus space for a title."""
         _, rows, columns = next(iter(self.curves.values())).images.shape
         side = 3.2 if n_panels == 1 else 1.6
         tall = float(np.clip(rows / columns, 0.2, 5)) ** 0.5
@@ -199,7 +200,7 @@ def _check_shape(shape: Any, n_features: int) -> tuple[int, int]:
 
 
 def _find_matrix(features: list[Any]) -> Floats:
-    """Return the matrix by which a chain of linear steps multiplies rows."""
+    """Return the matrix by which a sequence of linear steps multiplies rows."""
     matrix = _measure_matrix(features[0], features[0].n_features_in_)
     for step in features[1:]:
         matrix = matrix @ _measure_matrix(step, matrix.shape[1])
@@ -207,7 +208,7 @@ def _find_matrix(features: list[Any]) -> Floats:
 
 
 def _measure_matrix(step: Any, n_features: int) -> Floats:
-    """Return the matrix P of a step x ↦ xP + c, measured by moving one feature at a time.
+    """Return the matrix P of a step x ↦ xP + c. It is measured by moving one feature at a time.
 
     The result is checked on random rows. This works for steps of any library, whatever their attributes.
     """
@@ -226,7 +227,7 @@ def _measure_matrix(step: Any, n_features: int) -> Floats:
 
 def _transform(step: Any, X: Floats) -> Floats:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about missing feature names, and from steps that are not linear
+        warnings.simplefilter("ignore")  # warnings about missing feature names, and those of steps that are not linear
         try:
             return dense(step.transform(X))
         except ValueError as error:

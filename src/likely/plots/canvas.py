@@ -17,7 +17,7 @@ from likely._typing import Booleans, Floats
 Tick: TypeAlias = tuple[float, str]
 
 CELLS = 2000
-"""Number of cells along each axis for thinning, finer than the pixels of a page-wide print."""
+"""Number of cells along each axis for thinning. Cells are finer than the pixels of a page-wide print."""
 
 _CERTAIN = 1e-12
 """Rates are clipped to at least this distance from 0 and 1 before their normal quantile is taken."""
@@ -36,19 +36,19 @@ class Canvas(Protocol):
     """Protocol of a canvas on which plots are drawn.
 
     ``series`` is the position of a system, which determines its colour. ``variant`` names one of several versions of a
-    curve, of which the page shows one at a time. ``stroke`` is one of "line", "solid", "dashed" and "thread". A label
+    curve; the page shows one version at a time. ``stroke`` is one of "line", "solid", "dashed" and "thread". A label
     is a name and a note for the legend.
 
     Attributes
     ----------
     edge : float
-        Distance from the edge at which points beyond the axes are drawn, as a share of the axis length.
+        Points beyond the axes are drawn at this distance from the edge, as a share of the axis length.
     """
 
     edge: float
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
-        """Set both axes; ``equal`` gives them the same scale. Call this first."""
+        """Set both axes. ``equal`` gives them the same scale. Call this method first."""
 
     def line(
         self,
@@ -62,7 +62,7 @@ class Canvas(Protocol):
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve, clipped to the axes; NaN interrupts it.
+        """Draw a curve, clipped to the axes. NaN interrupts the curve.
 
         With ``steps``, each value extends back to the previous point. ``keep`` marks points that thinning must not
         drop.
@@ -75,7 +75,7 @@ class Canvas(Protocol):
         """Draw adjacent bars in the colour of a class of the data."""
 
     def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
-        """Draw horizontal blocks from ``low`` to ``high`` whose size shows their share of the rows."""
+        """Draw horizontal blocks from ``low`` to ``high``. The size of a block shows its share of the rows."""
 
     def entry(self, text: str, stroke: str) -> None:
         """Explain a stroke in the legend."""
@@ -133,7 +133,7 @@ class Axis:
     percent: bool = False
 
     def transform(self, values: Any) -> Floats:
-        """Map values to the scale: unchanged, normal quantiles or decimal logarithms."""
+        """Map values to the scale: return them unchanged, or their normal quantiles, or their decimal logarithms."""
         given = np.asarray(values, dtype=np.float64)
         if self.scale == "probit":
             return np.asarray(ndtri(np.clip(given, _CERTAIN, 1 - _CERTAIN)))
@@ -173,13 +173,13 @@ def linear_axis(low: float, high: float, title: str = "", n_ticks: int = 6, *, r
 
 
 def share_axis(high: float, title: str = "", n_ticks: int = 5) -> Axis:
-    """Make an axis of shares from 0 to ``high``, rounded up, with ticks in percent."""
+    """Make an axis of shares from 0 to ``high``, which is rounded up. Ticks are in percent."""
     axis = linear_axis(0, 100 * high, title, n_ticks, rounded=True)
     return replace(axis, high=axis.high / 100, ticks=tuple((at / 100, text) for at, text in axis.ticks), percent=True)
 
 
 def probit_axis(low: float, high: float, title: str = "") -> Axis:
-    """Make a normal-deviate axis of rates, with as many ticks in percent as there is room for.
+    """Make a normal-deviate axis of rates. It has as many ticks, in percent, as there is room for.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def probit_axis(low: float, high: float, title: str = "") -> Axis:
 
 
 def log_axis(low: float, high: float, title: str = "") -> Axis:
-    """Make a logarithmic axis with ticks at powers of ten; a short one also has ticks at 2 and 5 times these."""
+    """Make a logarithmic axis with ticks at powers of ten. A short axis also has ticks at 2 and 5 times these."""
     if high <= low * (1 + 1e-9):
         low, high = low / 3, high * 3
     decades = math.log10(high) - math.log10(low)
@@ -250,13 +250,13 @@ def visible_points(
 
 
 def _number_cells(values: Floats, limits: tuple[float, float], cells: int) -> Floats:
-    """Return the cell number of each value; values beyond the axes share one cell on either side."""
+    """Return the cell number of each value. On each side, all values beyond the axes share one cell."""
     low, high = limits
     return np.floor(np.clip((values - low) / (high - low), -0.01, 1.01) * cells)
 
 
 def value_at(axis: Axis, share: float) -> float:
-    """Return the value at a share of the axis length above its low end."""
+    """Return the value at a given distance above the low end, as a share of the axis length."""
     at = axis.ends[0] + share * axis.length
     return float(ndtr(at)) if axis.scale == "probit" else at
 

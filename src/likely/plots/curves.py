@@ -1,7 +1,8 @@
 """The plots: what is drawn on which axes, for any canvas.
 
-Every function takes a canvas and the traces of some systems, sets the axes and draws. Coordinates are arrays in units
-of the data; NaN interrupts a curve. Callers add legends and anything that only their canvas supports.
+Every function takes a canvas and the traces of some systems, sets the axes and draws. A trace has parts: tuples of
+arrays of coordinates, in units of the data. NaN interrupts a curve. Callers add legends and anything that only their
+canvas supports.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ _PRIORS = tuple((float(logit(prior)), f"{100 * prior:g} %") for prior in (0.01, 
 
 
 def draw_roc(canvas: Canvas, traces: Sequence[Trace]) -> None:
-    """Draw hits against false alarms; parts are (false-alarm rates, hit rates)."""
+    """Draw hits against false alarms. Parts of traces are (false-alarm rates, hit rates)."""
     canvas.axes(share_axis(1, FALSE_ALARMS), share_axis(1, "Hits: targets accepted (%)"), equal=True)
     canvas.reference([0, 1], [0, 1], "chance")
     _draw_lines(canvas, traces)
 
 
 def draw_det(canvas: Canvas, traces: Sequence[Trace], worst_eer: float) -> tuple[Axis, Axis]:
-    """Draw misses against false alarms on probit axes, on which Gaussian scores give straight lines; return the axes.
+    """Draw misses against false alarms on probit axes, on which Gaussian scores give straight lines. Return the axes.
 
-    Parts are (false-alarm rates, miss rates). A rate of 0 is infinitely far away on such axes and is drawn on their
-    lower edge. The high end of the axes depends on the largest equal error rate.
+    Parts of traces are (false-alarm rates, miss rates). A rate of 0 is infinitely far away on such axes and is drawn on
+    their lower edge. The high end of the axes depends on the largest equal error rate.
     """
     high = 0.6 if worst_eer < 0.1 else 0.9 if worst_eer < 0.25 else 0.99
     pairs = [part for trace in traces for part in trace.parts.values()]
@@ -62,7 +63,7 @@ def _find_low_end(pairs: Sequence[Sequence[Floats]], high: float) -> float:
 
 
 def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float) -> None:
-    """Draw precision at a prior of the target against recall; parts are (false-alarm rates, hit rates)."""
+    """Draw precision, at a prior of the target, against recall. Parts of traces are (false-alarm rates, hit rates)."""
     title = f"Precision at a prior of {format_significant(prior)} (%)"
     canvas.axes(share_axis(1, "Recall: targets accepted (%)"), share_axis(1, title), equal=True)
     canvas.reference([0, 1], [prior, prior], "accepting every row")
@@ -77,7 +78,7 @@ def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float)
 def draw_bayes_error(canvas: Canvas, traces: Sequence[Trace]) -> None:
     """Draw normalised costs against the prior log-odds of applications.
 
-    Parts are (log-odds, costs): minimum costs under the name "minimum", actual costs under any other name.
+    Parts of traces are (log-odds, costs): minimum costs under the name "minimum", actual costs under any other name.
     """
     low, high = _find_x_range(traces, (-5.0, 5.0))
     x = linear_axis(low, high, "Prior log-odds, costs included (misses matter more →)", 10)
@@ -87,7 +88,7 @@ def draw_bayes_error(canvas: Canvas, traces: Sequence[Trace]) -> None:
 
 
 def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Floats, Floats]) -> None:
-    """Draw costs without normalisation against the effective prior; parts as for a Bayes error plot.
+    """Draw costs, not normalised, against the effective prior. Parts of traces are those of a Bayes error plot.
 
     ``constant`` is the curve of the best constant decision.
     """
@@ -98,9 +99,9 @@ def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Flo
 
 
 def draw_cross_entropy(canvas: Canvas, traces: Sequence[Trace], neutral: tuple[Floats, Floats]) -> None:
-    """Draw empirical cross-entropies against prior log-odds; parts as for a Bayes error plot.
+    """Draw empirical cross-entropies against prior log-odds. Parts of traces are those of a Bayes error plot.
 
-    ``neutral`` is the curve of llrs of 0.
+    ``neutral`` is the curve of a system whose llrs are all 0.
     """
     top = min(max(1.05 * _find_highest_cost(traces), 1.05), 1.3)
     x = linear_axis(*_find_x_range(traces, (-5.0, 5.0)), "Prior log-odds of the target")
@@ -116,7 +117,7 @@ def _draw_costs(
     reference: tuple[Iterable[float], Iterable[float]],
     name: str,
 ) -> None:
-    """Draw actual costs solid, minimum costs dashed, and a reference curve."""
+    """Draw actual costs (solid), minimum costs (dashed), and a reference curve."""
     canvas.axes(x, y)
     for k, trace in enumerate(traces):
         for variant, (across, costs) in trace.parts.items():
@@ -132,7 +133,7 @@ def _draw_costs(
 def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
     """Draw shares of targets (solid) and nontargets (dashed) whose llr is at least a value.
 
-    Parts are (llrs, shares of targets, shares of nontargets). Infinite llrs are drawn on the edges.
+    Parts of traces are (llrs, shares of targets, shares of nontargets). Infinite llrs are drawn on the edges.
     """
     low, high = find_finite_range(part[0] for trace in traces for part in trace.parts.values())
     margin = 0.04 * (high - low)
@@ -142,7 +143,7 @@ def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
     canvas.reference([0, 0], [y.low, y.high])
     for k, trace in enumerate(traces):
         for llr, *shares in trace.parts.values():
-            # No trial lies above the highest llr. An infinite one lies on the edge.
+            # No trial lies above the highest llr. An infinite llr lies on the edge.
             at_edge = float(np.isposinf(llr[-1]))
             across = np.append(np.clip(llr, x.low, x.high), x.high)
             targets, nontargets = (np.append(share, at_edge * share[-1]) for share in shares)
@@ -153,7 +154,7 @@ def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
 
 
 def draw_risk_coverage(canvas: Canvas, traces: Sequence[Trace]) -> None:
-    """Draw the mean cost of the decided rows against their share; parts are (coverages, costs)."""
+    """Draw the mean cost of the decided rows against their share. Parts of traces are (coverages, costs)."""
     highest = max(float(risk.max()) for trace in traces for _, risk in trace.parts.values())
     top = 1.08 * highest if highest > 0 else 1.0
     coverage = share_axis(1, "Rows decided, the most certain first (%)")
@@ -169,7 +170,7 @@ def draw_histograms(
     title: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Draw overlaid histograms of the classes, each as shares of its class; ``title`` is that of the x axis."""
+    """Draw overlaid histograms of the classes, each as shares of its class. ``title`` is the title of the x axis."""
     highest = max((float(np.max(shares, initial=0)) for shares in heights), default=0.0)
     canvas.axes(linear_axis(edges[0], edges[-1], title, 8), share_axis(highest or 1, "Rows of each class (%)"))
     for k, (shares, label) in enumerate(zip(heights, labels, strict=False)):
@@ -179,8 +180,8 @@ def draw_histograms(
 def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) -> None:
     """Draw a reliability diagram: claimed against observed values, by blocks of the best monotone map (PAV).
 
-    Parts are (lowest claim, highest claim, observed value, share of the rows) of each block. Infinite values are drawn
-    on the edges. The curve of a calibrated system follows the diagonal.
+    Parts of traces are (lowest claim, highest claim, observed value, share of the rows) of each block. Infinite values
+    are drawn on the edges. The curve of a calibrated system follows the diagonal.
     """
     canvas.axes(x, y, equal=True)
     canvas.reference([x.low, x.high], [y.low, y.high], "well calibrated")
@@ -193,7 +194,7 @@ def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) 
 
 
 def find_finite_range(parts: Iterable[Floats]) -> tuple[float, float]:
-    """Return the lowest and highest finite value; −1 and 1 if there is none, and values ± 1 if they are equal."""
+    """Return the lowest and highest finite value: −1 and 1 if there is none, and x − 1 and x + 1 if both are x."""
     values = np.concatenate([part[np.isfinite(part)] for part in parts])
     if not len(values):
         return -1.0, 1.0

@@ -24,17 +24,17 @@ _SMALL = 220
 """Width of a small histogram."""
 
 _CORRELATION_NAMES, _WEIGHT_NAMES, _WEIGHT_ROW = 134, 158, 20
-"""Width of the names of correlations and of weights, and height of a row of weights."""
+"""Width of the names beside correlations, width of the names beside weights, and height of a row of weights."""
 
 _KEPT = 0.9
-"""Share of variance for which the plot shows the number of components."""
+"""Share of variance. The plot shows how many components keep it."""
 
 Ellipse: TypeAlias = tuple[float, float, float, float, float]
 """Centre, standard deviations along both principal axes, and angle of the first axis in degrees."""
 
 
 def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], index: int = 0) -> Markup:
-    """Draw a small histogram of a column, as shares of the rows of each class."""
+    """Draw a small histogram of a column for each class, as shares of the rows of the class."""
     by_class = [_to_shares(counts) for counts in histogram["counts"]]
     highest = max((float(np.max(shares, initial=0.0)) for shares in by_class), default=0.0)
     canvas = SvgCanvas("column", left=8, right=_SMALL - 8, top=30, height=82, width=_SMALL)
@@ -54,7 +54,7 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
-    """Draw correlations of columns as a triangle of cells in eleven tones, with the numbers as tooltips."""
+    """Draw correlations of columns as a triangle of cells in eleven tones. The numbers are tooltips."""
     names, values = [str(name) for name in facts["names"]], facts["values"]
     cell = min(22.0, (WIDTH - _CORRELATION_NAMES - 6) / max(len(names), 1))
     canvas = SvgCanvas("correlation")
@@ -74,7 +74,7 @@ def correlation(facts: Mapping[str, Any]) -> Markup:
 
 
 def explained_variance(shares: Sequence[float | None]) -> Markup:
-    """Draw the share of the columns' variance that the first principal components keep, against their number."""
+    """Draw which share of the columns' variance the first principal components keep, against their number."""
     kept = np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
     counts = np.arange(1, len(kept) + 1)
     x = linear_axis(1, max(len(kept), 2), "Principal components", 8)
@@ -99,7 +99,7 @@ def explained_variance(shares: Sequence[float | None]) -> Markup:
 
 
 def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
-    """Draw the classes along one discriminant direction (histogram) or two (points, means, ellipses)."""
+    """Draw the classes along one discriminant direction (as a histogram) or two (as points, means and ellipses)."""
     names = [str(name).capitalize() for name in facts["names"]]
     if facts.get("points") is not None and len(names) > 1:
         return _draw_two_directions(facts, names, class_labels)
@@ -107,7 +107,7 @@ def directions(facts: Mapping[str, Any], class_labels: Sequence[str]) -> Markup:
 
 
 def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
-    """Draw the columns of largest weight in each direction, as bars from zero."""
+    """Draw the columns with the largest weights in each direction, as bars that start at zero."""
     known = [[(str(name), float(weight)) for name, weight in each if weight is not None] for each in weights]
     largest = max((abs(weight) for each in known for _, weight in each), default=0.0) or 1.0
     canvas, top = SvgCanvas("direction-weights"), 0.0
@@ -120,7 +120,7 @@ def direction_weights(weights: Sequence[Sequence[tuple[str, float]]]) -> Markup:
 
 
 def _to_shares(counts: Sequence[float | None]) -> Floats:
-    """Convert counts to shares of their sum; zeros if there are none."""
+    """Convert counts to shares of their sum. If the sum is 0, the shares are 0."""
     known = np.array([count or 0.0 for count in counts], dtype=np.float64)
     return np.asarray(known / (known.sum() or 1.0))
 
@@ -205,7 +205,7 @@ def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
 
 
 def _make_equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
-    """Make axes of the same scale, so that distances are equal in both directions; flat data give a flat plot."""
+    """Make axes of the same scale, so that distances are equal in both directions. Flat data give a flat plot."""
     reach = [(cx + side * 2 * s, cy + side * 2 * s) for cx, cy, s, _, _ in ellipses.values() for side in (-1, 1)]
     both = np.vstack([points, np.reshape(reach, (-1, 2))])
     both = both if len(both) else np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -230,7 +230,7 @@ def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
 
 
 def _draw_weights(title: str, weights: Sequence[tuple[str, float]], largest: float, top: float) -> Markup:
-    """Draw the weights of one direction as bars, with the numbers on the free side of zero."""
+    """Draw the weights of one direction as bars. The numbers are on the side of zero where there is no bar."""
     zero, unit = (_WEIGHT_NAMES + RIGHT) / 2, (RIGHT - _WEIGHT_NAMES) / 2 / largest
     rows = []
     for k, (name, weight) in enumerate(weights):

@@ -18,23 +18,24 @@ from likely.features import LDA, PCA
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 MAX_ROWS, MAX_VALUES, MIN_ROWS = 20_000, 2**24, 500
-"""Maximum number of rows and of values used, which limits memory for wide tables; at least MIN_ROWS rows are used."""
+"""Maximum numbers of rows and of values used. The latter limits memory for wide tables, but at least MIN_ROWS rows are
+used."""
 
 MAX_HISTOGRAMS, MAX_CORRELATED, MAX_BINS, MAX_COMPONENTS, MAX_WEIGHTS, MAX_POINTS = 12, 20, 24, 100, 8, 600
 """Maximum numbers drawn, chosen so that plots stay readable."""
 
 MAX_JOINT, JOINT = 1000, 500
-"""Tables of more than MAX_JOINT columns use the JOINT most separating ones for covariances, whose decomposition takes
-time proportional to the cube of the number of columns."""
+"""If a table has more than MAX_JOINT columns, covariances are computed from the JOINT most separating columns only. The
+time to decompose a covariance grows with the cube of the number of columns."""
 
 REACH, TAIL = 3.0, 1.0
-"""Values are clipped at REACH times the central range beyond its ends. The central range leaves out TAIL percent on
-either side. Without clipping, a single typing error could make up all of a column's variance."""
+"""Values are clipped at a distance of REACH times the central range from its ends. The central range leaves out TAIL
+percent on each side. Without clipping, a single typing error could make up all of a column's variance."""
 
 MAX_DIRECTED, RESOLVED, ROWS_EACH = 200, 1e-6, 5
-"""LDA uses the MAX_DIRECTED most separating columns, and of these the principal components with at least the share
-RESOLVED of the largest variance, at most one for ROWS_EACH rows: with as many directions as rows, some always separate
-the classes."""
+"""LDA uses the MAX_DIRECTED most separating columns. Of their principal components, it uses those whose variance is at
+least the share RESOLVED of the largest, and at most one for every ROWS_EACH rows: with as many directions as rows, some
+directions always separate the classes."""
 
 
 def column_facts(
@@ -42,8 +43,8 @@ def column_facts(
 ) -> dict[str, Any] | None:
     """Compute facts about the columns: histograms, correlations, principal components and discriminant directions.
 
-    At most 20,000 rows are used, of each class all or a sample up to a common number. Sampled rows are weighted for the
-    rows of their class that were left out. Far outliers of dense columns are clipped.
+    At most 20,000 rows are used. A class with more rows than a common maximum is sampled, and the sampled rows get a
+    weight that makes up for the rows left out. Far outliers of dense columns are clipped.
 
     Parameters
     ----------
@@ -57,10 +58,11 @@ def column_facts(
 
     Returns
     -------
-    dict, or None where there are no columns or no rows
+    dict, or None if there are no columns or no rows
         ``separation`` of a histogram is the share of a column's variance between the classes, corrected for chance
-        (adjusted η²). ``explained_of`` is the number of columns that the components are computed from, present if these
-        are only the most separating ones. ``directions`` is None if the data do not determine directions.
+        (adjusted η²). ``explained_of`` is the number of columns from which the components are computed. It is present
+        only if this is a part of the columns, the most separating ones. ``directions`` is None if the data do not
+        determine directions.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def column_facts(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Sampled rows: values with NaN for missing ones, class codes and weights."""
+    """Sampled rows: values (NaN is a missing value), class codes and weights."""
 
     values: Any
     codes: Integers
@@ -111,7 +113,7 @@ class _Sample:
 
 
 def _sample_rows(codes: Integers, n_classes: int, max_rows: int) -> tuple[Integers, Floats]:
-    """Sample rows of each class, all or at random up to a common number, and return them with their weights."""
+    """Sample at most a common number of rows of each class at random, and return the rows and their weights."""
     sizes = np.bincount(codes, minlength=n_classes)
     if len(codes) <= max_rows:
         return np.arange(len(codes)), np.ones(len(codes))
@@ -126,7 +128,7 @@ def _sample_rows(codes: Integers, n_classes: int, max_rows: int) -> tuple[Intege
 
 
 def _clip_outliers(values: Floats) -> None:
-    """Clip far outliers, in place; infinite values become missing."""
+    """Clip far outliers in place. Infinite values become missing values."""
     values[~np.isfinite(values)] = np.nan
     subsample = values[:: len(values) // 2000 + 1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -160,7 +162,7 @@ class _ColumnStatistics:
         return cls(total.mean, np.sqrt(np.where(varies, variance, 1.0)), separation, 1 - known, varies)
 
     def rank_columns(self) -> Integers:
-        """Return the columns that vary, the most separating first."""
+        """Return the columns that are not constant, the most separating first."""
         order = np.argsort(-self.separation, kind="stable")
         return np.asarray(order[self.varies[order]])
 
@@ -177,18 +179,18 @@ def _describe_column(sample: _Sample, statistics: _ColumnStatistics, j: int, nam
 
 
 def _count_by_class(sample: _Sample, values: Floats) -> dict[str, Any]:
-    """Count rows by class in equal bins over most of the range; values beyond it are counted in the outer bins."""
+    """Count rows by class in equal bins over most of the range. Values beyond it are counted in the outer bins."""
     known = np.isfinite(values)
     seen = values[known]
     low, high, n_bins = _choose_bins(seen)
-    # Halves, since the difference of the largest floating-point numbers overflows.
+    # Compute with halves, because the difference of the largest floating-point numbers overflows.
     at = np.clip((seen / 2 - low / 2) / (high / 2 - low / 2) * n_bins, 0, n_bins - 1).astype(np.intp)
     cells = np.bincount(sample.codes[known] * n_bins + at, sample.weight[known], sample.n_classes * n_bins)
     return {"low": low, "high": high, "counts": cells.round(3).reshape(sample.n_classes, n_bins).tolist()}
 
 
 def _choose_bins(values: Floats) -> tuple[float, float, int]:
-    """Choose the ends and the number of bins; bins of integers are centred on integers."""
+    """Choose the ends and the number of bins. For columns of integers, bins are centred on integers."""
     low, high = _choose_range(values)
     if high - low < 2**40 and bool((values == np.round(values)).all()):
         low, high = float(np.floor(low)), float(np.ceil(high))
@@ -199,7 +201,7 @@ def _choose_bins(values: Floats) -> tuple[float, float, int]:
 
 
 def _choose_range(values: Floats) -> tuple[float, float]:
-    """Choose the range of all values, at most a quarter beyond the range of 99 % of the values."""
+    """Choose a range that holds all values but extends the range of 99 % of the values by at most a quarter."""
     least, greatest = float(values.min()), float(values.max())
     low, high = np.percentile(values / 4, [0.5, 99.5])
     if high > low:
@@ -209,7 +211,7 @@ def _choose_range(values: Floats) -> tuple[float, float]:
 
 
 def _correlate(standardised: _Sample, names: list[str]) -> dict[str, Any] | None:
-    """Compute correlations of the first columns, each from the rows in which both are known."""
+    """Compute correlations of the first columns, each from the rows in which both columns have a value."""
     Z, w = standardised.values[:, : len(names)], standardised.weight[:, None]
     if len(names) < 2:
         return None
@@ -222,7 +224,7 @@ def _correlate(standardised: _Sample, names: list[str]) -> dict[str, Any] | None
 
 
 def _analyse_jointly(standardised: _Sample, names: list[str]) -> dict[str, Any]:
-    """Compute principal components and discriminant directions, with means in place of missing values."""
+    """Compute principal components and discriminant directions. Missing values are replaced by means."""
     if not names:
         return {"explained_variance": [], "directions": None}
     filled = replace(standardised, values=np.nan_to_num(standardised.values))
@@ -235,7 +237,7 @@ def _analyse_jointly(standardised: _Sample, names: list[str]) -> dict[str, Any]:
 def _find_directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) -> dict[str, Any] | None:
     """Find discriminant directions by PCA and LDA, and describe the classes along them."""
     first = classes.each(lambda part: part.leading(len(names)))
-    # Principal components that the data determine, the largest first, limited by the number of rows.
+    # The principal components that the data determine, largest first. Their number is limited by the number of rows.
     variances = PCA().estimate(first.total()).explained_variance_
     n_resolved = int((variances > RESOLVED * variances[0]).sum())
     pca = PCA(max(1, min(n_resolved, len(filled.codes) // ROWS_EACH))).estimate(first.total())
@@ -255,13 +257,13 @@ def _find_directions(filled: _Sample, classes: ByClass[Moments], names: list[str
 
 
 def _list_largest(direction: Floats, names: list[str]) -> list[list[Any]]:
-    """List the columns of largest weight in a direction; weights are of standardised columns."""
+    """List the columns with the largest weights in a direction. The weights are those of standardised columns."""
     largest = np.argsort(-np.abs(direction), kind="stable")[:MAX_WEIGHTS]
     return [[names[j], round(float(direction[j]), 4)] for j in largest.tolist()]
 
 
 def _describe_projection(sample: _Sample, Z: Floats) -> dict[str, Any]:
-    """Describe projected rows by a histogram (one direction), or by means, covariances and points (two)."""
+    """Describe rows projected on one direction by a histogram, or on two by means, covariances and points."""
     if Z.shape[1] == 1:
         return {"histogram": _count_by_class(sample, Z[:, 0]), "means": None, "covariances": None, "points": None}
     parts = ByClass.of(Moments, Z, sample.codes, sample.weight).parts

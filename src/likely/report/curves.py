@@ -1,4 +1,4 @@
-"""Facts for plots: curves thinned to few points, and costs against settings."""
+"""Facts for plots: curves reduced to few points, and costs against settings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from likely.report.explorer import Controls, choose_count_unit
 from likely.report.facts import mean_cost
 
 FEW, CELLS = 600, 100
-"""ROC curves of at most FEW points are not thinned; longer ones keep the points visible on a grid of CELLS cells."""
+"""ROC curves of at most FEW points are not thinned. Of longer curves, the points visible on a grid of CELLS cells are
+kept."""
 
 BINS, MAX_BLOCKS = 60, 200
-"""Number of bins of a histogram; maximum number of blocks of a reliability curve."""
+"""Number of bins of a histogram, and maximum number of blocks of a reliability curve."""
 
 WIDE = 20
-"""Settings with a range above this factor are drawn on a logarithmic scale."""
+"""If the largest setting exceeds the smallest by more than this factor, the scale is logarithmic."""
 
 
 def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:
-    """Compute curves of a system's scores as given and calibrated; with controls, also the counts of the explorer."""
+    """Compute curves of a system's given and calibrated scores. With controls, also compute counts for the explorer."""
     parts = {"given": given, "calibrated": calibrated}
     facts: dict[str, Any] = {"eer": given.eer(), "auc": given.roc_auc()}
     facts["roc"] = {name: _compute_roc(trials) for name, trials in parts.items()}
@@ -76,7 +77,7 @@ def _select_visible(misses: Floats, alarms: Floats) -> Integers:
 
 
 def _compute_histogram(trials: Trials) -> dict[str, Any]:
-    """Compute the share of each class in bins of scores, over the range of nearly all scores."""
+    """Compute which share of each class is in each bin of scores. Bins cover the range of nearly all scores."""
     steps = trials.steps
     low, high = _choose_range(trials)
     edges = np.searchsorted(
@@ -94,7 +95,7 @@ def _compute_histogram(trials: Trials) -> dict[str, Any]:
 
 
 def _choose_range(trials: Trials) -> tuple[float, float]:
-    """Choose the range to draw: all but a few scores of each class, and never empty."""
+    """Choose the range to draw. It holds all but a few scores of each class, and is never empty."""
     steps, ends = trials.steps, []
     for below, total in (
         (steps.misses, trials.n_targets),
@@ -111,7 +112,7 @@ def _choose_range(trials: Trials) -> tuple[float, float]:
 
 
 def _compute_reliability(trials: Trials) -> dict[str, Any]:
-    """Compute the blocks of the best monotone map (PAV); of many, keep those with the most rows."""
+    """Compute the blocks of the best monotone map (PAV). If there are many, keep the blocks with the most rows."""
     curve = trials.reliability_curve()
     sizes = curve.targets + curve.nontargets
     kept = np.sort(np.argsort(-sizes, kind="stable")[:MAX_BLOCKS])
@@ -125,14 +126,14 @@ def _compute_reliability(trials: Trials) -> dict[str, Any]:
 
 
 def _round_list(values: Floats, decimals: int) -> list[float | None]:
-    """Round numbers for JSON; None stands for an infinite one."""
+    """Round numbers for JSON. An infinite number becomes None."""
     return [value if np.isfinite(value) else None for value in np.round(values, decimals).tolist()]
 
 
 def one_vs_rest_llr(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
     """Return the llr of one class against all others, weighted by their priors.
 
-    log p(x | k) − log Σ_{j ≠ k} π_j p(x | j) / (1 − π_k). If all others have prior zero, they have equal weights.
+    log p(x | k) − log Σ_{j ≠ k} π_j p(x | j) / (1 − π_k). If all other classes have prior zero, they get equal weights.
     """
     others = np.arange(len(priors)) != k
     weights = priors[others] if priors[others].any() else np.ones(others.sum())
@@ -146,8 +147,8 @@ def one_vs_rest_llr(log_likelihoods: Floats, k: int, priors: Floats) -> Floats:
 def grid_facts(leaderboard: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the costs of each family against its settings, in the order of the leaderboard.
 
-    Each family has lines over the setting with the most values, one line for each combination of the others. Families
-    whose systems do not differ in a setting are left out.
+    The x axis of a family is the setting that has the most values. There is one line for each combination of the other
+    settings. Families whose systems do not differ in a setting are left out.
     """
     families: dict[str, list[dict[str, Any]]] = {}
     for row in leaderboard:
@@ -164,7 +165,7 @@ def _make_grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None
     values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
     is_numeric = all(map(is_number, values))
     values = sorted(values, key=None if is_numeric else _natural_order)
-    scale = "category"  # for choices, and for numbers of which one has no logarithm
+    scale = "category"  # for choices, and for numbers if one of them has no logarithm
     if is_numeric and values[0] > 0:
         scale = "log" if values[-1] > WIDE * values[0] else "linear"
     lines: dict[str, dict[Any, dict[str, Any]]] = {}
@@ -184,7 +185,7 @@ def _make_grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None
 
 
 def _find_varied(rows: list[dict[str, Any]]) -> str | None:
-    """Find the setting with the most values, numbers before choices; None if no setting has two values."""
+    """Find the setting with the most values. Numbers go before choices. Return None if no setting has two values."""
     values: dict[str, set[Any]] = {}
     for row in rows:
         for name, value in row["settings"].items():
@@ -194,10 +195,10 @@ def _find_varied(rows: list[dict[str, Any]]) -> str | None:
 
 
 def _natural_order(text: Any) -> list[Any]:
-    """Return a sort key that orders numbers within texts by value: PCA 5 before PCA 10."""
+    """Return a sort key that orders the numbers in texts by value: PCA 5 comes before PCA 10."""
     return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in re.split(r"(\d+)", str(text))]
 
 
 def _format_setting(value: Any, name: str = "") -> str:
-    """Format a setting; a number follows the name of its parameter."""
+    """Format a setting. Before a number, put the name of its parameter."""
     return f"{name} {value:g}".lstrip() if is_number(value) else str(value)

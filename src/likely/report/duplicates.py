@@ -1,4 +1,4 @@
-"""Exact copies of test rows among the training rows of their models."""
+"""Search for exact copies of test rows among the rows on which the model was trained."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CHUNK = 2**16
 
 
 def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tuple[int, int]:
-    """Count the test rows that have an exact copy in another fold, and those with a copy of another label.
+    """Count the test rows that have an exact copy in another fold, and those with a copy that has another label.
 
     The model that scored a row was trained on the rows of other folds, so copies there make its task too easy. Copies
-    have equal values in all columns; −0 equals 0, and missing values are equal.
+    have equal values in all columns. −0 equals 0, and missing values equal each other.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     for fold, test in enumerate(tests):
         folds[test] = fold
     X = np.asarray(numbers) if not hasattr(numbers, "tocsr") else _merge_duplicates(numbers.tocsr())
-    # Rows that share their hash with others, then sets of equal rows among them.
+    # Find rows that share their hash with other rows, then sets of equal rows among them.
     _, at, counts = np.unique(_hash_rows(X), return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[at] > 1)
     known: dict[bytes, int] = {}
@@ -60,7 +60,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
 
 
 def _merge_duplicates(rows: Any) -> Any:
-    """Return sparse rows in canonical format, with each column stored once."""
+    """Return sparse rows in canonical format: each column is stored at most once in a row."""
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -104,7 +104,7 @@ def _normalise_bits(values: Any) -> Any:
 
 
 def _count_alike(*labels: Integers) -> Integers:
-    """Count, for each row, the rows that share all its labels."""
+    """Count, for each row, how many rows have the same labels."""
     if not len(labels[0]):
         return labels[0]
     key = labels[0]

@@ -1,7 +1,7 @@
 """Data of the decision explorer: exact counts for two classes, a sample of rows for more.
 
-Two classes are decided by a threshold on the llr, or by two thresholds with a reject cost. The sliders have few
-positions, so counts at few thresholds suffice, and any number of rows becomes a short text.
+Two classes are decided by a threshold on the llr or, with a reject cost, by two thresholds. The sliders have few
+positions, so counts at few thresholds suffice. Their text is short, whatever the number of rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])
 """Positions of the sliders, in addition to those of the given applications."""
 
 RESOLUTION, ROUNDING = 1e-9, 5e-13
-"""Thresholds closer to each other than RESOLUTION are merged; llrs closer to a threshold than ROUNDING lie on it."""
+"""Thresholds closer to each other than RESOLUTION are merged. An llr closer to a threshold than ROUNDING equals it."""
 
 MAX_SAMPLED, MAX_VALUES, MAX_DEPTH = 2000, 60_000, 100.0
-"""Maximum number of rows of a sample and of scores in a page, and maximum distance of a log-likelihood from the highest
-of its row; larger distances are clipped."""
+"""Maximum numbers of rows of a sample and of scores in a page, and maximum distance of a log-likelihood from the
+highest in its row. Larger distances are clipped."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Controls:
     Attributes
     ----------
     priors, costs, reject_costs : tuple of float
-        In ascending order.
+        Positions in ascending order.
     """
 
     priors: tuple[float, ...] = PRIORS
@@ -50,7 +50,7 @@ class Controls:
 
     @classmethod
     def for_applications(cls, applications: Iterable[Application]) -> Controls:
-        """Return the default positions and those of some applications, whose second class is the target."""
+        """Return the default positions and those of some applications. Their second class is the target."""
         priors, costs, rejects = set(PRIORS), set(COSTS), set(REJECT_COSTS)
         for application in applications:
             facts = target_facts(application)
@@ -63,13 +63,13 @@ class Controls:
     def thresholds(self) -> dict[str, Floats]:
         """Thresholds of all slider positions, ascending.
 
-        From ``middle`` on the target is accepted. With a reject cost, the target is refused up to ``low`` and accepted
-        from ``high`` on.
+        The target is accepted if the llr is at least ``middle``. With a reject cost, it is refused up to ``low`` and
+        accepted from ``high`` on.
         """
         ratios = sorted({(cost_fp / cost_fn, cost_fn, cost_fp) for cost_fn in self.costs for cost_fp in self.costs})
         middle = [llr_threshold((1 - p) * fp, p * fn) for p in self.priors for _, fn, fp in ratios]
         odds = np.array([np.log1p(-prior) - np.log(prior) for prior in self.priors])
-        # Rejecting is cheaper than refusing from a posterior of reject_cost / cost_fn on; likewise for accepting.
+        # Rejecting is cheaper than refusing if the posterior exceeds reject_cost / cost_fn; likewise for accepting.
         ratios_of_reject = _merge_close((np.array(self.reject_costs)[:, None] / self.costs).ravel())
         ratios_of_reject = ratios_of_reject[ratios_of_reject < 1]
         logits = np.log(ratios_of_reject) - np.log1p(-ratios_of_reject)
@@ -77,7 +77,7 @@ class Controls:
         return {"middle": np.unique(middle), "low": low, "high": high}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return positions and thresholds for the page's script, thresholds as differences in units of RESOLUTION."""
+        """Return positions and thresholds for the page's script. Thresholds are differences in units of RESOLUTION."""
         units = {kind: np.rint(values / RESOLUTION).astype(np.int64) for kind, values in self.thresholds.items()}
         return {
             "priors": list(self.priors),
@@ -91,10 +91,10 @@ class Controls:
         }
 
     def counts(self, trials: Trials, unit: float) -> dict[str, dict[str, str]]:
-        """Count targets and nontargets below each threshold, for the scores and for their best monotone map (PAV).
+        """Count targets and nontargets below each threshold, for the scores and after their best monotone map (PAV).
 
-        A text has a triple for each threshold at which a count changes: the number of thresholds since the last change,
-        and the increases of the counts of targets and of nontargets, in units of weight.
+        A text has three numbers for each threshold at which a count changes: the number of thresholds since the last
+        change, and by how much the counts of targets and of nontargets increase, in multiples of ``unit``.
         """
         return {
             "actual": self._count_below(trials.steps, trials.steps.thresholds, trials, unit),
@@ -129,14 +129,14 @@ def _encode_changes(targets: Floats, nontargets: Floats, unit: float) -> str:
 
 
 def choose_count_unit(weight: Floats | None) -> float:
-    """Return the weight of one count: 1, or a small part of the total if weights are not integers."""
+    """Return the weight of one count: 1 or, if weights are not integers, a small part of the total weight."""
     if weight is None or not np.any(weight % 1):
         return 1.0
     return float(weight.sum() / 1e12)
 
 
 def _encode_scores(scores: Floats) -> dict[str, Any]:
-    """Encode the distance of log-likelihoods from the highest of their row, in units smaller than most distances."""
+    """Encode the distance of log-likelihoods from the highest in their row, in units smaller than most distances."""
     with np.errstate(invalid="ignore"):
         depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=MAX_DEPTH)
     depth = np.minimum(depth, MAX_DEPTH)
@@ -152,7 +152,7 @@ def sample_facts(
     """Sample rows of more than two classes for the explorer, with the scores of some systems.
 
     Half of the rows are drawn in proportion to the classes and half equally from all classes, so that rare classes have
-    enough rows. The number of rows limits the number of scores of all systems. The same rows are drawn each time.
+    enough rows. There are fewer rows if the page would hold too many scores. The same rows are drawn each time.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def sample_facts(
     n_classes : int
     weight : array of shape (n,), or None
     systems : sequence of dict
-        Each with an array of ``scores``, which is replaced by the encoded scores of the sample.
+        Each has an array of ``scores``. It is replaced by the encoded scores of the sample.
     """
     max_rows = max(n_classes, min(MAX_SAMPLED, MAX_VALUES // (n_classes * len(systems))))
     rows, counts = np.arange(len(codes)), np.bincount(codes, minlength=n_classes)
@@ -187,11 +187,12 @@ def sample_facts(
 # Integers as short text in base 32, which the script of the page decodes.
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""Each letter has five bits, the lowest first. The first 32 letters end a number; the others continue it."""
+"""Each letter has five bits of a number, the lowest bits first. The first 32 letters end a number; the other letters
+continue it."""
 
 
 def encode_numbers(numbers: Iterable[int]) -> str:
-    """Encode nonnegative integers; those below 32 take one letter.
+    """Encode nonnegative integers as text. Integers below 32 take one letter.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A report and its facts, with the derived facts that several renderers share.
+"""A report and its facts, including derived facts that several renderers use.
 
 Facts are plain dictionaries, lists, texts and numbers as in JSON. An infinite number is None. The command line, the
 page, Markdown and ``repr`` only render them.
@@ -20,10 +20,10 @@ from likely.exceptions import InvalidParameterError
 from likely.report.markdown import render_markdown
 
 MAX_MISTAKES = 30
-"""Number of frequent mistakes listed if there are too many classes for a table."""
+"""Number of frequent mistakes that are listed if there are too many classes for a table."""
 
 TIE = 1e-12
-"""Systems whose costs differ by less than this share a place."""
+"""Systems get the same place if their costs differ by less than this."""
 
 T = TypeVar("T")
 
@@ -79,12 +79,12 @@ class Report:
 
 
 def finite_or_none(value: Any) -> float | None:
-    """Convert a number for JSON: None if it is infinite."""
+    """Convert a number for JSON. An infinite number becomes None."""
     return float(value) if math.isfinite(value) else None
 
 
 def rank_costs(costs: Sequence[float | None]) -> list[int]:
-    """Return the place of each cost, 1 for the lowest. Equal costs share a place; None is infinite.
+    """Return the place of each cost. The lowest cost has place 1, equal costs share a place, and None is infinite.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def rank_costs(costs: Sequence[float | None]) -> list[int]:
 
 
 def mean_cost(costs: Sequence[float | None]) -> float | None:
-    """Return the mean over applications, None if one of the costs is infinite."""
+    """Return the mean cost over applications, or None if one of the costs is infinite."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) / len(known) if len(known) == len(costs) else None
 
 
 def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
-    """Return the first item of each kind, in order; for a leaderboard, the best system of each family."""
+    """Return the first item of each kind, in order. On a leaderboard, this is the best system of each family."""
     found: dict[Hashable, T] = {}
     for item in items:
         found.setdefault(key(item), item)
@@ -110,7 +110,7 @@ def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
 
 
 def describe_mistakes(counts: Sequence[Sequence[float]], labels: Sequence[Any]) -> list[dict[str, Any]]:
-    """List the most frequent wrong decisions of a confusion matrix, whose last column counts rejected rows.
+    """List the most frequent wrong decisions of a confusion matrix. Its last column counts rejected rows.
 
     Examples
     --------
@@ -124,21 +124,21 @@ def describe_mistakes(counts: Sequence[Sequence[float]], labels: Sequence[Any]) 
 
 
 def application_facts(name: str, application: Application, target: int | None = None) -> dict[str, Any]:
-    """Return priors and costs of an application and, for two classes, the quantities of the target.
+    """Return the priors and costs of an application and, for two classes, the prior, costs and threshold of the target.
 
     Parameters
     ----------
     name : str
     application : Application
-        With the classes in order.
+        An application with the classes in order.
     target : {0, 1} or None
-        The position of the target; None for more than two classes.
+        The position of the target, or None for more than two classes.
 
     Returns
     -------
     dict
-        ``cost_fn`` and ``cost_fp`` are the costs of a miss and a false alarm in excess of correct decisions. ``base``
-        has the costs of correct decisions, that of the target last.
+        ``cost_fn`` and ``cost_fp`` are the costs of a miss and of a false alarm minus the costs of correct decisions.
+        ``base`` has the costs of correct decisions, with that of the target last.
     """
     facts = {
         "name": name,
@@ -189,7 +189,7 @@ def place_systems(systems: list[dict[str, Any]], by: str) -> None:
 
 
 def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add derived facts, which files of earlier versions lack, in place."""
+    """Add derived facts in place. Files of earlier versions lack them."""
     mark_family_leaders(facts["leaderboard"])
     if facts.get("evaluation"):
         place_systems(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])

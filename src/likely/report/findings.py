@@ -27,25 +27,26 @@ from likely.report.row_findings import (
 )
 
 LOSS, SHARE_LOST = 0.02, 0.1
-"""Least calibration loss reported if it is clearly not chance: in normalised cost, and as a share of the minimum cost.
-A smaller loss changes few decisions."""
+"""Smallest calibration loss that is reported if it is clearly not chance: in normalised cost, and as a share of the
+minimum cost. A smaller loss changes few decisions."""
 
 USELESS = 0.99
 """Minimum cost above which no calibration helps: the scores carry no information."""
 
 DOUBTFUL_LOSS, DOUBTFUL_SHARE = 0.05, 0.25
-"""Least calibration loss reported if it may be chance. Few rows always show a smaller loss, because the minimum cost is
-optimised on them."""
+"""Smallest calibration loss that is reported if it may be chance. With few rows there is always a smaller loss, because
+the minimum cost is optimised on these rows."""
 
 MIN_VALUES, FLAT = 3, 0.01
-"""Fewest values of a grid that is checked, and the share of the cost by which its last step must reduce the cost."""
+"""A grid is checked if it has at least MIN_VALUES values. It is reported if its last step reduces the cost by more than
+the share FLAT."""
 
 SLIGHT = 0.05
-"""Share by which one cost must exceed another for the verdict to mention it."""
+"""The verdict mentions that one cost exceeds another only if it does so by at least this share."""
 
 
 def write_verdict(facts: dict[str, Any]) -> list[str]:
-    """Write a few sentences: the best system, its cost against deciding without looking, and how certain that is."""
+    """Write a few sentences: the best system, its cost compared with deciding without looking, and the certainty."""
     parts = (
         _describe_best,
         _describe_cost,
@@ -136,7 +137,7 @@ def _describe_race(facts: dict[str, Any]) -> str:
 
 
 def _mention_equals(n_equal: int, n_tested: int) -> str:
-    """Begin a sentence about the systems after the first that do as well."""
+    """Begin a sentence about the systems that do as well as the first."""
     if n_tested == 1:
         return "The next system does"
     which = f"The next {n_tested} systems" if n_equal == n_tested else f"{n_equal} of the next {n_tested} systems"
@@ -198,7 +199,7 @@ def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[
 
 
 def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether decisions by the scores cost clearly more than at the best threshold."""
+    """Check whether decisions with the scores cost clearly more than decisions at the best threshold."""
     if facts["kind"] == "scores":
         return _check_scores_as_given(facts, diagnostics)
     lost = _find_loss(facts["leaderboard"][0], "actual", facts, diagnostics)
@@ -222,7 +223,7 @@ def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Find
 
 
 def _check_scores_as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check the calibration of scores that were given, which the library did not calibrate."""
+    """Check the calibration of given scores, which the library did not calibrate."""
     reversed_names = [each["name"] for each in _find_reversed(facts, diagnostics)]
     rows = [row for row in facts["leaderboard"] if row["name"] not in reversed_names]
     losses = [(row, _find_loss(row, "uncalibrated", facts, diagnostics)) for row in rows]
@@ -259,7 +260,7 @@ def _find_loss(
 ) -> tuple[int, bool] | None:
     """Find the application with the largest calibration loss, and whether the loss is clearly not chance.
 
-    Clear losses go before doubtful ones. Return None if no loss is large enough to report.
+    A loss that is clearly not chance goes before any other. Return None if no loss is large enough to report.
     """
     found = []
     for i, costs in enumerate(list_costs(row, facts)):
@@ -272,7 +273,7 @@ def _find_loss(
 
 
 def _bound_minimum(costs: dict[str, Any], unit: float) -> float:
-    """Return an upper bound of the true minimum cost, whose estimate is optimised and selected on the same rows."""
+    """Return an upper bound of the true minimum cost. Its estimate is too low: it was optimised on the same rows."""
     least, interval = costs["minimum"], costs.get("minimum interval")
     if least is None:
         return math.inf
@@ -282,7 +283,7 @@ def _bound_minimum(costs: dict[str, Any], unit: float) -> float:
 
 
 def check_wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether scores given for two classes are higher for the class that is not the target."""
+    """Check whether given scores of two classes are higher for the class that is not the target."""
     found = _find_reversed(facts, diagnostics)
     if not found:
         return None
@@ -307,7 +308,7 @@ def _find_reversed(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict
 
 
 def check_worthless(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether the best system is no better than deciding without looking, or than the best of many by chance."""
+    """Check whether the best system is no better than deciding without looking, or is the best of many by chance."""
     if facts["leaderboard"][0]["name"] in [each["name"] for each in _find_reversed(facts, diagnostics)]:
         return None
     row, tried, n = facts["leaderboard"][0], len(facts["leaderboard"]), len(diagnostics.applications)
@@ -329,10 +330,10 @@ def check_worthless(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding 
 
 
 def _bound_cost(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: int) -> tuple[float, float]:
-    """Return a system's cost and an upper bound of it, given that it is the lowest of several (Bonferroni).
+    """Return a system's cost and an upper bound of it, which allows for a choice among several systems (Bonferroni).
 
-    The cost of calibrated decisions is not optimised on the rows it is measured on. Where calibration failed, the
-    minimum cost is used instead.
+    The cost of calibrated decisions is used, because it is not optimised on the rows on which it is measured. If
+    calibration failed, the minimum cost is used instead.
     """
     actual, least = (math.inf if costs.get(which) is None else costs[which] for which in ("actual", "minimum"))
     unit, quantile = diagnostics.unit_cost(i), float(norm.isf(SIGNIFICANT / tried))
@@ -343,7 +344,7 @@ def _bound_cost(costs: dict[str, Any], diagnostics: Diagnostics, i: int, tried: 
 
 
 def _estimate_error(costs: dict[str, Any], which: str, unit: float) -> float:
-    """Estimate the standard error of a cost, from its interval if there is one."""
+    """Estimate the standard error of a cost, from the interval of the cost if there is one."""
     interval = costs.get(f"{which} interval")
     if interval is None or None in interval:
         return math.sqrt(costs[which] * unit)

@@ -9,10 +9,10 @@ from typing import Any
 from likely._formatting import escape_controls, format_amount, format_cost, format_number
 
 MAX_NAME, MAX_SENTENCE = 60, 2000
-"""Maximum length of a name and of a sentence in characters. Longer ones are shown by their beginning and end."""
+"""Maximum lengths of a name and of a sentence in characters. Of a longer text, the beginning and the end are shown."""
 
 MAX_CLASSES, MAX_MISTAKES = 12, 10
-"""Maximum number of classes with a full confusion matrix; for more, this number of frequent mistakes is listed."""
+"""Maximum number of classes with a full confusion matrix. For more, this number of frequent mistakes is listed."""
 
 KINDS = {"minimum": "minimum", "actual": "calibrated", "uncalibrated": "as given"}
 """Costs of a system and their headings."""
@@ -21,7 +21,7 @@ ORDERS = {"minimum": "minimum cost", "actual": "calibrated cost", "cllr": "Cllr"
 """Names of the quantities by which systems are ordered."""
 
 SHARES = (0.5, 0.9, 0.99)
-"""Shares of the variance for which the number of principal components is given."""
+"""Shares of the variance. For each, the report gives the number of principal components that keep it."""
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~&$@!]|:(?=//)|(?<=[wW]{3})\.)")
 """Characters that start Markdown, HTML, formulas or links."""
@@ -98,7 +98,7 @@ def _render_findings(findings: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _render_applications(facts: dict[str, Any]) -> list[str]:
-    """Render priors and costs; for two classes, those of the target."""
+    """Render priors and costs. For two classes, only those of the target are shown."""
     applications = facts.get("applications") or []
     if not applications:
         return []
@@ -122,7 +122,7 @@ def _render_applications(facts: dict[str, Any]) -> list[str]:
 
 
 def _render_leaderboard(facts: dict[str, Any]) -> list[str]:
-    """Render costs at each application with intervals: minimum, calibrated, and as given."""
+    """Render the costs at each application, with intervals: minimum, calibrated, and as given."""
     board = facts["leaderboard"]
     names = list(board[0]["costs"]) if board else []
     costs = [f"{heading} at {_name(name)}" for name in names for heading in KINDS.values()]
@@ -156,7 +156,7 @@ def _render_evaluation(facts: dict[str, Any]) -> list[str]:
 
 
 def _render_confusions(facts: dict[str, Any]) -> list[str]:
-    """Render confusion matrices, with a column for rejected rows if there are any, or the most frequent mistakes."""
+    """Render confusion matrices, or the most frequent mistakes. Rejected rows, if any, have a column."""
     labels = [_name(each["label"]) for each in facts.get("classes") or []]
     lines: list[str] = []
     for confusion in facts.get("confusion") or []:
@@ -183,7 +183,7 @@ def _render_series(facts: dict[str, Any]) -> list[str]:
 
 
 def _render_grid(grid: dict[str, Any]) -> list[str]:
-    """Render costs of a family against its setting, averaged over applications."""
+    """Render the costs of a family for each value of its setting, averaged over applications."""
     lines, parameter = grid["lines"], _name(grid["parameter"])
     named = [f" {_name(line['name'])}" if line["name"] else "" for line in lines]
     header = [parameter, *(f"{which}{name}" for name in named for which in ("minimum", "calibrated"))]
@@ -239,7 +239,7 @@ def _format_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str
 
 
 def _format_with_interval(values: dict[str, Any], key: str) -> str:
-    """Format a cost with its interval, if it has one; None stands for an infinite end."""
+    """Format a cost and its interval, if it has one. None stands for an infinite end."""
     interval = values.get(f"{key} interval")
     ends = f" [{', '.join(map(format_cost, interval))}]" if interval else ""
     if interval and interval[0] == interval[1]:

@@ -17,7 +17,7 @@ from likely.report import column_pictures, pictures
 
 SCRIPTS = ("numbers.js", "tables.js", "binary.js", "classes.js", "page.js")
 MAX_ROWS, MAX_COSTS, MAX_TABLED = 200, 24, 40
-"""Maximum number of rows of the leaderboard, classes with a table of costs, and classes with a confusion matrix."""
+"""Maximum numbers of rows of a leaderboard, of classes with a table of costs, and of classes in a confusion matrix."""
 
 _SECTIONS = {
     "verdict": "Verdict",
@@ -114,7 +114,7 @@ def _embed_facts(facts: dict[str, Any]) -> Markup:
 
 
 def _format_interval(interval: Any) -> Markup | str:
-    """Render an interval after a number, if it is known; a dash where all resamples gave the same number."""
+    """Render the interval of a number, if it is known. A dash means that all resamples gave the same number."""
     if isinstance(interval, Undefined) or interval is None or None in interval:
         return ""
     if interval[0] == interval[1]:

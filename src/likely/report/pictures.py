@@ -1,8 +1,8 @@
 """Plots of the report as SVG: curves and scores of the systems, and their costs.
 
-All but ``standings`` and ``costs_of_grid`` use functions of ``likely.plots``, shared with the displays. The page adds
-titles, descriptions, and marks that its script moves. ``series`` are systems as in the facts of a report; ``index``
-numbers the plots of one kind on a page, for their ids.
+All plots except ``standings`` and ``costs_of_grid`` use functions of ``likely.plots``, as the displays do. The page
+adds titles, descriptions, and marks that its script moves. ``series`` are systems as in the facts of a report.
+``index`` numbers the plots of one kind on a page, so that their ids differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Series: TypeAlias = Mapping[str, Any]
 """Facts of one system."""
 
 _MIN_REACH, _CLAIM_REACH = 2.0, 4.0
-"""A reliability plot always shows llrs up to the first; claimed llrs alone extend it to twice the second at most."""
+"""Limits of a reliability plot. It always shows llrs up to the first. Claimed llrs extend it to at most twice the
+second, or twice the largest observed llr."""
 
 _GRID_LEFT, _GRID_RIGHT = LEFT + 8, RIGHT - 8
 """Ends of the axes of a grid, with room for dots at the first and last setting."""
@@ -38,7 +39,7 @@ _ROW, _MAX_NAMES_WIDTH = 22, 210
 """Height of a row of the standings, and maximum width of the names."""
 
 _HIGHEST_COST = 1.2
-"""Higher costs are drawn on the edge of the standings, so that one bad system does not compress the others."""
+"""Costs above this are drawn on the edge of the standings, so that one bad system does not compress the others."""
 
 
 def roc(series: Sequence[Series]) -> Markup:
@@ -61,7 +62,7 @@ def roc(series: Sequence[Series]) -> Markup:
 
 
 def det(series: Sequence[Series]) -> Markup:
-    """Draw misses against false alarms of all systems, on axes on which Gaussian scores give straight lines."""
+    """Draw misses against false alarms of all systems. On these axes, Gaussian scores give straight lines."""
     canvas, known = SvgCanvas("det"), [one for one in series if one.get("eer") is not None]
     notes = ["" if one.get("eer") is None else f"EER {format_percent(one['eer'])}" for one in series]
     traces = [_trace_rates(one, note, hits=False) for one, note in zip(series, notes, strict=True)]
@@ -91,7 +92,7 @@ def precision_recall(series: Sequence[Series], prior: float) -> Markup:
 
 
 def bayes_error(series: Sequence[Series]) -> Markup:
-    """Draw normalised costs of all systems for all priors and costs: actual costs solid, minimum costs dashed."""
+    """Draw normalised costs of all systems at all priors and costs. Actual costs are solid, minimum costs dashed."""
     canvas = SvgCanvas("bayes-error", height=262)
     curves.draw_bayes_error(canvas, [_trace_costs(one) for one in series])
     canvas.marks("threshold", "minimum", "actual")
@@ -119,7 +120,7 @@ def histogram(one_series: Series, index: int, variant: str, labels: Sequence[str
 
 
 def reliability(one_series: Series, index: int) -> Markup:
-    """Draw claimed against observed log-likelihood ratios of scores as given and calibrated.
+    """Draw claimed against observed log-likelihood ratios, for the scores as given and for the calibrated scores.
 
     Each block of scores (PAV) is a horizontal stroke, thicker for more rows. A block with rows of one class only has an
     infinite observed ratio and lies on the edge.
@@ -142,7 +143,7 @@ def reliability(one_series: Series, index: int) -> Markup:
 
 
 def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, max_rows: int = 20, index: int = 0) -> Markup:
-    """Draw minimum and calibrated costs of the best systems at an application, with intervals of calibrated costs."""
+    """Draw the best systems' minimum and calibrated costs at an application, and the intervals of calibrated costs."""
     rows = [(str(one["name"]), one["costs"].get(application) or {}) for one in leaderboard[:max_rows]]
     names = min(max((LETTER * width(shorten(name, 40)) for name, _ in rows), default=0) + 18, _MAX_NAMES_WIDTH)
     canvas = SvgCanvas("standings", left=names, top=12, height=_ROW * max(len(rows), 1))
@@ -171,7 +172,7 @@ def standings(leaderboard: Sequence[Mapping[str, Any]], application: str, max_ro
 
 
 def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
-    """Draw actual (solid) and minimum (dashed) costs against a hyperparameter, and mark the lowest minimum."""
+    """Draw actual (solid) and minimum (dashed) costs against a hyperparameter, and mark the lowest minimum cost."""
     lines, (places, x) = grid["lines"], _make_setting_axis(grid)
     costs = [{kind: _to_array(one.get(kind)) for kind in ("actual", "minimum")} for one in lines]
     canvas = SvgCanvas("grid", left=_GRID_LEFT, right=_GRID_RIGHT, linked=False)
@@ -199,12 +200,12 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
 
 
 def _to_array(values: Sequence[float | None] | None, none: float = np.nan) -> Floats:
-    """Convert facts to an array; None stands for infinite or unknown values."""
+    """Convert facts to an array. None stands for an infinite or unknown value."""
     return np.array([none if value is None else value for value in values or ()], dtype=np.float64)
 
 
 def _trace_rates(one: Series, note: str = "", *, hits: bool = True) -> Trace:
-    """Make a trace of false-alarm rates, and of hit rates or miss rates."""
+    """Make a trace of hit rates, or of miss rates, against false-alarm rates."""
     parts = {}
     for variant in VARIANTS:
         if of := one["roc"].get(variant):
@@ -214,7 +215,7 @@ def _trace_rates(one: Series, note: str = "", *, hits: bool = True) -> Trace:
 
 
 def _trace_costs(one: Series) -> Trace:
-    """Make a trace of costs over log-odds; None stands for an infinite cost."""
+    """Make a trace of costs against log-odds. None stands for an infinite cost."""
     costs = one["bayes_error"]
     kinds = [kind for kind in (*VARIANTS, "minimum") if costs.get(kind)]
     return Trace(str(one["name"]), {k: (_to_array(costs["log_odds"]), _to_array(costs[k], np.inf)) for k in kinds})
@@ -248,7 +249,7 @@ def _read_blocks(of: Mapping[str, Any]) -> tuple[Floats, Floats, Floats, Floats]
 
 
 def _make_ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
-    """Choose axes of the same range for observed and claimed ratios; claims alone do not extend it far."""
+    """Choose axes of the same range for observed and claimed ratios. Claimed ratios alone do not extend it far."""
     llrs, claims = [llr for _, _, llr, _ in parts], [ends for low, high, _, _ in parts for ends in (low, high)]
     shown, claimed = (
         max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
@@ -261,7 +262,7 @@ def _make_ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
 
 
 def _describe_distance(variant: str, of: tuple[Floats, ...]) -> str:
-    """Describe the mean distance of claimed from observed ratios, over blocks in which both are finite."""
+    """Describe how far claimed ratios are from observed ratios, on average over the blocks in which both are finite."""
     low, high, llr, shares = of
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(llr) & (shares > 0)
     if not known.any():
@@ -300,7 +301,7 @@ def _draw_standing(canvas: SvgCanvas, name: str, costs: Mapping[str, Any], y: fl
 
 
 def _draw_whisker(low: float, high: float, y: float) -> Markup:
-    """Draw an interval as a line with end marks; nothing if all of it lies beyond the axis."""
+    """Draw an interval as a line with end marks. Draw nothing if all of it lies beyond the axis."""
     ends = [[(end, y - 4), (end, y + 4)] for end in (low, high)]
     return element("path", class_="whisker", d=path([(low, y), (high, y)], *ends)) if low < high else Markup("")
 
@@ -327,7 +328,7 @@ def _make_grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
 
 
 def _make_setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
-    """Return the positions of the hyperparameter's values and their axis; values without a logarithm are categories."""
+    """Return the positions of a hyperparameter's values, and their axis. Values without a logarithm are categories."""
     values, title = grid["values"], str(grid["parameter"])
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     if numbers and len(numbers) == len(values) and grid["scale"] != "category":
@@ -345,7 +346,7 @@ def _make_setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
 
 
 def _draw_ring(canvas: SvgCanvas, text: str, line: int, place: float, cost: float) -> Markup:
-    """Draw a ring around the lowest minimum, with its numbers below, where nothing else is drawn."""
+    """Draw a ring around the lowest minimum cost. Its numbers are below, where nothing else is drawn."""
     x, y = float(canvas.x(place)), float(canvas.y(cost))
     room = LETTER / 2 * len(text) + 2
     return group(

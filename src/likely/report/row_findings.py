@@ -16,27 +16,30 @@ from likely.decisions import Application
 from likely.report.duplicates import count_copies
 
 QUANTILE, CLEAR, SIGNIFICANT = 1.96, 3.0, 0.05
-"""Standard errors on either side of a 95 % interval; those beyond which a difference is not chance; level of tests."""
+"""Number of standard errors on each side of a 95 % interval; number of standard errors beyond which a difference is not
+chance; significance level of tests."""
 
 FACTOR = 2.0
-"""Odds that differ by less than this factor change accuracies little: for example a half and two thirds."""
+"""Odds that differ by less than this factor change accuracies little. Probabilities of 1/2 and 2/3 are an example."""
 
 FEW, VERY_FEW = 30, 10
-"""Rows, or groups, of a class below which its error rate is known to about ten points at best, or hardly at all."""
+"""Numbers of rows (or groups) of a class. Below the first, its error rate is known to about ten percentage points at
+best. Below the second, it is hardly known at all."""
 
 FAR, TIMES = 0.05, 1.5
-"""Difference and factor by which held-out cost must exceed training cost to be reported. Every model does better on its
-training rows, and many that do much better there are still good."""
+"""Overfitting is reported if the held-out cost exceeds the training cost by this difference and by this factor. Every
+model does better on its training rows, and many models that do much better there are still good."""
 
 EVALUATION_SHARE = 0.2
 """Assumed number of evaluation rows per compared row, if the facts lack it. A low number is the cautious choice."""
 
 NOTABLE, MAX_FOLDS = 0.1, 20
-"""Share of the cost by which a fold must differ, and number of folds beyond which each has too few rows to test."""
+"""Share of the cost by which a fold must differ to be reported, and number of folds above which folds are not tested,
+because each has too few rows."""
 
 MANY, SEVERAL, COINCIDENCE, SAMPLED = 0.01, 10, 0.01, 1000
-"""Share and number of copied rows from which on they lower costs noticeably; number of copies of a row expected by
-coincidence above which copies are normal, since rows with few distinct values coincide; rows used to estimate it."""
+"""Share and number of copied rows that lower costs noticeably; expected number of chance copies of a row above which
+copies are normal (rows with few distinct values coincide); number of rows used to estimate this expectation."""
 
 
 Finding = tuple[Literal["warning", "note"], str, str]
@@ -55,7 +58,7 @@ class Diagnostics:
     applications : list of Application
         In class order, as in the facts.
     best : array of shape (n,) for two classes, else (n, n_classes)
-        Scores by which the best system decides: llrs of the second class, or log-likelihoods.
+        Scores with which the best system decides: llrs that are high for the second class, or log-likelihoods.
     tests : list of arrays, or None
         Positions of the test rows of each fold.
     numbers : array or sparse array of shape (n, n_columns), or None
@@ -80,7 +83,7 @@ class Diagnostics:
 
     @cached_property
     def decisions(self) -> list[Integers]:
-        """The decision of each row at each application; −1 rejects."""
+        """The decision about each row at each application. −1 means rejected."""
         return [application.decide_codes(self.best) for application in self.applications]
 
     def row_costs(self, i: int) -> Floats:
@@ -116,9 +119,10 @@ class Diagnostics:
         return np.divide(totals**2, squares, out=np.zeros(n_classes), where=squares > 0)
 
     def unit_cost(self, i: int) -> float:
-        """Return the most that one more mistake adds to a normalised cost; its variance is at most the cost times this.
+        """Return the most that one more mistake can add to a normalised cost.
 
-        A cost Σ_k s_k p_k of mistakes at rates p_k has variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.
+        The variance of a cost is at most the cost times this number: a cost Σ_k s_k p_k of mistakes at rates p_k has
+        variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.
         """
         app = self.applications[i]
         stakes = app.priors * (app.costs.max(axis=1) - app.costs.diagonal())
@@ -131,7 +135,7 @@ def list_costs(row: dict[str, Any], facts: dict[str, Any]) -> list[dict[str, Any
 
 
 def mention_application(facts: dict[str, Any], i: int) -> str:
-    """Name an application as part of a sentence, if there are several."""
+    """Return words that name an application in a sentence, or nothing if there is only one application."""
     applications = facts["applications"]
     return f" at {quote(applications[i]['name'])}" if len(applications) > 1 else ""
 
@@ -171,7 +175,7 @@ def check_prior_mismatch(facts: dict[str, Any], diagnostics: Diagnostics) -> Fin
 
 
 def _compare_log_odds(frequencies: Floats, priors: Floats) -> Floats:
-    """Return the log-odds of each class among the rows minus those of its prior, all clipped to a million to one."""
+    """Return each class's log-odds among the rows minus its prior log-odds. Odds are clipped at a million to one."""
     a, b = (np.clip(log(p) - log(1 - p), -14, 14) for p in (frequencies, priors))
     return np.asarray(a - b)
 
@@ -204,21 +208,21 @@ def check_tiny_class(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding
 
 
 def _wilson_interval(rate: float, n: int) -> tuple[float, float]:
-    """Interval of an error rate observed in n rows (Wilson 1927), which also holds for few mistakes."""
+    """Return the interval of an error rate observed in n rows (Wilson 1927). It is also valid for few mistakes."""
     z = QUANTILE**2 / n
     centre, reach = (rate + z / 2) / (1 + z), np.sqrt(z * rate * (1 - rate) + z**2 / 4) / (1 + z)
     return max(0.0, float(centre - reach)), min(1.0, float(centre + reach))
 
 
 def check_overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether held-out cost is far above training cost, or evaluation cost above that of the folds."""
+    """Check whether the held-out cost is far above the training cost, or the evaluation cost above the estimate."""
     found = _check_evaluation_cost(facts, diagnostics)
     if found is not None or diagnostics.training is None:
         return found
     held_out = [costs["minimum"] for costs in list_costs(facts["leaderboard"][0], facts)]
     gaps = {}
     for i, (seen, cost) in enumerate(zip(diagnostics.training, held_out, strict=True)):
-        # Far above the training cost, and by more than chance if mistakes are few.
+        # Far above the training cost and, if mistakes are few, by more than chance.
         if cost is not None and cost > TIMES * seen:
             chance = CLEAR * math.sqrt((cost + seen) * diagnostics.unit_cost(i))
             if cost - seen > max(FAR, chance):
@@ -239,7 +243,7 @@ def check_overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Findin
 
 
 def _check_evaluation_cost(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether evaluation rows cost clearly more than the comparison estimated."""
+    """Check whether decisions about the evaluation rows cost clearly more than the comparison estimated."""
     there = facts["evaluation"]
     chosen = next((each for each in there["systems"] if each["name"] == there["chosen"]), None) if there else None
     row = facts["leaderboard"][0]
@@ -304,7 +308,7 @@ def _test_fold(
 
         p ≤ 2 exp(−D² / (2 V + 2 M |D| / 3)),
 
-    also holds for few mistakes, where a normal approximation does not.
+    also holds for few mistakes. A normal approximation does not.
     """
     codes, n_classes = diagnostics.codes, len(priors)
     sums, totals = (
@@ -327,7 +331,7 @@ def _test_fold(
 
 
 def check_separable(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether the best system makes no mistakes, as it would if a column contained the label."""
+    """Check whether the best system makes no mistakes. One possible reason is a column that contains the label."""
     costs = list_costs(facts["leaderboard"][0], facts)
     if any(each["minimum"] is None or each["minimum"] > 1e-12 for each in costs) or not _all_mistakes_cost(diagnostics):
         return None
@@ -346,7 +350,7 @@ def check_separable(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding 
 
 
 def _all_mistakes_cost(diagnostics: Diagnostics) -> bool:
-    """Whether a cost of 0 implies no mistakes: every mistake has a cost and every class a prior above 0."""
+    """Return whether a cost of 0 implies no mistakes: all mistakes have a cost, and all classes a prior, above 0."""
     return all(
         bool((app.costs > app.costs.diagonal()[:, None])[~np.eye(app.n_classes, dtype=bool)].all())
         and bool((app.priors > 0).all())
@@ -355,7 +359,7 @@ def _all_mistakes_cost(diagnostics: Diagnostics) -> bool:
 
 
 def check_duplicate_rows(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether rows were scored by models trained on copies of them."""
+    """Check whether rows were scored by models that were trained on copies of these rows."""
     if facts["kind"] == "scores" or diagnostics.tests is None or diagnostics.numbers is None:
         return None
     n_rows, n_contradicting = count_copies(diagnostics.numbers, diagnostics.codes, diagnostics.tests)
@@ -374,7 +378,7 @@ def check_duplicate_rows(facts: dict[str, Any], diagnostics: Diagnostics) -> Fin
 
 
 def _expect_copies(numbers: Any) -> float:
-    """Estimate the number of copies of a row expected if columns were independent, from a sample of rows."""
+    """Estimate, from a sample of rows, how many copies of a row there would be if columns were independent."""
     rows = numbers[:: numbers.shape[0] // SAMPLED + 1]
     values = np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=np.float64)
     m, together = len(values), math.log(numbers.shape[0])

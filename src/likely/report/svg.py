@@ -27,7 +27,7 @@ def element(tag: str, *inside: Any, **attributes: Any) -> Markup:
     tag : str
     *inside : str or Markup
     **attributes
-        With ``_`` in place of ``-``, and ``class_``. Numbers are rounded to one decimal; None omits the attribute.
+        Write ``_`` for ``-`` and ``class_`` for ``class``. Numbers are rounded to one decimal. None omits an attribute.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, room: float) -> str:
-    """Shorten text to a width of about ``room`` average letters, with … in place of its middle.
+    """Shorten text to a width of about ``room`` average letters. Its middle is replaced by "…".
 
     The ends are kept, since names of systems often begin alike and differ at the end.
 
@@ -76,7 +76,7 @@ def shorten(text: str, room: float) -> str:
 
 
 def whole(text: str) -> str:
-    """Format text for a tooltip: on one line, in full unless it is very long."""
+    """Format text for a tooltip, on one line. Only very long text is shortened."""
     text = " ".join(clean(text).split())
     return text if len(text) <= MAX_LENGTH else f"{text[:MAX_LENGTH]}…"
 
@@ -117,7 +117,7 @@ def _tenths(tenths: int) -> str:
 
 
 def path(*runs: Sequence[Point], close: bool = False) -> str:
-    """Return short path data, in relative steps of tenths, through one or several runs of points.
+    """Return short path data through one or several runs of points, in relative steps that are multiples of 0.1.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def path(*runs: Sequence[Point], close: bool = False) -> str:
 
 
 def _run(points: list[tuple[int, int]], close: bool) -> str:
-    """Return the path data of one run; steps along an axis in the same direction are merged."""
+    """Return the path data of one run. Consecutive steps in the same direction along an axis are merged."""
     x, y = points[0]
     start, steps = f"M{_pair(x, y)}", [(0, 0)]
     for x_next, y_next in points[1:]:

@@ -22,7 +22,7 @@ WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
 """Default width of a plot, and positions of its axes."""
 
 LETTER = 7.2
-"""Width of an average letter of 12 units, in the widest of the common sans-serif fonts."""
+"""Width of an average letter at a font size of 12 units, in the widest of the common sans-serif fonts."""
 
 BELOW = 44
 """Height below the axes for ticks and title."""
@@ -31,13 +31,13 @@ _HUES, _BOLD = 12, 8.2
 """Number of colours, and width of an average bold letter."""
 
 _FAR = 1e6
-"""Points further away than this number of axis lengths, or infinitely far, are moved to this distance."""
+"""Largest distance of a point from the axes, in axis lengths. Points further away are moved to this distance."""
 
 _LINE, _MAX_ENTRIES, _HALF, _SAMPLE = 18, 24, (WIDTH - 10) / 2, 44
 """Legend: height of a line, maximum number of names, width of one of two columns, width of a stroke with its gaps."""
 
 _BLOCKS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (np.inf, "w4"))
-"""Upper limits of the share of rows of a block, and the class of blocks below each limit."""
+"""Limits of a block's share of the rows, and the CSS class of the blocks below each limit."""
 
 
 class SvgCanvas:
@@ -54,7 +54,7 @@ class SvgCanvas:
     series : int, optional
         The position of the system, if the plot shows a single one. Traces are numbered from it.
     linked : bool, default True
-        Whether traces are systems, of which the script emphasises the chosen one.
+        Whether traces are systems. The script emphasises the chosen system.
     """
 
     edge = 0.0
@@ -83,7 +83,7 @@ class SvgCanvas:
         self._is_empty = True
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
-        """Draw faint lines at the ticks, and horizontal texts of ticks and titles."""
+        """Draw faint lines at the ticks, and the texts of ticks and titles, all horizontal."""
         if equal:
             self.bottom = self.top + (self.right - self.left) * y.length / x.length
         self._axes = x, y
@@ -147,7 +147,7 @@ class SvgCanvas:
             self.entry(label, "reference")
 
     def bars(self, edges: Any, heights: Any, category: int, label: str, note: str = "") -> None:
-        """Draw the outline of adjacent bars, open below; empty bars are left out."""
+        """Draw the outline of adjacent bars, which is open below. Empty bars are left out."""
         tall = np.nan_to_num(np.asarray(heights, dtype=np.float64))
         sides, tops = self.x(edges), np.clip(self.y(tall), self.top, self.bottom)
         runs: list[list[Point]] = []
@@ -210,7 +210,7 @@ class SvgCanvas:
         self.put(series, self.stroke([[at] for at in zip(across[inside], up[inside], strict=True)], kind))
 
     def stroke(self, runs: Sequence[Sequence[Point]], kind: str) -> Markup:
-        """Make a path with a class of the style sheet; empty if there are no points."""
+        """Make a path with a class of the style sheet. It is empty if there are no points."""
         return element("path", class_=kind, d=path(*runs)) if runs else Markup("")
 
     def marks(self, *kinds: str) -> None:
@@ -234,11 +234,11 @@ class SvgCanvas:
         height: float | None = None,
         heading: Markup | str = "",
     ) -> Markup:
-        """Return the image with its title and ``gist``, a sentence with the main number for screen readers.
+        """Return the image with its title and ``gist``, a sentence for screen readers that tells the main number.
 
-        ``key`` is the prefix of ids, by default the kind; plots of the same kind need different keys. ``variant`` adds
-        classes, ``note`` is a text below the legend and ``heading`` one above the plot. If ``height`` is given, the
-        image has this height and no legend.
+        ``key`` is the prefix of ids, by default the kind. Plots of the same kind need different keys. ``variant`` adds
+        CSS classes, ``note`` is a text below the legend, and ``heading`` is a text above the plot. If ``height`` is
+        given, the image has this height and no legend.
         """
         key = key or self._kind
         legend, top = Markup(""), self.bottom + self._below
@@ -246,7 +246,7 @@ class SvgCanvas:
             legend, height = _draw_legend(list(self._entries.values()), top, "" if self._is_empty else note)
         scales: list[str | None] = [None, None]
         nothing = Markup("")
-        if self._axes:  # the script reads the ends of each axis on its scale, and their coordinates
+        if self._axes:  # for the script: the ends of each axis on its scale, and their coordinates
             places = ((self.left, self.right), (self.bottom, self.top))
             ends = [(*axis.ends, *at) for axis, at in zip(self._axes, places, strict=True)]
             scales = [*(f"{low:.9g} {high:.9g} {start:g} {end:g}" for low, high, start, end in ends)]
@@ -275,7 +275,7 @@ class SvgCanvas:
         )
 
     def _groups(self) -> Iterator[Markup]:
-        """Group the elements of each system by variant; ``only`` marks a system with a single variant."""
+        """Group the elements of each system by variant. ``only`` marks a system that has a single variant."""
         for k, variants in self._traces.items():
             only = " only" if len([name for name in variants if name]) == 1 else ""
             parts = [group(*drawn, class_=f"{name}{only}") if name else join(drawn) for name, drawn in variants.items()]
@@ -321,7 +321,7 @@ def _place(values: Any, axis: Axis, start: float, end: float) -> Floats:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of the legend: a name, shortened if it is long, or an explanation, and a note after it."""
+    """An entry of the legend: a name (shortened if it is long) or an explanation, and a note after it."""
 
     name: str
     strokes: tuple[str, ...]
@@ -337,7 +337,10 @@ def hue(index: int, of: str = "s") -> str:
 
 
 def _draw_legend(entries: Sequence[_Entry], top: float, note: str) -> tuple[Markup, float]:
-    """Draw names in one or two columns, explanations of strokes in rows, and a note; return the legend and its end."""
+    """Draw names in one or two columns, explanations of strokes in rows, and a note.
+
+    Return the legend and its lower end.
+    """
     names, strokes = ([entry for entry in entries if entry.is_name is kind] for kind in (True, False))
     shown = names[:_MAX_ENTRIES]
     widest = max((width(shorten(each.name, 60)) + width(each.note) for each in shown), default=0)
@@ -375,7 +378,7 @@ def _draw_entry(entry: _Entry, x: float, y: float, room: float) -> Markup:
 
 
 def _draw_samples(strokes: Sequence[str]) -> list[Markup]:
-    """Draw the strokes of an entry, one below the other; ``area`` and ``fill`` are squares."""
+    """Draw the strokes of an entry, one below the other. ``area`` and ``fill`` are drawn as squares."""
     if strokes[0] in ("area", "fill"):
         kind = "area line" if strokes[0] == "area" else "fill"
         return [element("rect", class_=kind, x=6, y=-10, width=14, height=11)]

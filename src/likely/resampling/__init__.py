@@ -1,4 +1,4 @@
-"""Cross-validation from sums: the models of each fold are estimated from the cells outside it."""
+"""Cross-validation from sums: the models of each fold are estimated from sums over the rows of the other folds."""
 
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
 

@@ -1,7 +1,7 @@
-"""Chains of steps: learning from moments, equality of steps, and scores.
+"""Pipelines of steps: learning from moments, equality of steps, and scores.
 
-A step learns from moments if it has ``needs`` (the smallest statistic it learns from), ``by_class``,
-``estimate(statistics, classes)`` and, unless it is the last, ``map_statistics(statistics)``.
+A step can learn from moments if it has ``needs`` (the smallest statistic from which it can learn), ``by_class``,
+``estimate(statistics, classes)`` and, unless it is the last step, ``map_statistics(statistics)``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from likely.statistics import ByClass, DiagonalMoments, Moments
 Member = TypeVar("Member")
 
 MAX_BYTES = 2**31
-"""Maximum memory of the moments of all classes, or of all (class, fold) cells."""
+"""Maximum memory, in bytes, of the moments of all classes, or of each class in each fold."""
 
 _ISOLATED = (QuantileTransformer,)
-"""Steps of scikit-learn with the property ``fits_are_isolated``."""
+"""Steps of scikit-learn that are treated as if they declared ``fits_are_isolated``."""
 
 _METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
 """Methods that give scores, in order of preference. A calibrator removes the priors from posteriors."""
@@ -40,35 +40,36 @@ def fits_in_memory(kind: type[Moments] | type[DiagonalMoments], n_cells: int, n_
 
 
 def steps_of(model: Any) -> list[Any]:
-    """Return the steps of a pipeline without passthrough steps, or a model as the only step."""
+    """Return the steps of a pipeline, without passthrough steps. Any other model is its own only step."""
     if not isinstance(model, Pipeline):
         return [model]
     return [step for _, step in model.steps if step is not None and step != "passthrough"]
 
 
 def is_isolated(model: Any) -> bool:
-    """Return whether a model, or every step of a chain, declares ``fits_are_isolated``.
+    """Return whether a model, or every step of a pipeline, declares ``fits_are_isolated``.
 
-    Then ``fit_transform`` equals ``fit`` and ``transform``, and fitting neither changes warning filters nor draws from
-    the global random generator. So chains may share fitted steps, and folds may be fitted in threads.
+    This declares that ``fit_transform`` equals ``fit`` and then ``transform``, and that fitting neither changes warning
+    filters nor draws from the global random generator. So pipelines may share fitted steps, and folds may be fitted in
+    threads.
     """
     return all(getattr(step, "fits_are_isolated", False) or isinstance(step, _ISOLATED) for step in steps_of(model))
 
 
 def is_pairwise(model: Any) -> bool:
-    """Return whether a model, or a chain's first step, takes kernels or distances between rows.
+    """Return whether the input of a model, or of a pipeline's first step, is kernels or distances between rows.
 
-    Its input has a column for each training row, so folds select columns as well as rows.
+    Such an input has a column for each training row, so folds select columns as well as rows.
     """
     first = next(iter(steps_of(model)), model)
     try:
         return bool(get_tags(first).input_tags.pairwise)
-    except Exception:  # noqa: BLE001  a model without tags takes rows; ``fit`` reports any error in it
+    except Exception:  # noqa: BLE001  a model without tags takes rows; ``fit`` reports any error
         return False
 
 
 def fingerprint(step: Any, but: str | None = None) -> Hashable:
-    """Return a key that is equal for steps with equal parameters, ignoring the parameter ``but``.
+    """Return a key that is the same for all steps with equal parameters, except the parameter ``but``.
 
     Keys are valid while the steps exist.
     """
@@ -77,11 +78,11 @@ def fingerprint(step: Any, but: str | None = None) -> Hashable:
 
 
 def _key_of(value: Any) -> Hashable:
-    """Return a parameter's pickle; one that cannot be pickled, such as a lambda, equals only itself."""
+    """Return a parameter's pickle. A value that cannot be pickled, such as a lambda, gets a key of its own."""
     try:
         return pickle.dumps(clone(value, safe=False))
     except Exception:  # noqa: BLE001  pickling a third-party object may raise anything
-        return id(value)  # of the step's parameter, not of a copy, whose id may be reused
+        return id(value)  # not the id of a copy, which may be reused after the copy is deleted
 
 
 def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]) -> Iterator[dict[int, Member]]:
@@ -96,7 +97,7 @@ def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]
 
 
 def is_mappable(steps: list[Any]) -> bool:
-    """Return whether a chain can be learned from the moments of its input."""
+    """Return whether a pipeline can be trained from the moments of its input."""
     return (
         len(steps) > 0
         and all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps)
@@ -105,25 +106,25 @@ def is_mappable(steps: list[Any]) -> bool:
 
 
 def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
-    """Return the smallest statistic of the input that all steps can learn from."""
+    """Return the smallest statistic of the input from which all steps can learn."""
     if not is_mappable(steps):
         unsupported = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
-            f"{type(unsupported).__name__} does not learn from moments, so this chain cannot be learned incrementally. "
-            "Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
+            f"{type(unsupported).__name__} does not learn from moments, so this pipeline cannot be trained "
+            "incrementally. Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
         )
     return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
 
 
 def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels | None) -> None:
-    """Estimate all steps from the moments by class of the chain's input."""
+    """Estimate all steps from the moments of each class, computed from the pipeline's input."""
     for step in steps[:-1]:
         statistics = estimate_step(step, statistics, classes).map_statistics(statistics)
     estimate_step(steps[-1], statistics, classes)
 
 
 def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -> Any:
-    """Estimate one step from the moments by class of its input."""
+    """Estimate one step from the moments of each class, computed from the step's input."""
     if step.needs is DiagonalMoments:
         statistics = statistics.each(lambda part: part.diagonal())
     return step.estimate(statistics if step.by_class else statistics.total(), classes)
@@ -133,7 +134,7 @@ def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -
 
 
 def check_scorer(model: Any, weighted: bool) -> None:
-    """Raise if a model gives no scores, or if there are weights and it takes none."""
+    """Raise if a model gives no scores, or if there are weights and the model takes no weights."""
     name = type(steps_of(model)[-1]).__name__
     if not any(hasattr(model, method) for method in _METHODS):
         raise IncompatiblePartsError(
@@ -142,7 +143,7 @@ def check_scorer(model: Any, weighted: bool) -> None:
         )
     if getattr(steps_of(model)[-1], "decision_function_shape", "ovr") == "ovo":
         raise IncompatiblePartsError(
-            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one per class."
+            f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one score per class."
         )
     if weighted and not has_fit_parameter(model, "sample_weight"):
         raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
@@ -162,7 +163,7 @@ def scores_of(model: Any, X: Any) -> Floats:
 
 
 def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
-    """Put columns in sorted order of the classes, if they are not, such as with an unknown class last."""
+    """Put the columns in sorted order of the classes. A model may have another order, such as an unknown class last."""
     if classes is None or np.ndim(classes) != 1:
         return scores
     order = np.argsort(classes, kind="stable")
@@ -176,7 +177,7 @@ def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
 def floor_of(scores: Floats, model: Any) -> float:
     """Return the logarithm of half the smallest positive posterior, which replaces posteriors of 0.
 
-    The posterior of a tree or a forest is 0 where no training row of a class was seen, which does not prove that the
+    The posterior of a tree or a forest is 0 where no training row of a class was seen. This does not prove that the
     class cannot occur there. Other kinds of scores have no floor.
     """
     if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
@@ -185,7 +186,7 @@ def floor_of(scores: Floats, model: Any) -> float:
 
 
 def in_classes(scores: Floats, n_classes: int, floor: float = -np.inf) -> Floats:
-    """Return one score per row for two classes, or one per row and class for more, all at least ``floor``."""
+    """Return scores of at least ``floor``: one for each row for two classes, else one for each row and class."""
     scores = np.maximum(scores, floor)
     if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
         return difference(scores[:, 1], scores[:, 0])

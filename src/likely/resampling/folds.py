@@ -29,7 +29,7 @@ class Split:
     weight: Floats
     tests: list[Integers]
     trains: list[Integers | None]
-    """Training rows of each fold; None stands for all rows except the test rows."""
+    """Training rows of each fold. None stands for all rows except the test rows."""
 
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Split:
@@ -38,7 +38,9 @@ class Split:
         X = csr_array(X) if issparse(X) else X  # type: ignore[call-overload]
         y = check_labels("kfold_scores", y)
         if len(y) != X.shape[0]:
-            raise InvalidDataError(f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)}.")
+            raise InvalidDataError(
+                f"X and y must have one entry for each row, but have {X.shape[0]} and {len(y)} entries."
+            )
         given = check_weight(sample_weight, len(y))
         weight = np.ones(len(y)) if given is None else given
         splits = list(_splits(folds, X, y, groups))
@@ -58,12 +60,12 @@ class Split:
 
     @cached_property
     def is_complementary(self) -> bool:
-        """Whether every model learns from all rows except those it is tested on."""
+        """Whether every model learns from all rows except its test rows."""
         return all(train is None for train in self.trains)
 
     @cached_property
     def is_leave_one_out(self) -> bool:
-        """Whether every fold tests one row."""
+        """Whether every fold has exactly one test row."""
         return self.is_complementary and len(self.tests) == len(self.y)
 
     @cached_property
@@ -83,7 +85,7 @@ class Split:
         return np.flatnonzero(_mask_others(self.tests[fold], len(self.y))) if train is None else train
 
     def of_rows(self, X: Any) -> Split:
-        """Return the same split with the rows in another form."""
+        """Return the same split of rows that are given in another form, such as transformed."""
         return replace(self, X=X)
 
     def pool(self, parts: list[Floats]) -> Floats:
@@ -133,7 +135,7 @@ class Split:
 
 
 def numbers_or_none(X: Any) -> Rows | None:
-    """Convert rows to an array or CSR array of numbers; None if scikit-learn rejects them, such as texts."""
+    """Convert rows to an array or CSR array of numbers. Return None if scikit-learn rejects them, for example texts."""
     try:
         return check_rows(BaseEstimator(), X, reset=True)
     except (TypeError, ValueError):
@@ -141,7 +143,7 @@ def numbers_or_none(X: Any) -> Rows | None:
 
 
 def take(X: Any, rows: Integers, columns: Integers | None = None) -> Any:
-    """Return some rows of an array, sparse matrix or data frame, and some columns of a pairwise matrix."""
+    """Return some rows of an array, sparse matrix or data frame and, for a pairwise matrix, also some columns."""
     if columns is not None:
         return _take_pairs(X, rows, columns)
     if hasattr(X, "iloc"):
@@ -162,7 +164,10 @@ def _take_pairs(X: Any, rows: Integers, columns: Integers) -> Any:
 
 
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
-    """Yield test and training rows of each fold; None stands for all other rows, so n folds do not take n² memory."""
+    """Yield the test and the training rows of each fold.
+
+    Training rows are None if they are all other rows, so that n folds do not take n² memory.
+    """
     splitter = check_cv(folds, y, classifier=True)
     if isinstance(splitter, LeaveOneOut):
         yield from ((row, None) for row in np.arange(len(y))[:, None])

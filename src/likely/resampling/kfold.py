@@ -1,7 +1,7 @@
 """Out-of-fold scores of many models: public functions, and execution of a plan.
 
-Chains that learn from moments are estimated from sums. Chains that begin with equal steps share these steps. All other
-chains are fitted fold by fold.
+Pipelines that learn from moments are estimated from sums. All other pipelines are fitted fold by fold. Pipelines that
+begin with equal steps share these steps.
 """
 
 from __future__ import annotations
@@ -38,46 +38,48 @@ from likely.resampling.plan import Plan, PlannedChain, Strategy, plan_folds, pla
 from likely.statistics import ByClass
 
 Chains = dict[int, list[Any]]
-"""Steps of chains, by the number of the chain."""
+"""The steps of each pipeline, by the number of the pipeline."""
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
     """Compute pooled out-of-fold scores: every row is scored by a model trained without its fold.
 
-    Chains of this library's linear features that end in a Gaussian model, Fisher's discriminant or least squares are
-    estimated from sums for each class and fold, computed in one pass over the data. Equal leading steps of several
-    chains are estimated and applied once. Leave-one-out scores of single Gaussian models are computed by downdating.
-    All other models are refitted fold by fold. Models of this library then share equal leading features, and models
-    that differ only in the strength of a penalty, or in the number of components, are fitted along a path.
+    Some pipelines are estimated from sums for each class and fold, which take one pass over the data: those that have
+    only linear features of this library and end in a Gaussian model, Fisher's discriminant or least squares. Leading
+    steps that are equal in several pipelines are estimated and applied once. Leave-one-out scores of a Gaussian model
+    without other steps are computed by downdating: each row is removed from the estimates in turn. All other models are
+    refitted fold by fold. Models of this library then share equal leading features, and models that differ only in the
+    strength of a penalty, or in the number of components, are fitted along a path.
 
     Parameters
     ----------
     pipelines : classifier or pipeline, or a list of them
         They are not changed.
     X : array, data frame or sparse matrix of shape (n, n_features)
-        For models whose scikit-learn tags declare precomputed kernels, the kernel matrix of all rows, (n, n); folds
-        then select its rows and columns. For other models its columns are features.
+        For models whose scikit-learn tags declare precomputed kernels, X is the kernel matrix of all rows, of shape
+        (n, n), and folds select its rows and columns. For other models, the columns of X are features.
     y : array of labels of shape (n,)
     folds : int, scikit-learn splitter, or iterable of (train, test) positions
-        The test sets hold every row once.
+        Each row must be in exactly one test set.
     groups : array of shape (n,), optional
         Passed to splitters that keep groups together.
     sample_weight : array of shape (n,), optional
-        Frequencies for training. Rows of weight 0 are scored but not learned from.
+        How often each row counts in training. Rows of weight 0 are scored, but models do not learn from them.
 
     Returns
     -------
     array of shape (n, n_classes), or a list of them
         Log-likelihoods in row order, with columns in sorted order of the labels, even if a model's ``classes_`` are
-        not sorted. For a model without log-likelihoods, its ``decision_function``, or else its ``predict_log_proba``.
+        not sorted. A model without log-likelihoods is scored by its ``decision_function``, or else by its
+        ``predict_log_proba``.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from likely import PCA, GaussianClassifier, make_pipeline
     >>> X, y = load_iris(return_X_y=True)
-    >>> chains = [make_pipeline(PCA(k), GaussianClassifier(tied=True)) for k in (1, 2, 3)]
-    >>> [float((s.argmax(axis=1) == y).mean().round(3)) for s in kfold_scores(chains, X, y)]
+    >>> pipelines = [make_pipeline(PCA(k), GaussianClassifier(tied=True)) for k in (1, 2, 3)]
+    >>> [float((s.argmax(axis=1) == y).mean().round(3)) for s in kfold_scores(pipelines, X, y)]
     [0.927, 0.96, 0.987]
     """
     single = not isinstance(pipelines, (list, tuple))
@@ -95,14 +97,14 @@ def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = N
 def kfold_calibrate(
     calibrator: Any, scores: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None
 ) -> Floats:
-    """Calibrate or fuse the scores of each fold by a map learned from the other folds.
+    """Calibrate or fuse the scores of each fold with a map learned from the other folds.
 
     Use it to evaluate a calibrator or fuser.
 
     Parameters
     ----------
     calibrator : calibrator or fuser
-        Object with ``fit(scores, y)`` and ``transform(scores)``. It is not changed.
+        Any object that has the methods ``fit(scores, y)`` and ``transform(scores)``. It is not changed.
     scores : array of shape (n, …)
         For example the out-of-fold scores of :func:`kfold_scores`.
     y, folds, groups, sample_weight
@@ -142,14 +144,14 @@ def kfold_calibrate(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of held-out rows by the number of the chain, and the errors of chains that failed."""
+    """Scores of held-out rows by the number of the pipeline, and the errors of pipelines that failed."""
 
     scores: dict[int, Floats] = field(default_factory=dict)
     failures: dict[int, Exception] = field(default_factory=dict)
 
     @classmethod
     def attempt(cls, chains: Iterable[int], work: Callable[..., HeldOut], *args: Any) -> HeldOut:
-        """Return the result of ``work``; record any error as the failure of each of the chains."""
+        """Return the result of ``work``. If it raises an error, all given pipelines failed with this error."""
         try:
             return work(*args)
         except Exception as error:  # noqa: BLE001  third-party models may raise anything, and the others continue
@@ -161,7 +163,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class TrainTest:
-    """Training rows with labels and weights, and rows to score."""
+    """Training rows, their labels and weights, and the rows to score."""
 
     X: Any
     y: Labels
@@ -190,9 +192,9 @@ def kfold_held_out(
 ) -> HeldOut:
     """Compute pooled out-of-fold scores of models by their numbers, and the errors of models that fail.
 
-    Folds of models that are not isolated are fitted one after another, unless ``all_in_threads``, since they may change
-    the warning filters of the process or draw from its random generator. ``on_progress`` receives the fraction of folds
-    done, in the thread that finished the last one.
+    Models that are not isolated may change the warning filters of the process or draw from its random generator. So
+    their folds are fitted one after another, unless ``all_in_threads`` is True. ``on_progress`` is called after each
+    fold, in the thread that computed it, with the fraction of folds done.
     """
     plan = plan_folds(models, split)
     found = HeldOut(_downdate(plan.using(Strategy.DOWNDATING), split))
@@ -205,16 +207,16 @@ def kfold_held_out(
 
 
 def score_held_out(models: dict[int, Any], rows: TrainTest) -> HeldOut:
-    """Score new rows by models trained on one training set."""
+    """Score new rows with models trained on one training set."""
     return _execute(plan_rows(models).chains, rows)
 
 
-# All folds at once: downdating, and sums of cells. After a LikelyError the chains are fitted fold by fold. Any other
-# exception is a bug and propagates.
+# All folds at once: downdating, and sums of cells. A cell is the rows of one class in one fold. After a LikelyError,
+# the pipelines are fitted fold by fold. Any other exception is a bug and propagates.
 
 
 def _downdate(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Compute leave-one-out scores by downdating; rows where downdating is inaccurate are refitted."""
+    """Compute leave-one-out scores by downdating. Where this is inaccurate, the model is refitted without the row."""
     results: dict[int, Floats] = {}
     for i, chain in chains.items():
         try:
@@ -242,7 +244,7 @@ def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
 
 
 def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Score chains from the moments of (class, fold) cells, with one pass for each kind of moments."""
+    """Score rows with pipelines estimated from the moments of cells, in one pass for each kind of moments."""
     results: dict[int, Floats] = {}
     steps = {i: steps_of(chain.model) for i, chain in chains.items()}
     for kind, members in _group_by_needs(steps):
@@ -254,7 +256,7 @@ def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int
 
 
 def _group_by_needs(chains: Chains) -> Iterator[tuple[Any, Chains]]:
-    """Yield each kind of moments with the chains that learn from it."""
+    """Yield each kind of moments with the pipelines that learn from it."""
     for members in group_alike(chains, lambda steps: needs_of(steps).__name__):
         yield needs_of(next(iter(members.values()))), members
 
@@ -274,7 +276,7 @@ def _score_cells_of(kind: Any, chains: Chains, split: Split) -> dict[int, Floats
 
 
 def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
-    """Compute the moments of every (class, fold) cell; rows of weight 0 are left out."""
+    """Compute the moments of every cell, that is of each class in each fold. Rows of weight 0 are left out."""
     codes, folds = split.codes, split.fold_of_row
     if split.weight.all():
         return ArraySource(rows, codes, split.weight_of(slice(None)), split.classes, folds).reduce(class_moments, kind)
@@ -284,9 +286,9 @@ def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
 
 
 def _sums_outside_folds(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
-    """Yield the sums by class of the cells outside each fold, as prefix sums plus suffix sums.
+    """Yield, for each fold, the sums of the cells of the other folds by class. They are prefix sums plus suffix sums.
 
-    Adding avoids the cancellation of subtracting a fold from the total.
+    Subtracting the fold from the total would lose digits by cancellation; adding does not.
     """
     folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
     after: list[ByClass[Any]] = [ByClass.zero()]
@@ -303,12 +305,12 @@ def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
 
 
 def _score_together(chains: Chains, statistics: ByClass[Any], classes: Labels, rows: Rows) -> dict[int, Floats]:
-    """Score rows by chains estimated from moments; equal leading steps are estimated and applied once."""
+    """Score rows with pipelines estimated from moments. Equal leading steps are estimated and applied once."""
     groups = list(group_alike(chains, lambda steps: fingerprint(steps[0])))
     firsts = [estimate_step(clone(next(iter(members.values()))[0]), statistics, classes) for members in groups]
     results: dict[int, Floats] = {}
     mapping = _SharedMapping(statistics, rows)
-    # Widest projection first: narrower ones with the same leading directions reuse its output.
+    # The widest projection is first. Narrower projections with the same leading directions reuse its output.
     for step, members in sorted(zip(firsts, groups, strict=True), key=_width, reverse=True):
         results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
@@ -323,7 +325,7 @@ def _width(pair: tuple[Any, Any]) -> int:
 
 
 class _SharedMapping:
-    """Maps one input by several steps; steps with the leading directions of the widest projection reuse its output."""
+    """Maps one input by several steps. Steps with the leading directions of the widest projection reuse its output."""
 
     def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
         self.statistics, self.rows = statistics, rows
@@ -355,7 +357,7 @@ def _is_leading_part(step: Any, wider: Any) -> bool:
 def _score_folds(
     chains: dict[int, PlannedChain], split: Split, in_threads: bool, on_progress: Callable[[float], None] | None
 ) -> HeldOut:
-    """Score every fold and pool the scores in row order; a chain that fails in any fold fails."""
+    """Score every fold, and pool the scores in row order. A pipeline that fails in one fold has failed."""
     if not chains:
         return HeldOut()
     folds, done = list(range(len(split.tests))), count(1)
@@ -385,7 +387,7 @@ def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> Hel
 
 
 def _take_fold(split: Split, fold: int, pairwise: bool) -> TrainTest:
-    """Return the training and test rows of a fold; rows of weight 0 are not learned from."""
+    """Return the training and test rows of a fold. Rows of weight 0 are not among the training rows."""
     train, test = split.train(fold), split.tests[fold]
     if split.weight_of(train) is not None:
         train = train[split.weight[train] > 0]
@@ -395,16 +397,16 @@ def _take_fold(split: Split, fold: int, pairwise: bool) -> TrainTest:
 
 
 def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -> HeldOut:
-    """Score new rows by chains whose first ``depth`` steps have been applied to the rows.
+    """Score new rows with pipelines whose first ``depth`` steps have been applied to the rows already.
 
-    Chains whose strategy applies at this depth are scored. Each group of other chains with an equal next step fits and
-    applies this step once, and recurses.
+    If a pipeline's strategy applies at this depth, the pipeline is scored. The other pipelines are grouped by their
+    next step. Each group fits and applies this step once, and recurses.
     """
     plan = Plan({i: chain for i, chain in chains.items() if chain.n_fitted == depth})
     found = HeldOut(_score_from_moments(plan.using(Strategy.MOMENTS), rows, depth))
     for along in group_alike(plan.using(Strategy.PATH), PlannedChain.path_key):
         found |= HeldOut(_score_along_path(along, rows))
-    # Chains without scores: those planned for refitting, deeper ones, and those whose fast strategy failed.
+    # Pipelines without scores: planned for refitting or for a larger depth, or their fast strategy failed.
     left = {
         i: chain if i not in plan.chains else chain.demote(depth + 1)
         for i, chain in chains.items()
@@ -418,16 +420,16 @@ def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -
 
 
 def _map_and_execute(members: dict[int, PlannedChain], rows: TrainTest, depth: int) -> HeldOut:
-    """Fit and apply a step that several chains share; if it fails, each of the chains fails."""
+    """Fit and apply a step that several pipelines share. If the step fails, all these pipelines fail."""
     try:
         mapped = rows.transform_by(next(iter(members.values())).steps[depth])
-    except Exception as error:  # noqa: BLE001  third-party steps may raise anything, and the other chains continue
+    except Exception as error:  # noqa: BLE001  third-party steps may raise anything, and the other pipelines continue
         return HeldOut(failures=dict.fromkeys(members, error))
     return _execute(members, mapped, depth + 1)
 
 
 def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth: int) -> dict[int, Floats]:
-    """Score chains from the moments by class of the training rows, if these fit in memory."""
+    """Score rows with pipelines estimated from the moments of each class, if the moments fit in memory."""
     scores: dict[int, Floats] = {}
     steps = {i: chain.steps[depth:] for i, chain in chains.items()}
     X, X_new = (numbers_or_none(part) if chains else None for part in (rows.X, rows.X_new))
@@ -446,7 +448,7 @@ def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth:
 
 
 def _score_along_path(chains: dict[int, PlannedChain], rows: TrainTest) -> dict[int, Floats]:
-    """Fit models that differ only in their path parameter along one path; return no scores if that fails."""
+    """Fit models that differ only in their path parameter along one path. Return no scores if this fails."""
     models = {i: chain.steps[-1] for i, chain in chains.items()}
     model = next(iter(models.values()))
     values = [getattr(each, model.path_parameter) for each in models.values()]

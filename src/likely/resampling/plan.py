@@ -1,7 +1,7 @@
-"""Plan of a cross-validation: the strategy by which each chain is learned and scored.
+"""Plan of a cross-validation: how each pipeline is trained and how its out-of-fold scores are computed.
 
-A plan is computed from the chains and the folds before anything is fitted; :mod:`likely.resampling.kfold` executes it.
-If a strategy fails on the data, for example because of missing values, one more step is fitted to the rows.
+A plan is made from the pipelines and the folds before anything is fitted. :mod:`likely.resampling.kfold` executes it.
+If the planned way fails on the data, for example because of missing values, one more step is fitted to the rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from likely.resampling.folds import Split
 
 
 class Strategy(Enum):
-    """How the out-of-fold scores of a chain are computed."""
+    """The ways to compute the out-of-fold scores of a pipeline."""
 
     DOWNDATING = "downdating"
     """Leave-one-out from one fit on all rows: each row is removed from the estimates in turn."""
     CELLS = "cells"
-    """One pass computes the moments of all (class, fold) cells; each fold adds the cells outside it."""
+    """One pass computes the moments of each class in each fold. Each fold adds those of the other folds."""
     MOMENTS = "held-out moments"
-    """Each fold computes the moments of its training rows, once for all such chains."""
+    """Each fold computes the moments of its training rows, once for all pipelines that learn from moments."""
     PATH = "path"
     """Models that differ only in their path parameter are fitted along one path for each fold."""
     REFIT = "refit"
@@ -43,22 +43,22 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, eq=False)
 class PlannedChain:
-    """Chain with its strategy."""
+    """A pipeline, and how it is cross-validated."""
 
     model: Any
     steps: list[Any]
     strategy: Strategy
     n_fitted: int = 0
-    """Number of leading steps that each fold fits to rows before the strategy applies; equal steps are shared."""
+    """Number of leading steps that each fold fits to rows before the strategy applies. Equal steps are fitted once."""
 
     def demote(self, n_fitted: int) -> PlannedChain:
-        """Return the chain with ``n_fitted`` leading steps fitted to rows, or refitted if these are all its steps."""
+        """Plan to fit ``n_fitted`` leading steps to rows. If these are all steps, the whole pipeline is refitted."""
         if n_fitted < len(self.steps):
             return replace(self, strategy=Strategy.MOMENTS, n_fitted=n_fitted)
         return replace(self, strategy=Strategy.REFIT, n_fitted=len(self.steps) - 1)
 
     def path_key(self) -> Hashable:
-        """Return a key that is equal for chains that can be fitted along one path, or None if there is no path.
+        """Return a key that is the same for pipelines that can be fitted along one path, or None if there is no path.
 
         The attribute ``path_parameter`` of a model names the numeric parameter that its method ``path`` varies.
         """
@@ -71,7 +71,7 @@ class PlannedChain:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """Strategies of chains, by the number of the chain.
+    """How each of several pipelines is cross-validated, by the number of the pipeline.
 
     Examples
     --------
@@ -84,11 +84,11 @@ class Plan:
     chains: dict[int, PlannedChain]
 
     def using(self, strategy: Strategy) -> dict[int, PlannedChain]:
-        """Return the chains with a strategy."""
+        """Return the pipelines that are cross-validated in the given way."""
         return {i: chain for i, chain in self.chains.items() if chain.strategy is strategy}
 
     def without(self, done: Iterable[int]) -> Plan:
-        """Plan the chains that are not done, with strategies for one training set at a time."""
+        """Plan the pipelines that are not done, each for one training set at a time."""
         done = set(done)
         return plan_rows({i: chain.model for i, chain in self.chains.items() if i not in done})
 
@@ -103,7 +103,7 @@ class Plan:
 
 
 def plan_folds(models: dict[int, Any], split: Split) -> Plan:
-    """Choose the strategies of a cross-validation: sums over all rows where possible, else fold by fold."""
+    """Choose how each model is cross-validated: from sums over all rows where possible, else fold by fold."""
     plan = plan_rows(models)
     is_possible = _can_downdate if split.is_leave_one_out else _can_use_cells
     strategy = Strategy.DOWNDATING if split.is_leave_one_out else Strategy.CELLS
@@ -116,7 +116,7 @@ def plan_folds(models: dict[int, Any], split: Split) -> Plan:
 
 
 def plan_rows(models: dict[int, Any]) -> Plan:
-    """Choose the strategies for one training set: moments as early in a chain as possible, then paths."""
+    """Choose how each model learns from one training set: from moments, as early as possible, or along a path."""
     chains = {i: _plan_chain(model) for i, model in models.items()}
     for along in group_alike(Plan(chains).using(Strategy.REFIT), PlannedChain.path_key):
         if len(along) > 1 and next(iter(along.values())).path_key() is not None:
@@ -125,7 +125,7 @@ def plan_rows(models: dict[int, Any]) -> Plan:
 
 
 def _plan_chain(model: Any) -> PlannedChain:
-    """Plan one chain; a model that is not isolated counts as one step."""
+    """Plan one pipeline. A model that is not isolated (:func:`is_isolated`) counts as one step."""
     steps = (steps_of(model) if is_isolated(model) else []) or [model]
     n_fitted = next((k for k in range(len(steps)) if is_mappable(steps[k:])), None)
     if n_fitted is None:

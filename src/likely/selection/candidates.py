@@ -1,4 +1,4 @@
-"""Candidates of a comparison: the user's classifiers, the library's families with their grids, and outside scores."""
+"""Candidates of a comparison: the user's classifiers, the library's families, and external systems."""
 
 from __future__ import annotations
 
@@ -40,33 +40,35 @@ PCA_DIMENSIONS = (2, 3, 5, 10, 20, 50, 100, 200)
 """Numbers of principal components to choose from. The three largest below the number of features are tried."""
 
 MAX_QUADRATIC_FEATURES, MAX_FULL_FEATURES = 60, 2000
-"""Maximum numbers of features for quadratic expansion and for full covariances."""
+"""Maximum numbers of features for a quadratic expansion and for full covariances."""
 
 COMPONENT_COUNTS, MIN_ROWS, MAX_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
-"""Component counts of mixtures, minimum rows of the smallest class per component, and maximum products per pass."""
+"""Numbers of components of mixtures; minimum number of rows of the smallest class for each component; maximum number
+of products in one pass over the rows."""
 
 MAX_KERNEL_ROWS, N_LANDMARKS = 20_000, 300
-"""Maximum number of rows for kernels, since work grows with its square, and landmarks used beyond it."""
+"""Maximum number of rows for kernels, because the work grows with its square. For more rows, kernels are approximated
+with N_LANDMARKS landmarks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """System to compare: an estimator with its settings, or the scores of an outside system.
+    """A system to compare: an estimator and its settings, or the scores of an external system.
 
     Parameters
     ----------
     name : str
-        Unique among the candidates.
-    estimator : classifier or chain, or None
-        Unfitted, and never changed. None for an outside system.
+        The name, which no other candidate has.
+    estimator : classifier or pipeline, or None
+        The unfitted estimator, which is never changed. None for an external system.
     family : str
         Candidates of one family differ by their settings.
     settings : dict
-        The settings that distinguish it within its family, for tables and plots.
+        The settings that distinguish the candidate within its family, for tables and plots.
     encoded : bool
-        Whether it learns from columns encoded as numbers instead of the rows as given.
+        Whether the estimator learns from columns encoded as numbers. If not, it learns from the rows as given.
     scores : array, optional
-        The scores of an outside system.
+        The scores of an external system.
     """
 
     name: str
@@ -89,10 +91,10 @@ def digest(text: str) -> str:
 
 
 def describe(value: Any) -> Any:
-    """Describe a value as plain data, different for different settings.
+    """Describe a value as plain data. Different settings have different descriptions.
 
-    Estimators are described by class and parameters, arrays by their bytes, other objects by their pickle. An object
-    that cannot be pickled, such as a lambda, gets a new random description at each call, so that a store never
+    An estimator is described by its class and parameters, an array by its bytes, any other object by its pickle. An
+    object that cannot be pickled, such as a lambda, gets a new random description at each call, so that a store never
     confuses it with another object.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
@@ -113,11 +115,11 @@ def _digest_pickle(value: Any) -> str:
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()
     except Exception:  # noqa: BLE001  pickling a third-party object may raise anything
-        return secrets.token_hex(16)  # not its id, which may be reused after it is deleted
+        return secrets.token_hex(16)  # not the object's id, which may be reused after the object is deleted
 
 
 def make_candidates(given: Any) -> list[Candidate]:
-    """Make candidates from the user's classifier or classifiers, with or without names."""
+    """Make candidates from one or several classifiers of the user, with or without names."""
     if hasattr(given, "fit"):
         given = [given]
     if not isinstance(given, Iterable) or not (entries := list(given.items() if isinstance(given, Mapping) else given)):
@@ -140,7 +142,7 @@ def _wrap(entry: Any) -> Candidate:
     name, estimator = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise IncompatiblePartsError(
-            f"A candidate must be a classifier with fit, or a (name, classifier), but one is {estimator!r}."
+            f"A candidate must be a classifier with a method fit, or a (name, classifier), but one is {estimator!r}."
         )
     check_scorer(estimator, weighted=False)
     steps = steps_of(estimator)
@@ -150,19 +152,19 @@ def _wrap(entry: Any) -> Candidate:
 
 
 def score_shapes(n: int, n_classes: int) -> list[tuple[int, ...]]:
-    """Return the allowed shapes of the scores of n rows."""
+    """Return the shapes that an array of scores of n rows may have."""
     return [(n,), (n, 2)] if n_classes == 2 else [(n, n_classes)]
 
 
 def make_outside_candidates(scores: Mapping[str, Any] | None, n: int, n_classes: int) -> list[Candidate]:
-    """Make candidates from the scores of outside systems for the rows compared on."""
+    """Make candidates from the scores that external systems gave to the rows on which systems are compared."""
     systems = []
     for name, values in (scores or {}).items():
-        column = check_scores(f"The outside system {name!r}", values)
+        column = check_scores(f"The external system {name!r}", values)
         shapes = score_shapes(n, n_classes)
         if column.shape not in shapes:
             raise IncompatiblePartsError(
-                f"Scores of the outside system {name!r} must have shape {' or '.join(map(str, shapes))}, one for each "
+                f"Scores of the external system {name!r} must have shape {' or '.join(map(str, shapes))}, one for each "
                 f"row, but have {column.shape}."
             )
         systems.append(Candidate(str(name), None, "outside", scores=column))
@@ -184,7 +186,7 @@ class DataShape:
     can_gaussianise : bool
         Whether columns can be Gaussianised: scikit-learn's transformer takes neither weights nor negative sparse rows.
     n_smallest : int, optional
-        Rows of the smallest class; by default half of the rows.
+        Number of rows of the smallest class. By default, half of all rows is assumed.
     """
 
     n_rows: int
@@ -224,7 +226,7 @@ def _make_projections(shape: DataShape, standardised: bool) -> list[Features]:
 def _make_grid(
     family: str, shape: DataShape, features: list[Features], models: list[tuple[dict[str, Any], list[Any]]]
 ) -> list[Candidate]:
-    """Make a candidate for each combination of features and model, where a model is given by settings and steps.
+    """Make a candidate for each combination of features and model. A model is given as its settings and its steps.
 
     Candidates learn from encoded columns and are named after their settings. Missing values are filled, except for
     diagonal models, which leave them out of their sums and marginalise them when they score.
@@ -242,7 +244,7 @@ def _make_grid(
 
 
 def _gaussians(shape: DataShape) -> list[Candidate]:
-    """Make Gaussian models by covariance; all but those of Gaussianised features learn from the same moments."""
+    """Make Gaussian models of each covariance type. On all but Gaussianised features, they share moments."""
     diagonal: list[Any] = [
         ({"covariance": "diagonal"}, [GaussianClassifier("diagonal")]),
         ({"covariance": "tied diagonal"}, [GaussianClassifier("diagonal", tied=True)]),
@@ -258,7 +260,7 @@ def _gaussians(shape: DataShape) -> list[Candidate]:
 
 
 def _mixtures(shape: DataShape) -> list[Candidate]:
-    """Make mixtures by covariance and size; floor=0.01 keeps components from collapsing onto single rows."""
+    """Make mixtures of each covariance type and size. floor=0.01 keeps components from collapsing onto single rows."""
     options: dict[str, dict[str, Any]] = {
         "full": {},
         "tied": {"tied": True},
@@ -278,7 +280,7 @@ def _mixtures(shape: DataShape) -> list[Candidate]:
 
 
 def _choose_sizes(shape: DataShape, steps: list[Any], covariance: str) -> list[int]:
-    """Return the component counts that the smallest class can support within MAX_PRODUCTS per pass.
+    """Return the numbers of components for which the smallest class has enough rows and a pass is not too long.
 
     One tied component equals one untied component, so it is left out.
     """
@@ -298,19 +300,19 @@ def _nearest_means(shape: DataShape) -> list[Candidate]:
 def _make_logistics(
     strengths: tuple[float, ...], *before: Any, penalty: PenaltyName = "l2"
 ) -> list[tuple[dict[str, Any], Any]]:
-    """Make logistic regressions; with tol=1e-6 costs are those of the optimum, and MNIST takes half the passes."""
+    """Make logistic regressions. With tol=1e-6, costs equal those of the optimum, and MNIST needs half the passes."""
     return [({"λ": lam}, [*before, LogisticRegression(lam, penalty=penalty, tol=1e-6)]) for lam in strengths]
 
 
 def _logistics(shape: DataShape) -> list[Candidate]:
-    """Make logistic regressions on a path of the L2 penalty for each kind of features, and of the L1 penalty."""
+    """Make logistic regressions with several L2 penalties for each kind of features, and with several L1 penalties."""
     features = [_make_standardised(), *_make_gaussianised(shape), *_make_projections(shape, standardised=True)[1:2]]
     l2, l1 = _make_logistics((1e-4, 1e-3, 1e-2, 1e-1, 1.0)), _make_logistics((1e-3, 1e-2, 1e-1), penalty="l1")
     return _make_grid("logistic", shape, features, l2) + _make_grid("logistic L1", shape, [_make_standardised()], l1)
 
 
 def _quadratic_logistics(shape: DataShape) -> list[Candidate]:
-    """Make models of the products of all features, or of the most principal components that can be expanded."""
+    """Make models of the products of all features, or of as many principal components as can be expanded."""
     features = [_make_standardised()]
     if shape.n_features > MAX_QUADRATIC_FEATURES:
         projected = _make_projections(shape, standardised=True)
@@ -329,7 +331,7 @@ def _radial_logistics(shape: DataShape) -> list[Candidate]:
 
 
 def _svm(C: float, kernel: Any = "linear") -> SVM:
-    """Make a support vector machine; with tol=1e-3 costs are those of the optimum."""
+    """Make a support vector machine. With tol=1e-3, costs equal those of the optimum."""
     return SVM(C, kernel=kernel, tol=1e-3)
 
 
@@ -338,7 +340,7 @@ def _svms(shape: DataShape) -> list[Candidate]:
 
 
 def _polynomial_svms(shape: DataShape) -> list[Candidate]:
-    """Make polynomial SVMs of degree 2 and 3; kernel values grow with the degree, so the grid of C moves down."""
+    """Make polynomial SVMs of degree 2 and 3. Kernel values grow with the degree, so degree 3 has smaller C."""
     grids = {2: (1e-4, 1e-3, 1e-2, 1e-1), 3: (1e-5, 1e-4, 1e-3, 1e-2)}
     models = [
         ({"degree": degree, "C": C}, [_svm(C, PolynomialKernel(degree))])
@@ -351,7 +353,7 @@ def _polynomial_svms(shape: DataShape) -> list[Candidate]:
 
 
 def _rbf_svms(shape: DataShape) -> list[Candidate]:
-    """Make RBF SVMs with γ around 1/n_features; for many rows, linear SVMs on Nyström features."""
+    """Make RBF SVMs with γ around 1/n_features or, for many rows, linear SVMs on Nyström features."""
     models: list[tuple[dict[str, Any], list[Any]]]
     if shape.n_rows > MAX_KERNEL_ROWS:
         features = NystromFeatures(N_LANDMARKS, kernel=RBFKernel(1 / shape.n_features), random_state=0)
@@ -390,7 +392,7 @@ FAMILIES: dict[str, Callable[[DataShape], list[Candidate]]] = {
     "least-squares": _least_squares,
     "perceptron": _perceptrons,
 }
-"""Grids by the names that ``compare`` and the command line use."""
+"""The function that makes the grid of each family, under the name that ``compare`` and the command line use."""
 
 
 def default_candidates(shape: DataShape) -> list[Candidate]:
@@ -399,7 +401,7 @@ def default_candidates(shape: DataShape) -> list[Candidate]:
 
 
 def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
-    """Return the grid of a family, or one system of any grid, by name."""
+    """Return the grid of the family with the given name, or the system with that name from any grid."""
     if name in FAMILIES:
         grid = FAMILIES[name](shape)
         if grid:
@@ -426,5 +428,5 @@ def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
 
 
 def _fold_case(name: str) -> str:
-    """Normalise a typed name: lower case, single spaces, and Greek letters for their names."""
+    """Normalise a typed name: lower case, single spaces, and Greek letters instead of their names."""
     return " ".join(name.lower().replace("lambda", "λ").replace("gamma", "γ").replace("=", " ").split())

@@ -1,7 +1,8 @@
 """Comparison of systems on one data set: candidates that are trained here, or scores computed elsewhere.
 
 :func:`compare` and :func:`compare_scores` check their arguments once, as :class:`CompareOptions`. The command line
-makes such options too. Then rows, folds and candidates are prepared, the candidates are scored, and the systems ranked.
+makes such options too. Then rows, folds and candidates are prepared, the candidates score the rows, and the systems are
+ranked.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from likely.selection.scoring import CandidateScores, Progress, record_warnings,
 from likely.selection.store import RunStore, library_versions, run_identity
 
 EvaluationSet = tuple[RowSet, Mapping[str, Floats]]
-"""Evaluation rows, and the scores of outside systems for them."""
+"""Evaluation rows, and the scores of external systems for them."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompareOptions:
-    """Arguments of :func:`compare` besides the training rows, checked on construction."""
+    """All arguments of :func:`compare` except the training rows. They are checked on construction."""
 
     candidates: Any = None
     applications: Any = None
@@ -79,11 +80,11 @@ class CompareOptions:
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
                 raise InvalidParameterError(
-                    f"{name} must be (X, y), or (X, y, scores) if there are outside systems.", parameter=name
+                    f"{name} must be (X, y), or (X, y, scores) if there are external systems.", parameter=name
                 )
         if self.held_out is not None and len(self.held_out) == 3 and self.held_out[2] is not None:
             raise InvalidParameterError(
-                "held_out must be (X, y). Pass the scores of outside systems with scores=.", parameter="held_out"
+                "held_out must be (X, y). Pass the scores of external systems with scores=.", parameter="held_out"
             )
         if self.calibrator is None:
             object.__setattr__(self, "calibrator", AffineCalibrator(rising=True))
@@ -112,11 +113,12 @@ def compare(
 ) -> Comparison:
     """Compare all model families, or your own candidates, on one data set by the cost of their decisions.
 
-    Each candidate scores rows that it was not trained on. Its pooled scores give the minimum cost, at the best
-    threshold, and after calibration by the K-fold protocol the actual cost and Cllr. The best systems of some families
-    are fused. The systems are returned in order. The first ten have intervals and a paired test against the best. Any
-    system can be trained on all rows. Candidates that learn from sums are cross-validated from one pass over the data;
-    others share features and regularization paths. A candidate that fails is reported with its reason.
+    Each candidate scores rows that it was not trained on. The minimum cost is that of its pooled scores at the best
+    threshold. The actual cost and Cllr are those of the scores after calibration, which is also done fold by fold. The
+    best systems of some families are fused. The systems are returned in order, the best first. The first ten have
+    intervals and a paired test against the best. Any system can be trained on all rows. Candidates that learn from sums
+    are cross-validated in one pass over the data. Other candidates share features and regularization paths. If a
+    candidate fails, the reason is reported.
 
     Parameters
     ----------
@@ -124,46 +126,48 @@ def compare(
         Columns of a frame may hold categories, which are encoded as indicators for the families of this library
         (:class:`likely.Encode`). Missing values are filled with column means, except for diagonal Gaussians, which
         leave them out. Your own candidates get the rows unchanged. For candidates with precomputed kernels, X is the
-        kernel matrix of all rows, (n, n), and folds select its columns too; for other candidates its columns are
-        features.
+        kernel matrix of all rows, of shape (n, n), and folds select its rows and its columns. For other candidates, the
+        columns of X are features.
     y : array of labels of shape (n,)
     candidates : optional
-        By default every family of the library, each with a small grid of features and settings. Otherwise names of
-        families, such as ``["gaussian", "logistic"]``; or scikit-learn compatible classifiers: one, a list of them or
-        of (name, classifier), or a mapping {name: classifier}; or a list of both.
+        By default every family of the library, each with a small grid of features and settings. Otherwise a list of
+        names of families, such as ``["gaussian", "logistic"]``, or your own classifiers, compatible with scikit-learn:
+        one classifier, a list of classifiers or of (name, classifier), or a mapping {name: classifier}. A list may
+        contain both names of families and classifiers.
     applications : Application, effective prior, list of them, or mapping {name: application}, optional
-        Where costs are computed; by default at equal priors and costs. Systems are ranked by the mean over the
-        applications. Reject costs are ignored.
+        The priors and costs at which systems are compared; by default, equal priors and costs. Systems are ranked by
+        the mean cost over the applications. Reject costs are ignored.
     folds : int, "leave-one-out", splitter, or list of (train, test), default 5
-        An integer makes shuffled folds stratified by class, which keep groups together if ``groups`` is given.
+        An integer is a number of folds. These folds are shuffled, stratified by class, and keep ``groups`` together.
     groups : array of shape (n,), optional
         Equal values mark rows that depend on each other. Folds keep them together, intervals resample them together,
         and "leave-one-out" leaves out one group at a time.
     sample_weight : array of shape (n,), optional
-        Frequencies; rows of weight 0 are dropped.
+        How often each row counts. Rows of weight 0 are dropped.
     held_out : (X, y), optional
-        Rows to compare on instead of folds; candidates learn from all of ``X``.
+        Rows on which systems are compared, instead of folds. Candidates then learn from all rows of ``X``.
     evaluation : (X, y) or (X, y, scores), optional
         Rows on which all systems are evaluated in the end, to check whether another choice would have been better.
     scores : mapping {name: array}, optional
-        Scores of outside systems for the rows compared on: of shape (n,) for two classes, else (n, n_classes).
+        Scores that external systems gave to the rows on which systems are compared. Each array has shape (n,) for two
+        classes, else (n, n_classes).
     calibrator : calibrator, default AffineCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
         Measure that ranks systems: minimum cost, actual cost after calibration, or Cllr.
     fuse : int, default 3
-        Fuse the best systems of the two, three, … best families, up to this number; 0 for no fusion.
+        Fuse the best systems of the two, three, … best families, up to this number of families. 0 means no fusion.
     seed : int, default 0
         Random seed of the folds.
     run : path, optional
-        Folder for all results, with a report, ``report.html``. The same call resumes a run that was interrupted. A
-        folder with a run of other data, folds or versions raises an error.
+        Folder for all results, including the report ``report.html``. The same call resumes a run that was interrupted.
+        If the folder holds a run with other data, folds or versions, an error is raised.
     restart : bool, default False
         Whether to delete the results of an earlier run in the folder.
     about : dict of plain values, optional
-        Description to save with the best system's model, which is ``models/best.likely`` in the folder.
+        Description that is saved with the best system's model, in the file ``models/best.likely`` of the folder.
     progress : function of a Progress, optional
-        Called before each batch of candidates, after each of its folds in the thread that computed it, and before the
-        systems are ranked.
+        Function that is called before each batch of candidates, after each fold of a batch (in the thread that computed
+        the fold), and before the systems are ranked.
 
     Returns
     -------
@@ -171,7 +175,7 @@ def compare(
 
     Notes
     -----
-    The best of many candidates is chosen on the same rows that its cost is computed on, so this cost is slightly
+    The best of many candidates is chosen on the same rows on which its cost is computed, so this cost is slightly
     optimistic. Use separate rows (``evaluation``) for an unbiased estimate.
 
     Examples
@@ -207,7 +211,7 @@ def compare_scores(
     fuse: int = 0,
     seed: int = 0,
 ) -> Comparison:
-    """Compare the scores of several systems by the cost of decisions: as given, calibrated, and at the best threshold.
+    """Compare the scores of several systems by what decisions cost: as given, calibrated, and at the best threshold.
 
     This is :func:`likely.compare` for scores computed elsewhere. It returns costs, Cllr, intervals, a paired test
     against the best system, and a report. ``model()`` is the best system's calibrator, trained on all rows.
@@ -216,16 +220,16 @@ def compare_scores(
     ----------
     y_true : array of labels of shape (n,)
     scores : array, or mapping {name: array}
-        Scores of one system, or of several by name. Two classes: log-likelihood ratios of shape (n,), target against
-        nontarget, or log-likelihoods of shape (n, 2); scores that only rank are allowed. More classes: log-likelihoods
-        of shape (n, n_classes).
+        Scores of one system, or of several systems by name. For two classes: log-likelihood ratios of shape (n,), of
+        the target against the nontarget, or log-likelihoods of shape (n, 2). Scores that only rank the rows are allowed
+        too. For more classes: log-likelihoods of shape (n, n_classes).
     applications : Application, effective prior, list of them, or mapping {name: application}, optional
         By default equal priors and costs.
     pos_label : label, optional
-        Of two classes, the one with high scores of shape (n,): by default the one that an application names, else the
-        second.
+        The target: for two classes and scores of shape (n,), the class that has high scores. By default, the class that
+        an application names, else the second class.
     sample_weight : array of shape (n,), optional
-        Frequencies.
+        How often each row counts.
     groups : array of shape (n,), optional
         Equal values mark rows that depend on each other. Calibration folds keep them together, and intervals resample
         them together.
@@ -265,7 +269,7 @@ def compare_scores(
 
 
 def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
-    """Compare candidates on rows ``X`` with labels ``y``, and keep results in the folder ``options.run``, if any."""
+    """Compare candidates on the rows ``X`` with labels ``y``. Keep results in the folder ``options.run``, if any."""
     encoder = make_encoder(X, options.sample_weight)
     rows, outside = _training_rows(X, y, options, encoder)
     classes = check_two_classes(rows.y, "compare")
@@ -280,10 +284,10 @@ def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
     )
     shape = protocol.shape(rows) if evaluation_set is None else protocol.shape(rows, evaluation_set[0])
     candidates = _candidates(options.candidates, shape, outside, len(protocol.judged.y), len(classes))
-    for each in candidates:  # an outside system may be chosen, and then needs scores of the evaluation rows
+    for each in candidates:  # a chosen external system needs scores of the evaluation rows
         if evaluation_set is not None and each.estimator is None and each.name not in evaluation_set[1]:
             raise InvalidParameterError(
-                f"evaluation must include scores of the outside system {each.name!r}, as (X, y, scores).",
+                f"evaluation must include scores of the external system {each.name!r}, as (X, y, scores).",
                 parameter="evaluation",
             )
     store = None
@@ -330,9 +334,9 @@ def _rank(
 
 
 def _training_rows(X: Any, y: Any, options: CompareOptions, encoder: Any) -> tuple[RowSet, dict[str, Any]]:
-    """Check the training rows, and the outside scores of the rows compared on."""
+    """Check the training rows, and the scores of external systems for the rows on which systems are compared."""
     rows = RowSet.of(X, y, options.sample_weight, options.groups, encoder, "compare")
-    if options.held_out is not None:  # outside scores are for the held-out rows
+    if options.held_out is not None:  # scores of external systems are for the held-out rows
         return _without_zero_weights(rows, {})[0], dict(options.scores or {})
     return _without_zero_weights(rows, _check_outside(options.scores, rows.y))
 
@@ -346,13 +350,16 @@ def _without_zero_weights(rows: RowSet, scores: dict[str, Floats]) -> tuple[RowS
 
 
 def _check_outside(scores: Mapping[str, Any] | None, y: Labels) -> dict[str, Floats]:
-    """Check that outside scores are arrays with one entry for each row."""
+    """Check that the scores of external systems are arrays with one entry for each row."""
     systems = make_outside_candidates(scores, len(y), len(np.unique(y)))
     return {each.name: each.scores for each in systems if each.scores is not None}
 
 
 def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> EvaluationSet:
-    """Check held-out or evaluation rows and their outside scores; features and classes must be those of training."""
+    """Check held-out or evaluation rows, and the scores of external systems for them.
+
+    Features and classes must be those of the training rows.
+    """
     try:
         judged = RowSet.of(given[0], given[1], None, None, encoder, name)
         expected, found = (int(rows.numbers.shape[1]) for rows in (training, judged))
@@ -366,7 +373,7 @@ def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Evalua
         if name == "evaluation" and counts.min() < 2:
             rarest = classes.tolist()[int(counts.argmin())]
             raise DegenerateDataError(
-                f"evaluation must have at least two rows of each class, but has one of class {rarest!r}."
+                f"evaluation must have at least two rows of each class, but has one row of class {rarest!r}."
             )
         return judged, _check_outside(given[2] if len(given) == 3 else None, judged.y)
     except LikelyError as error:
@@ -378,7 +385,7 @@ def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Evalua
 
 
 def _candidates(given: Any, shape: DataShape, outside: Any, n: int, n_classes: int) -> list[Candidate]:
-    """Return all candidates with different names: families, classifiers, and outside systems."""
+    """Return all candidates: families, classifiers, and external systems. Their names must be different."""
     found = _classifiers(given, shape) + make_outside_candidates(outside, n, n_classes)
     if not found:
         raise InvalidParameterError("candidates must hold at least one system, but is empty.", parameter="candidates")
@@ -414,7 +421,7 @@ def _rows_without_columns(y_true: Any, sample_weight: Any, groups: Any) -> RowSe
 
 
 def _orient_scores(scores: Any, is_reversed: bool) -> dict[str, Any]:
-    """Return scores by name, with llrs of two classes for the second class."""
+    """Return scores by the name of their system. For two classes, the sign of llrs is that of the second class."""
     systems = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
     arrays = {str(name): check_scores(f"The system {str(name)!r}", values) for name, values in systems.items()}
     return {name: -values if is_reversed and values.ndim == 1 else values for name, values in arrays.items()}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Workings:
-    """Data and settings that final models are made from."""
+    """The data and settings from which final models are made."""
 
     rows: RowSet
     protocol: ScoringProtocol
@@ -42,26 +42,26 @@ class Workings:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Systems compared on the same rows at the same costs, the best first; returned by :func:`likely.compare`.
+    """Systems compared on the same rows at the same costs, the best first. :func:`likely.compare` returns it.
 
     Attributes
     ----------
     systems : list of System
-        Candidates and fusions of the best of some families, ranked by the measure ``by`` at the applications.
+        Candidates, and fusions of the best systems of some families, ranked by the measure ``by`` at the applications.
     applications : dict {name: Application}
     by : {"minimum", "actual", "cllr"}
     failures : dict {name: reason}
-        Candidates without scores.
+        Candidates without scores, and why they failed.
     notes : list of str
         Warnings of the library.
     verdict : Verdict or None
         Costs of the systems on the evaluation rows, if there are any.
     record : dict
-        Settings, versions, seconds of each batch of candidates, and where the best model was saved.
+        Settings, versions, the seconds that each batch of candidates took, and where the best model was saved.
     workings : Workings
-        Data and settings that final models are made from.
+        The data and settings from which final models are made.
     target : label or None
-        The target of two classes: the one that an application names, else the second.
+        The target of two classes: the class that an application names, else the second class. None for more classes.
     """
 
     systems: list[System]
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def best(self) -> System:
-        """The first system, with the lowest cost."""
+        """The first system, which has the lowest cost."""
         return self.systems[0]
 
     def __getitem__(self, name: str) -> System:
@@ -99,16 +99,16 @@ class Comparison:
         return len(self.systems)
 
     def model(self, name: str | None = None) -> Any:
-        """Train a system on all rows and calibrate it; by default the best system.
+        """Train a system on all rows and calibrate it. By default, this is the best system.
 
-        The model learns from all rows, and its calibrator or fuser from the out-of-fold scores. For an outside system,
+        The model learns from all rows, and its calibrator or fuser from the out-of-fold scores. For an external system,
         or a fusion that contains one, the result is the calibrator or fuser, which takes scores.
         """
         return self._best_model if name is None or name == self.best.name else self._train(self[name])
 
     @cached_property
     def _best_model(self) -> Any:
-        """The best system's model, trained once for saving, for the report and for the user."""
+        """The best system's model. It is trained once, to be saved, for the report and for the user."""
         return self._train(self.best)
 
     def _train(self, system: System) -> Any:
@@ -124,7 +124,7 @@ class Comparison:
         return self.untrained(system).fit(rows.X, rows.y, rows.weight, **held_out)
 
     def untrained(self, system: System) -> Any:
-        """Return a system's unfitted model, or the unfitted map on scores of an outside system."""
+        """Return a system's unfitted model or, for an external system, the unfitted map on its scores."""
         if _is_outside(system):
             return LogisticFusion() if system.is_fusion else self.workings.calibrator
         encoder, estimators = self.workings.encoder, []
@@ -137,10 +137,10 @@ class Comparison:
         return CalibratedClassifier(estimators[0][1], calibrator=self.workings.calibrator)
 
     def leaderboard(self, backend: FrameBackend | None = None) -> Any:
-        """Return the systems in order as a data frame, one row for each.
+        """Return a data frame with one row for each system, in order.
 
         Columns are ``place``, ``system``, ``family``, then for each application ``minimum``, ``actual`` and
-        ``uncalibrated`` cost, with the ends of their intervals where these were computed (``minimum_low``, ...), then
+        ``uncalibrated`` cost and the ends of the intervals that were computed (``minimum_low``, ...), then
         ``cllr``, ``min_cllr`` and ``p_value``. If there are several applications, the names of cost columns end with
         the name of the application. ``to_dict`` has the same numbers as nested dictionaries.
 
@@ -180,13 +180,13 @@ class Comparison:
     def report(self, title: str | None = None, about: dict[str, Any] | None = None) -> Report:
         """Make a report: one page with curves, a decision explorer, the data and findings.
 
-        If the best system consists of this library's parts, it is trained on all rows, once, to check for overfitting.
+        If the best system has only parts of this library, it is trained once on all rows, to check for overfitting.
 
         Parameters
         ----------
         title : str, optional
         about : dict, optional
-            The name of the data's ``file``, shown on the page.
+            Its entry ``file``, the name of the data file, is shown on the page.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class Comparison:
 
 
 def _is_outside(system: System) -> bool:
-    """Return whether a system is or contains an outside system, so that its model is a map on scores."""
+    """Return whether a system is or contains an external system, so that its model is a map on scores."""
     return any(part.estimator is None for part in system.parts)
 
 
@@ -248,7 +248,7 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:
-    """One row of the data frame, from the facts of a system."""
+    """Make one row of the data frame from the facts about a system."""
     flat = {"place": row["place"], "system": row["name"], "family": row["family"]}
     for name, costs in row["costs"].items():
         suffix = f" at {name}" if len(row["costs"]) > 1 else ""
@@ -274,7 +274,7 @@ def save_comparison(comparison: Comparison, store: RunStore, about: dict[str, An
 
 
 def _save_best_model(comparison: Comparison, store: RunStore, about: dict[str, Any]) -> str | None:
-    """Train the best system on all rows and save it in the run folder; add a note and return None if that fails."""
+    """Train the best system on all rows and save it in the run folder. If this fails, add a note and return None."""
     path = store.folder / "models" / "best.likely"
     try:
         check_savable(comparison.untrained(comparison.best))

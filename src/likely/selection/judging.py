@@ -25,13 +25,14 @@ from likely.selection.rows import RowSet
 from likely.selection.scoring import CandidateScores, describe_error
 
 RESAMPLED_ROWS, MIN_RESAMPLES, MAX_RESAMPLES = 2e7, 200, 1000
-"""Rows drawn for an interval in all resamples. Many rows get fewer resamples, since their costs vary little."""
+"""Number of rows drawn for an interval, over all resamples. If there are many rows, there are fewer resamples, since
+their costs vary little."""
 
 N_DETAILED = 10
-"""Number of systems at the top of the leaderboard with intervals and a test against the best."""
+"""Number of systems at the top of the leaderboard that get intervals and a test against the best."""
 
 SIGNIFICANCE_LEVEL = 0.05
-"""Level of the test of the choice on the evaluation rows."""
+"""Significance level of the test, on the evaluation rows, whether the choice was right."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +42,19 @@ class SystemCosts:
     Attributes
     ----------
     minimum : list of float
-        Normalised cost at each application: at the best threshold for two classes. For more classes, the lower of the
-        costs after the best affine calibration on the same rows and of the scores as given; the calibration minimises
+        Normalised cost at each application. For two classes, at the best threshold. For more classes, the lower of two
+        costs: after the best affine calibration on the same rows, and of the scores as given. The calibration minimises
         cross-entropy, so it can increase a cost.
     actual : list of float
-        Normalised cost of decisions by the calibrated scores. Each row is calibrated by a map learned from other rows.
+        Normalised cost of decisions with the calibrated scores. Each row's map was learned from other rows.
     uncalibrated : list of float
         Normalised cost of the scores as given.
     cllr : float
         Normalised cross-entropy of the calibrated scores at equal priors; 1 if the scores carry no information.
     min_cllr : float
-        Its minimum over calibrations.
+        The minimum of ``cllr`` over all calibrations.
     intervals : dict {measure: Interval}
-        Only for the first systems of a leaderboard.
+        Intervals, only for the first systems of a leaderboard.
     """
 
     minimum: list[float]
@@ -64,7 +65,7 @@ class SystemCosts:
     intervals: dict[str, Interval] = field(default_factory=dict)
 
     def by(self, measure: str) -> float:
-        """Return the number that ranks systems: the mean cost over applications, or Cllr."""
+        """Return the number by which systems are ranked: the mean cost over applications, or Cllr."""
         if measure == "cllr":
             return self.cllr
         costs = self.minimum if measure == "minimum" else self.actual
@@ -73,23 +74,23 @@ class SystemCosts:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A candidate, or a fusion of several, with its scores and costs.
+    """A candidate, or a fusion of several candidates, and its scores and costs.
 
     Attributes
     ----------
     name, family : str
     parts : list of Candidate
-        One candidate, or those that are fused.
+        The candidate, or the candidates that are fused.
     raw : list of array
         Out-of-fold scores of each part, unchanged.
     scores : array of shape (n,) for two classes, else (n, n_classes)
-        The scores of a single part, or the fused scores.
+        The scores of the only part, or the fused scores.
     calibrated : array of the same shape
-        Each row is calibrated by a map learned from other folds.
+        The calibrated scores. Each row is calibrated by a map learned from other folds.
     standing : SystemCosts
-        Its costs.
+        The costs of the system.
     p_value : float or None
-        P-value of the paired difference to the best system, if it was tested.
+        P-value of the paired difference from the best system, if the difference was tested.
     """
 
     name: str
@@ -107,7 +108,7 @@ class System:
 
     @property
     def family_key(self) -> str:
-        """The family; each outside system is a separate family."""
+        """The family. Each external system is a family of its own."""
         return self.name if self.family == "outside" else self.family
 
 
@@ -119,7 +120,7 @@ class Ranking:
     ----------
     found : CandidateScores
     judge : Judge
-        The rows compared on, with the applications.
+        The rows on which systems are compared, and the applications.
     folds : list of (train, test)
         Folds for calibrators and fusers.
     by, fuse, calibrator
@@ -143,13 +144,13 @@ class Ranking:
         single = self._order(single)
         # Fuse the best systems of the best families.
         leaders = first_of_each(single, lambda system: system.family_key)[: self.fuse]
-        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best of two families, of three families, …
+        groups = [leaders[:k] for k in range(2, len(leaders) + 1)]  # the best systems of two, three, … families
         fusions = self._attempt(self._fuse, {_name_fusion(members): members for members in groups})
         ordered = self._order(single + fusions)
         return self._add_intervals(ordered[:N_DETAILED]) + ordered[N_DETAILED:]
 
     def _attempt(self, make: Callable[[Any], System], items: dict[str, Any]) -> list[System]:
-        """Make a system from each item; record an error as the reason of its failure."""
+        """Make a system from each item. If this raises an error, record it as the reason why the item failed."""
 
         def attempt(item: Any) -> System | Exception:
             try:
@@ -175,7 +176,7 @@ class Ranking:
         return System(_name_fusion(members), "fusion", parts, raw, fused, fused, self.judge.measure(fused, fused))
 
     def _order(self, systems: list[System]) -> list[System]:
-        """Sort by cost, then by Cllr; the sort is stable, so simpler systems come first."""
+        """Sort by cost, then by Cllr. The sort is stable, so of equal systems the simpler ones come first."""
         return sorted(systems, key=lambda system: (system.standing.by(self.by), system.standing.cllr))
 
     def _add_intervals(self, ordered: list[System]) -> list[System]:
@@ -193,7 +194,7 @@ class Ranking:
         ]
 
     def verdict(self, systems: list[System], evaluation: Judge) -> Verdict:
-        """Compute costs on the evaluation rows with the maps learned on the rows compared on, and test the choice."""
+        """Compute costs on the evaluation rows, with the maps learned on the compared rows, and test the choice."""
         known = [system for system in systems if all(part.name in self.found.evaluation for part in system.parts)]
         mapped = for_each(self._score_evaluation_rows, known)
         judged = [
@@ -204,14 +205,14 @@ class Ranking:
         order = sorted(range(len(known)), key=lambda i: (costs[i], judged[i].standing.cllr))
         place = rank_costs(costs)[0]
         best, own = evaluation.resample([mapped[order[0]], mapped[0]])
-        # Bonferroni: the best system on the evaluation rows is the best of len(known) - 1 others.
+        # Bonferroni: the best system on the evaluation rows is the best of the len(known) - 1 systems not chosen.
         single = 1.0 if place == 1 else own.p_value(best, self.by)
         p_value = 1.0 if single is None else min(1.0, single * max(1, len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
         return Verdict([judged[i] for i in order], chosen, place, p_value, self.by)
 
     def _score_evaluation_rows(self, system: System) -> tuple[Floats, Floats]:
-        """Return the scores of the evaluation rows, before and after the map learned on the rows compared on."""
+        """Return the scores of the evaluation rows, before and after the map that was learned on the compared rows."""
         old, new = [], []
         for part, raw in zip(system.parts, system.raw, strict=True):
             n_classes, floor = len(self.judge.classes), _floor(part, raw)
@@ -233,7 +234,7 @@ def _floor(candidate: Candidate, raw: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedSystem:
-    """System with its costs on the evaluation rows, calibrated on the rows compared on."""
+    """A system, and its costs on the evaluation rows. It was calibrated on the compared rows."""
 
     name: str
     family: str
@@ -242,19 +243,19 @@ class EvaluatedSystem:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Costs of the systems on evaluation rows, which no system was trained or chosen on.
+    """Costs of the systems on the evaluation rows, which were used neither to train nor to choose a system.
 
     Attributes
     ----------
     systems : list of EvaluatedSystem
-        All systems, the best on the evaluation rows first, ranked by the same measure.
+        All systems, ranked on the evaluation rows by the measure ``by``, the best first.
     chosen : EvaluatedSystem
         The system that was chosen.
     place : int
-        Its place among all systems on the evaluation rows; systems of equal cost share a place.
+        The place of the chosen system among all systems on the evaluation rows. Systems of equal cost share a place.
     p_value : float
-        P-value of the paired difference between the chosen system and the best on the evaluation rows, multiplied by
-        the number of other systems (Bonferroni). At most 1, and 1 if the chosen system is the best.
+        P-value of the paired difference between the chosen system and the system that is best on the evaluation rows,
+        multiplied by the number of other systems (Bonferroni). At most 1. It is 1 if the chosen system is the best.
     by : str
     """
 
@@ -307,7 +308,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Computes costs of scores for labelled rows at some applications; classes are in sorted order."""
+    """Computes the costs of scores of labelled rows at some applications. Classes are in sorted order."""
 
     rows: RowSet
     classes: Labels
@@ -318,7 +319,7 @@ class Judge:
         return len(self.classes) == 2
 
     def calibrate(self, calibrator: Any, scores: Floats, folds: Any) -> Floats:
-        """Calibrate or fuse the scores of each fold by a map learned from the other folds."""
+        """Calibrate or fuse the scores of each fold with a map learned from the other folds."""
         rows = self.rows
         return kfold_calibrate(calibrator, clip_infinite(scores), rows.y, folds, rows.groups, rows.weight)
 
@@ -350,15 +351,16 @@ class Judge:
             for of in (lambda _: scores, lambda _: calibrated, lambda app: best[app.priors.tobytes()])
         )
         minima = [min(pair) for pair in zip(recalibrated, as_given, strict=True)]
-        # Cross-entropies at equal priors, normalised so that scores without information have 1.
+        # Cross-entropies at equal priors, normalised to 1 for scores without information.
         entropies = (cross_entropy(self.rows.y, part, **rows) for part in (calibrated, best[equal.tobytes()]))
         actual, minimum = (float(nats / np.log(len(self.classes))) for nats in entropies)
         return SystemCosts(minima, actuals, as_given, actual, minimum)
 
     def resample(self, systems: list[tuple[Floats, Floats]]) -> list[ResampledCosts]:
-        """Compute costs and Cllr of systems, given as (scores, calibrated scores), in bootstrap resamples of the rows.
+        """Compute the costs and Cllr of systems in bootstrap resamples of the rows.
 
-        Minimum costs are resampled for two classes only, where computing them is fast.
+        A system is given as (scores, calibrated scores). Minimum costs are resampled for two classes only, because
+        their computation is fast only there.
         """
         apps = {str(i): app for i, app in enumerate(self.applications)}
         measures: dict[str, dict[str, Any]]
@@ -377,7 +379,7 @@ class Judge:
 
 
 def clip_infinite(scores: Floats) -> Floats:
-    """Clip infinite scores to 1 beyond the range of the finite ones, so that calibrators can learn from them."""
+    """Move infinite scores to 1 beyond the range of the finite scores, so that calibrators can learn from them."""
     finite = scores[np.isfinite(scores)]
     if finite.size in (0, scores.size):
         return scores
@@ -386,13 +388,13 @@ def clip_infinite(scores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ResampledCosts:
-    """Resampled costs of a system, "minimum" (two classes only) and "actual", by application."""
+    """Costs of a system in each resample, by application: "actual" and, for two classes only, "minimum"."""
 
     found: dict[str, Resampled]
     names: list[str]
 
     def intervals(self) -> dict[str, Interval]:
-        """Return intervals of costs as arrays over the applications, and of Cllr for two classes."""
+        """Return the intervals of costs, as arrays over the applications, and for two classes the interval of Cllr."""
         parts = {which: self._stack_intervals(resampled) for which, resampled in self.found.items()}
         return parts | ({"cllr": self.found["actual"].interval("cllr")} if "minimum" in self.found else {})
 
@@ -407,10 +409,10 @@ class ResampledCosts:
         return self.found["actual"].mean(self.names, "").is_constant
 
     def p_value(self, best: ResampledCosts, by: str) -> float | None:
-        """Return the p-value of the paired difference to the best system, in the measure that ranks systems.
+        """Return the p-value of the paired difference from the best system, in the measure that ranks systems.
 
-        For more than two classes minimum costs are not resampled, so actual costs are tested. None if a cost is
-        infinite.
+        For more than two classes, minimum costs are not resampled, so actual costs are tested instead. Return None if a
+        cost is infinite.
         """
         which = "minimum" if by == "minimum" and "minimum" in self.found else "actual"
         names = ["cllr"] if by == "cllr" else self.names
@@ -421,7 +423,7 @@ class ResampledCosts:
 
 
 def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> dict[str, Application]:
-    """Name applications and align them with the classes; drop reject costs unless rows may be rejected."""
+    """Name applications, and put them in the order of the classes. Reject costs are dropped unless ``rejecting``."""
     given = Application.equal(len(classes)) if given is None else given
     if isinstance(given, Mapping):
         parts = {str(name): as_application(part) for name, part in given.items()}
@@ -443,7 +445,10 @@ def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> d
 
 
 def find_target(given: Any, classes: Labels) -> Any:
-    """Return the target of two classes: the one an application names (``positive=``), else the second; else None."""
+    """Return the target of two classes: the class that an application names (``positive=``), else the second class.
+
+    Return None for more than two classes.
+    """
     if len(classes) != 2:
         return None
     listed = (
@@ -454,7 +459,7 @@ def find_target(given: Any, classes: Labels) -> Any:
 
 
 def _make_names(applications: list[Application]) -> list[str]:
-    """Return a name for each application; equal names are numbered."""
+    """Return a name for each application. Equal names are numbered."""
     names = [_describe_application(application) for application in applications]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: at + 1].count(name)})" for at, name in enumerate(names)

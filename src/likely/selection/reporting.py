@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from likely.selection.judging import System
 
 MAX_DRAWN, MAX_SAMPLED, MAX_CLASSES_DRAWN = 6, 3, 12
-"""Maximum systems with curves (two classes), systems with sampled rows (more), and classes with curves (more)."""
+"""Maximum number of systems with curves for two classes; for more classes, of systems with sampled rows, and of classes
+with curves."""
 
 MAX_TRAINING_ROWS = 20_000
-"""Maximum number of training rows on which the best system's cost is computed, to find overfitting."""
+"""Maximum number of training rows on which the best system's cost is computed to find overfitting. Of more rows, a
+sample is used."""
 
 
 def make_report(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
@@ -89,7 +91,7 @@ def _classes(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _target_position(comparison: Comparison) -> int | None:
-    """Return the position of the target among two classes; None for more classes."""
+    """Return the position of the target among two classes, or None for more classes."""
     return None if comparison.target is None else int(comparison.target == comparison.classes[1])
 
 
@@ -124,7 +126,7 @@ class _Subject:
         return {"series_of": "system", "series": for_each(facts_of, self.drawn), "explorer": explorer}
 
     def multiclass_facts(self) -> dict[str, Any]:
-        """Return curves of the best system, each class against the rest, and sampled rows of some systems."""
+        """Return the best system's curves of each class against the rest, and sampled rows of some systems."""
         best, priors = self.comparison.best, self.judge.applications[0].priors
         common = np.argsort(-np.bincount(self.codes), kind="stable")[:MAX_CLASSES_DRAWN]
 
@@ -140,7 +142,7 @@ class _Subject:
         return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
 
     def _choose_sampled(self) -> list[dict[str, Any]]:
-        """Return scores for the explorer of more classes: of the best system in both variants, and of others."""
+        """Return scores for the explorer of more classes: the best system's (given and calibrated) and others'."""
         best, order = self.comparison.best, ("given", "calibrated") if self.given_first else ("calibrated", "given")
         pairs = [(best, which) for which in order]
         pairs += [(system, order[0]) for system in self.drawn[1:]]
@@ -160,7 +162,7 @@ class _Subject:
         scores = best.scores if self.given_first else best.calibrated
         tables = []
         for name, application in self.comparison.applications.items():
-            decided = application.decide_codes(scores) % (n_classes + 1)  # −1 rejects: the last column
+            decided = application.decide_codes(scores) % (n_classes + 1)  # −1 (rejected) becomes the last column
             cells = self.codes * (n_classes + 1) + decided
             counts = np.bincount(cells, self.rows.weight, n_classes * (n_classes + 1)).reshape(n_classes, -1)
             table: dict[str, Any] = {"application": name, "system": best.name, "counts": counts.round(6).tolist()}
@@ -194,7 +196,7 @@ class _Subject:
         )
 
     def _training_costs(self) -> list[float] | None:
-        """Compute minimum costs of the best system on its training rows; None if it cannot score them."""
+        """Compute the best system's minimum costs on its training rows. Return None if it cannot score them."""
         rows = self.comparison.workings.rows
         if not _is_savable(self.comparison):
             return None
@@ -212,12 +214,12 @@ class _Subject:
 
 
 def _is_outside_only(comparison: Comparison) -> bool:
-    """Return whether all systems are outside systems, whose scores are evaluated as given."""
+    """Return whether all systems are external systems. Their scores are evaluated as given."""
     return all(part.estimator is None for system in comparison.systems for part in system.parts)
 
 
 def _is_savable(comparison: Comparison) -> bool:
-    """Return whether the best system consists of this library's parts; refitting third-party parts may take long."""
+    """Return whether the best system has only parts of this library. Refitting third-party parts may take long."""
     if any(part.estimator is None for part in comparison.best.parts):
         return False
     try:

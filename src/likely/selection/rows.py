@@ -1,4 +1,4 @@
-"""Rows of a comparison, checked once, and protocols that score rows by models not trained on them."""
+"""Rows of a comparison, which are checked once, and protocols that score rows with models not trained on them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from likely.resampling.kfold import HeldOut, TrainTest, kfold_held_out, score_he
 from likely.selection.candidates import DataShape, describe, digest
 
 MAX_CALIBRATION_FOLDS = 20
-"""If there are more folds, calibrators get five separate folds, each with rows of every class."""
+"""Maximum number of folds that calibrators share with the models. Beyond it, calibrators get five folds of their own,
+each with rows of every class."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowSet:
-    """Labelled rows: ``X`` as given, for the user's candidates, and ``numbers`` encoded, for the library's families."""
+    """Labelled rows: ``X``, as given, for the user's candidates, and ``numbers``, encoded, for the families."""
 
     X: Any
     numbers: Any
@@ -39,7 +40,7 @@ class RowSet:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, groups: Any, encoder: Encode | None, whose: str) -> RowSet:
-        """Check rows and make a set of them; rows of weight 0 are kept."""
+        """Check rows and make a set of them. Rows of weight 0 are kept."""
         labels, X = check_labels(whose, y), _as_rows(X)
         weight = check_weight(sample_weight, len(labels))
         names = None if groups is None else np.asarray(groups)
@@ -67,7 +68,7 @@ class RowSet:
         return bool(values.dtype.kind == "f" and np.isnan(values.sum(dtype=np.float64)) and np.isnan(values).any())
 
     def _check_values(self, whose: str, encoder: Encode | None) -> None:
-        """Raise unless values are finite or missing and every column has a value."""
+        """Raise if a value is infinite, or if a column has no value."""
         values = _stored(self.numbers)
         if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -90,7 +91,7 @@ class RowSet:
 
 
 def make_encoder(X: Any, sample_weight: Any) -> Encode | None:
-    """Fit an encoder to the columns of a data frame or an array of objects; None for arrays of numbers."""
+    """Fit an encoder to a data frame or an array of objects. Return None for an array of numbers, which needs none."""
     is_table = (
         hasattr(X, "columns") or hasattr(X, "column_names") or getattr(X, "dtype", np.dtype(float)).kind in "OUST"
     )
@@ -98,14 +99,14 @@ def make_encoder(X: Any, sample_weight: Any) -> Encode | None:
 
 
 def _as_rows(X: Any) -> Any:
-    """Convert rows to something with a shape whose rows can be taken by position."""
+    """Convert rows to an object that has a shape and whose rows can be selected by position."""
     if issparse(X):
         return csr_array(X)  # type: ignore[call-overload]
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
 def check_two_classes(y: Labels, whose: str) -> Labels:
-    """Return the classes of labels; raise if there are fewer than two."""
+    """Return the classes that occur among labels. Raise if there are fewer than two."""
     classes = np.unique(y)
     if len(classes) < 2:
         raise DegenerateDataError(
@@ -148,12 +149,12 @@ def _update_digest(sha: Any, part: Any) -> None:
 
 
 class ScoringProtocol:
-    """Rows that systems are compared on, and how models not trained on them score them.
+    """The rows on which systems are compared, and how they are scored with models that were not trained on them.
 
     Attributes
     ----------
     judged : RowSet
-        The rows that candidates are compared on.
+        The rows on which candidates are compared.
     description : str
         The protocol in a few words.
     n_training : int
@@ -166,7 +167,7 @@ class ScoringProtocol:
     tests: list[Integers] | None = None
 
     def __init__(self, judged: RowSet, description: str, seed: int | None) -> None:
-        """Make separate calibration folds with a random seed, unless the seed is None."""
+        """Make separate folds for calibration with a random seed. If the seed is None, make no such folds."""
         self.judged, self.description = judged, description
         self._calibration_folds = [] if seed is None else _split_for_calibration(judged, seed)
 
@@ -175,24 +176,24 @@ class ScoringProtocol:
         return self._calibration_folds
 
     def shape(self, rows: RowSet, *others: RowSet) -> DataShape:
-        """Return the properties that the grids depend on; ``others`` are further rows to be scored."""
+        """Return the properties on which the grids depend. ``others`` are further rows that will be scored."""
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
         can_gaussianise = rows.weight is None and not hasattr(rows.numbers, "tocsr")
         smallest = int(np.bincount(encode_labels(rows.y)[1]).min()) * self.n_training // len(rows.y)
         return DataShape(self.n_training, int(rows.numbers.shape[1]), has_missing, can_gaussianise, smallest)
 
     def scores(self, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]) -> HeldOut:
-        """Score the judged rows by models not trained on them; ``on_progress`` receives the fraction done."""
+        """Score the judged rows with models not trained on them. ``on_progress`` receives the fraction done."""
         raise NotImplementedError
 
     @property
     def identity(self) -> str:
-        """Text that identifies the protocol among all protocols on the same rows."""
+        """A text that differs between all protocols on the same rows."""
         raise NotImplementedError
 
 
 class Folds(ScoringProtocol):
-    """Cross-validation: every row is scored by models trained without its fold."""
+    """Cross-validation: every row is scored by models that were trained without the rows of its fold."""
 
     def __init__(self, rows: RowSet, splitter: Any, description: str) -> None:
         self.split = split = Split.of(rows.numbers, rows.y, splitter, rows.groups, rows.weight)
@@ -217,7 +218,7 @@ class Folds(ScoringProtocol):
 
 
 def _check_groups(groups: Any, split: Split) -> None:
-    """Raise if a fold has training rows and test rows of one group."""
+    """Raise if a group has both training rows and test rows in a fold."""
     if groups is None:
         return
     names, codes = np.unique(groups, return_inverse=True)
@@ -231,7 +232,7 @@ def _check_groups(groups: Any, split: Split) -> None:
 
 
 class HeldOutSet(ScoringProtocol):
-    """Held-out set: its rows are scored by models trained on all training rows."""
+    """A held-out set: its rows are scored by models trained on all training rows."""
 
     def __init__(self, training: RowSet, judged: RowSet, seed: int) -> None:
         super().__init__(judged, "held-out rows", seed)
@@ -248,14 +249,14 @@ class HeldOutSet(ScoringProtocol):
 def score_new_rows(
     training: RowSet, new: RowSet, models: dict[int, Any], encoded: bool, on_progress: Callable[[float], None]
 ) -> HeldOut:
-    """Train models on some rows and score others; ``on_progress`` is not called, since there are no folds."""
+    """Train models on some rows and score other rows. ``on_progress`` is not called, since there are no folds."""
     if encoded:
         return score_held_out(models, TrainTest(training.numbers, training.y, training.weight, new.numbers))
     return score_held_out(models, TrainTest(training.X, training.y, training.weight, new.X))
 
 
 def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
-    """Make a splitter and its description; K folds are shuffled, stratified, and keep groups together."""
+    """Make a splitter and its description. K folds are shuffled and stratified, and they keep groups together."""
     if isinstance(folds, str):
         check_option("folds", folds, ("leave-one-out",))
         return (LeaveOneOut(), folds) if rows.groups is None else (LeaveOneGroupOut(), "leave-one-group-out")
@@ -280,7 +281,7 @@ def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
 
 
 def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Integers]]:
-    """Split rows into five folds for calibrators, or as many as the rarest class allows."""
+    """Split rows into five folds for calibrators, or into fewer if the rarest class has fewer rows or groups."""
     label, count, what = _find_rarest(rows)
     if count < 2:
         raise DegenerateDataError(
@@ -292,7 +293,7 @@ def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Inte
 
 
 def _find_rarest(rows: RowSet) -> tuple[Any, int, str]:
-    """Return the class with the fewest rows, or groups if given, their number, and the noun for them."""
+    """Return the class with the fewest rows, their number, and the word "row". Groups, if any, are counted instead."""
     classes, codes = encode_labels(rows.y)
     units, what = np.bincount(codes, minlength=len(classes)), "row"
     if rows.groups is not None:

@@ -1,4 +1,4 @@
-"""Scores of all candidates, computed in batches that share work; each batch is kept in the run store."""
+"""Scores of all candidates. They are computed in batches that share work, and each batch is kept in the run store."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from likely.selection.rows import RowSet, ScoringProtocol, score_new_rows
 from likely.selection.store import Piece, RunStore
 
 Batch = list[Candidate]
-"""Candidates that are scored and stored together, so that a resumed run repeats the same computations."""
+"""Candidates that are scored and stored together. A resumed run computes the same batches, so it gives equal scores."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a comparison: candidates done (with fractions), their total, and the names of the current ones."""
+    """Progress of a comparison: numbers of candidates done (with fractions) and in total, and what is computed now."""
 
     done: float
     total: int
@@ -36,10 +36,10 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class CandidateScores:
-    """Candidates with their scores of the rows compared on and of the evaluation rows.
+    """Candidates, and their scores of the compared rows and of the evaluation rows.
 
-    A candidate that lacks either is in ``failures``. ``batches`` holds the families of each batch and its time in
-    seconds, measured in the run that computed it.
+    A candidate without one of these scores is in ``failures``. ``batches`` holds the families of each batch and the
+    seconds that its computation took.
     """
 
     candidates: dict[str, Candidate]
@@ -69,7 +69,7 @@ def score_candidates(
     store: RunStore | None,
     progress: Callable[[Progress], None] | None,
 ) -> CandidateScores:
-    """Score all candidates batch by batch; outside systems have scores already."""
+    """Score all candidates batch by batch. External systems have scores already."""
     n_classes, batches = len(np.unique(rows.y)), make_batches(candidates)
     outside = {each.name: each.scores for each in candidates if each.scores is not None}
     named = {candidate.name: candidate for candidate in candidates}
@@ -109,7 +109,10 @@ def _report_progress(
 
 
 def make_batches(candidates: list[Candidate]) -> list[Batch]:
-    """Group chains that learn from moments, others by family and first steps; third-party ones stay alone."""
+    """Group candidates into batches: all pipelines that learn from moments, then the others by family and first steps.
+
+    A third-party candidate is a batch of its own.
+    """
     groups: dict[Hashable, Batch] = {}
     for candidate in candidates:
         if candidate.estimator is None:
@@ -131,10 +134,10 @@ def _is_complete(piece: Piece, batch: Batch, n: int) -> bool:
 
 
 def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: int, n_classes: int) -> Piece:
-    """Score n rows by the models of a batch.
+    """Score n rows with the models of a batch.
 
-    Errors of single models are part of the result. An error of the library that concerns the whole batch, and lack of
-    memory or disk space, are recorded for all models. Any other exception is a bug and is raised.
+    An error of a single model is part of the result. An error of the library that concerns the whole batch is recorded
+    for all its models, and so is a lack of memory or disk space. Any other exception is a bug and is raised.
     """
     start = time.perf_counter()
     models = {i: candidate.estimator for i, candidate in enumerate(batch)}
@@ -159,7 +162,7 @@ def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: 
 
 @contextmanager
 def record_warnings() -> Iterator[list[str]]:
-    """Record warnings in a list, filled at the end and sorted, since threads warn in any order."""
+    """Record warnings in a list. It is filled at the end and sorted, since threads warn in any order."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -173,7 +176,7 @@ def describe_error(error: Exception) -> str:
 
 
 def _find_fault(scores: Floats, n: int, n_classes: int) -> str | None:
-    """Describe what is wrong with a model's scores; None if nothing is."""
+    """Describe what is wrong with a model's scores. Return None if nothing is wrong."""
     shapes = score_shapes(n, n_classes)
     if scores.shape not in shapes:
         return f"Its scores must have shape {' or '.join(map(str, shapes))}, but have {scores.shape}."

@@ -45,12 +45,12 @@ SUBFOLDERS = ("scores", "evaluation", "models")
 _TEMPORARY = r"\.[0-9a-f]{16}\.tmp"
 _FACTS = r"(run|leaderboard|report)\.json|report\.html"
 _OWN = rf"{_FACTS}|{_TEMPORARY}|({'|'.join(SUBFOLDERS)})/({_TEMPORARY}|[^/]+\.(parquet|likely))"
-"""Files that a run writes and may delete; all others belong to the user."""
+"""Files that a run writes and may delete. All other files belong to the user."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Stored result: arrays by name, all with the same number of rows, and a description."""
+    """A stored result: named arrays, all with the same number of rows, and a description."""
 
     arrays: dict[str, Floats]
     about: dict[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class RunStore:
     folder : path
         Created if missing. Only one run at a time may use it.
     identity : dict
-        Everything that the pieces depend on. A folder with another identity raises an error.
+        Everything on which the pieces depend. If a run in the folder has another identity, an error is raised.
     restart : bool
         Whether to delete the results of an earlier run, whatever its identity.
     """
@@ -87,7 +87,7 @@ class RunStore:
             raise
 
     def _open(self, restart: bool) -> None:
-        """Resume the run or start one; run.json is written first and deleted last."""
+        """Resume the run, or start one. The file run.json is written first and deleted last."""
         if restart or not (self.folder / "run.json").exists():
             self._remove(_OWN)
         self._check_identity()
@@ -102,7 +102,7 @@ class RunStore:
         os.close(self._lock)
 
     def get(self, subfolder: str, key: str) -> Piece | None:
-        """Return a piece, or None if it is missing or damaged, so that it is computed again."""
+        """Return a piece, or None if it is missing or damaged and must be computed again."""
         try:
             piece = Piece(*read_arrays(self._path(subfolder, key)))
             return piece if piece.about.pop("digest") == _digest(piece) else None
@@ -138,7 +138,7 @@ class RunStore:
             )
 
     def _acquire_lock(self) -> int:
-        """Lock the folder; the operating system releases the lock when the process ends for any reason."""
+        """Lock the folder. The operating system releases the lock when the process ends, for whatever reason."""
         with self._as_run_error("locked"):
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -174,7 +174,7 @@ class RunStore:
         )
 
     def _remove(self, pattern: str) -> None:
-        """Delete files whose path in the folder matches a pattern, run.json last."""
+        """Delete the files whose path in the folder matches a pattern. run.json is deleted last."""
         with self._as_run_error("emptied"):
             found = [path for path in [*self.folder.glob("*/*"), *self.folder.glob("*")] if path.is_file()]
             for path in sorted(found, key=lambda path: path.name == "run.json"):
@@ -183,7 +183,7 @@ class RunStore:
 
     @contextmanager
     def _as_run_error(self, what: str) -> Iterator[None]:
-        """Raise errors of the file system as an error about the folder."""
+        """Turn an error of the file system into an error about the folder."""
         try:
             yield
         except (OSError, TableError) as error:
@@ -195,14 +195,14 @@ class RunStore:
 
 
 def _describe_change(name: str, before: Any, now: Any) -> str:
-    """Describe a difference between the identities of two runs; digests are not shown."""
+    """Describe a difference between the identities of two runs. Digests are not shown."""
     if name == "data":
         return "the data have changed since that run"
     return f"{name} changed from {shorten(json.dumps(before), 60)} to {shorten(json.dumps(now), 60)}"
 
 
 def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> dict[str, Any]:
-    """Return everything that pieces depend on, except the candidates, whose keys are in each piece."""
+    """Return everything on which the pieces depend, except the candidates. A piece holds the keys of its candidates."""
     return {
         "format": 1,
         "rows": len(rows.y),
@@ -215,7 +215,7 @@ def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> di
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that scores depend on."""
+    """Return the versions of the libraries on which scores depend."""
     return {
         "likely": library_version(),
         "numpy": np.__version__,
@@ -225,7 +225,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _digest(piece: Piece) -> str:
-    """Return a checksum of a piece; the checksums of Parquet do not cover its footer."""
+    """Return a checksum of a piece. It is needed because the checksums of Parquet do not cover the footer of a file."""
     sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
     for name, values in sorted(piece.arrays.items()):
         sha.update(f"|{name}{values.shape}".encode())
