@@ -1,8 +1,9 @@
 """Constraints on parameters and fitted values, declared once on the class that holds them.
 
 A class declares ``_constraints``, a mapping from each constructor parameter to a :class:`Constraint`. Dataclasses and
-fitted states declare the same by their fields: ``coef_: Annotated[Floats, floats("r", "d")]``. ``fit`` checks the
-parameters with :func:`check_parameters`, and :mod:`likely.persistence` checks parameters and states on loading.
+fitted states declare constraints in the annotations of their fields: ``coef_: Annotated[Floats, floats("r", "d")]``.
+``fit`` checks the parameters with :func:`check_parameters`, and :mod:`likely.persistence` checks parameters and states
+on loading.
 
 Sizes of arrays are letters. The first value with a letter sets its size, and every later value must agree with it:
 ``d`` is the number of features, ``k`` of classes, and ``r`` of weight vectors (one for two classes, otherwise one per
@@ -48,7 +49,7 @@ class Scope:
     fitted : bool
         Whether the object has a fitted state.
     parts : dict from int to (object, Scope)
-        The objects that were built before and their scopes, by ``id`` of the object.
+        The objects that were built before, with their scopes. The key is the ``id`` of the object.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Constraint:
     remedy : function of a value, optional
         Returns a sentence that is added to the message, or an empty text.
     optional : bool
-        Whether an object need not have the value.
+        Whether the value may be absent from an object.
     saved : bool
         Whether model files hold the value.
     """
@@ -112,7 +113,7 @@ def check_parameters(owner: Any) -> None:
 
 
 def check_argument(name: str, value: Any, constraint: Constraint, owner: str = "") -> None:
-    """Raise InvalidParameterError unless an argument obeys a constraint; ``owner`` is the class it belongs to."""
+    """Raise InvalidParameterError unless an argument obeys a constraint; ``owner`` is the class that has it."""
     try:
         constraint(value)
     except ViolationError as error:
@@ -191,7 +192,7 @@ def count(low: int = 0, high: int = 2**53) -> Constraint:
 
 
 def size(letter: str) -> Constraint:
-    """Constrain to a whole number >= 1 that is a size of the model."""
+    """Constrain to a whole number >= 1 that is a size of the model, such as the number of features."""
 
     def test(value: Any, scope: Scope) -> bool:
         if not is_count(value, 1, 2**53):
@@ -242,7 +243,7 @@ random_state = Constraint(
         or value is np.random
     ),
 )
-"""A seed, or a generator of scikit-learn's kind; only seeds can be saved."""
+"""A seed, or a random generator that scikit-learn accepts. Only seeds can be saved."""
 
 
 # Combinations
@@ -276,7 +277,7 @@ def either(*choices: Constraint, remedy: Callable[[Any], str] | None = None) -> 
 
 
 def _redescribe(test: Callable[[Any, Scope], None], description: str) -> Callable[[Any, Scope], None]:
-    """Replace the standard message of an inner constraint by one with another description."""
+    """Replace the description in the standard message of an inner constraint by another description."""
 
     def redescribed(value: Any, scope: Scope) -> None:
         try:
@@ -290,7 +291,7 @@ def _redescribe(test: Callable[[Any, Scope], None], description: str) -> Callabl
 
 
 def optional(inner: Constraint) -> Constraint:
-    """Mark a field of a fitted state, or an attribute, that a model need not have."""
+    """Mark a field of a fitted state, or an attribute, as one that may be absent from a model."""
     return replace(inner, optional=True)
 
 
@@ -301,7 +302,7 @@ NOT_SAVED = Constraint("a value that model files omit", lambda value, scope: Tru
 def list_of(inner: Constraint, min_length: int = 0, types: tuple[type, ...] = (list, tuple)) -> Constraint:
     """Constrain to a list or tuple of values that each obey a constraint."""
     kind = " or ".join(one.__name__ for one in types)
-    description = f"a {kind} of{f' at least {min_length}, each' if min_length else ''} {inner.description}"
+    description = f"a {kind} of{f' at least {min_length}' if min_length else ''} values, each {inner.description}"
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) not in types or len(value) < min_length:
@@ -315,7 +316,7 @@ def list_of(inner: Constraint, min_length: int = 0, types: tuple[type, ...] = (l
 
 def tuple_of(*inner: Constraint) -> Constraint:
     """Constrain to a tuple with one value for each constraint."""
-    description = f"a tuple of {len(inner)}: {', '.join(one.description for one in inner)}"
+    description = f"a tuple of {len(inner)} values: {', '.join(one.description for one in inner)}"
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not tuple or len(value) != len(inner):
@@ -347,7 +348,10 @@ def mapping_of(keys: Constraint, values: Constraint) -> Constraint:
 def floats(
     *shape: int | str, low: float = -np.inf, above: float | None = None, finite: bool = True, nan: bool = False
 ) -> Constraint:
-    """Constrain to an array of float64 with a shape in letters; "_" is any size, and a letter with a star may be 0."""
+    """Constrain to an array of float64 whose shape is given in letters.
+
+    "_" is any size, and a size with a star may be 0.
+    """
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype != np.float64:
@@ -355,7 +359,7 @@ def floats(
         check_shape(value.shape, shape, scope)
         minimum, maximum = (value.min(), value.max()) if value.size else (0.0, 0.0)  # NaN if any value is NaN
         if not nan and np.isnan(minimum):
-            raise ViolationError("must hold no NaN, but does")
+            raise ViolationError("must not contain NaN, but does")
         if finite and not (np.isfinite(minimum) and np.isfinite(maximum)):
             raise ViolationError("must be finite, but is not")
         if value.size and minimum < low:
@@ -383,7 +387,7 @@ def check_shape(shape: tuple[int, ...], letters: Iterable[int | str], scope: Sco
 
 
 def integers(*shape: int | str, low: int = 0) -> Constraint:
-    """Constrain to an array of integers of NumPy's index type with a shape in letters."""
+    """Constrain to an array of integers of NumPy's index type, whose shape is given in letters."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype != np.intp or (value < low).any():
@@ -431,7 +435,10 @@ def probabilities(letter: str) -> Constraint:
 
 
 def class_labels(min_classes: int = 2, unsorted: int = 0) -> Constraint:
-    """Constrain to distinct labels of one type, sorted except for the last ``unsorted``; sets ``k`` and ``r``."""
+    """Constrain to distinct labels of one type, and set the sizes ``k`` and ``r``.
+
+    All labels but the last ``unsorted`` ones must be sorted.
+    """
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.kind not in "iubfUS":
@@ -478,9 +485,9 @@ def numbers(axes: int) -> Constraint:
 
 
 def priors(*, scalar: bool = False) -> Constraint:
-    """Constrain to priors in class order or by label, or also to one number if ``scalar`` is True.
+    """Constrain to priors in class order, or to a mapping from labels to priors. ``scalar`` allows one number too.
 
-    Whether they are probabilities is checked where the classes are known.
+    Whether the priors are probabilities is checked later, where the classes are known.
     """
     choices = [mapping_of(label, number()), numbers(1), one_of(None)]
     found = either(*([number(finite=False)] if scalar else []), *choices)
@@ -492,10 +499,10 @@ def priors(*, scalar: bool = False) -> Constraint:
 
 
 def instance_of(*classes: type, **links: str) -> Constraint:
-    """Constrain to an object of one of some classes, with sizes that may be linked to those of its owner.
+    """Require an object of one of the given classes. Its sizes may have to agree with those of its owner.
 
-    ``instance_of(Gaussians, k="k", d="d")`` links the sizes of the object (left) to those of its owner (right); a size
-    with a star may also be 1. Sizes are compared when a model is loaded.
+    In ``instance_of(Gaussians, k="k", d="d")``, each size of the object (left) must equal a size of its owner (right).
+    A size with a star may also be 1. Sizes are compared when a model is loaded.
     """
 
     def test(value: Any, scope: Scope) -> bool:
@@ -507,7 +514,7 @@ def instance_of(*classes: type, **links: str) -> Constraint:
 
 
 def object_with(description: str, *methods: str, **links: str) -> Constraint:
-    """Constrain to an object with some methods, with sizes that may be linked as in :func:`instance_of`."""
+    """Require an object that has the given methods. Its sizes are compared as in :func:`instance_of`."""
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
@@ -538,7 +545,7 @@ def _with_article(name: str) -> str:
 
 
 def show(value: Any) -> str:
-    """Format a value for a message: its shortened repr, or dtype and shape of an array."""
+    """Format a value for a message: its shortened repr or, for an array, the dtype and shape."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype} of shape {value.shape}"
     words = repr(value)
@@ -546,10 +553,10 @@ def show(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number, not a boolean; NaN and infinities are numbers."""
+    """Return whether a value is a real number and not a boolean. NaN and infinities count as numbers."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def is_count(value: Any, low: int, high: int) -> bool:
-    """Return whether a value is a whole number in a range, not a boolean."""
+    """Return whether a value is a whole number in a range and not a boolean."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)

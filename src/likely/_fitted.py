@@ -18,8 +18,8 @@ class Fitted:
     """Base class of estimators that store what they learn in ``_state``, an instance of the dataclass ``_State``.
 
     The fields of the state are attributes of the estimator (``coef_`` reads ``_state.coef_``); a field that is ABSENT
-    is an attribute that the estimator does not have. ``fit`` assigns the state once, at its end. Assigning to such an
-    attribute of a fitted estimator replaces the state.
+    is an attribute that the estimator does not have. ``fit`` assigns the state once, at its end. Assigning one of these
+    attributes of a fitted estimator replaces the whole state.
     """
 
     _State: ClassVar[type | None] = None

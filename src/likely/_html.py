@@ -13,7 +13,7 @@ _CAPTION = 'style="caption-side: top; text-align: left; font-weight: bold; paddi
 _CELL = "padding: 0.15em 0.7em; text-align: "
 
 MAX_ROWS = 40
-"""Rows that a table shows; the rest is counted below it."""
+"""Maximum number of rows that a table shows. A line below the table gives the number of further rows."""
 
 
 def html_table(caption: str, header: Sequence[Any], rows: Iterable[Sequence[Any]], note: str = "") -> str:

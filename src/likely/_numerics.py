@@ -16,7 +16,7 @@ MAX_BUFFER_VALUES = 2**20
 
 
 def dense(X: Rows) -> Floats:
-    """Return rows as a dense array in double precision, without a copy if they are one already."""
+    """Return rows as a dense array in double precision. Rows that already are such an array are not copied."""
     return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
@@ -97,7 +97,7 @@ class Workspace(threading.local):
     def borrow(self, name: str, shape: tuple[int, ...]) -> Iterator[Floats]:
         """Lend an uninitialised array; requests for the same name inside the block get other memory.
 
-        This is for code that calls functions of the user, because these may call the same code again.
+        This is for code that calls functions of the user, because such a function may call the same code again.
         """
         array = self.array(name, shape)
         lent = self._buffers.pop(name, None)

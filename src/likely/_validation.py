@@ -1,4 +1,4 @@
-"""Validation of rows, labels, weights and scores at public methods; code below trusts its arguments.
+"""Validation of rows, labels, weights and scores in public methods. Internal functions trust their arguments.
 
 Finiteness of rows is not checked here. It follows from the sums that learning computes anyway (see
 ``Block.non_finite``): a separate pass over the rows would cost as much as learning a diagonal Gaussian.
@@ -117,7 +117,7 @@ def check_training(
     supervised: bool,
     regression: bool = False,
 ) -> tuple[Rows, Any, Floats | None, Integers | None]:
-    """Return training rows, labels and weights, and the indices of the rows if some of weight zero were dropped.
+    """Return training rows, labels, weights and, if rows of weight zero were dropped, the indices of the others.
 
     With ``regression``, numeric targets replace the labels.
     """
@@ -134,7 +134,7 @@ def check_training(
 
 
 def check_weight(sample_weight: Any, n: int) -> Floats | None:
-    """Return the weights of the rows, which are frequencies: finite, not negative, not all zero."""
+    """Return the weights of the rows. They are frequencies: finite, not negative and not all zero."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -146,7 +146,7 @@ def check_weight(sample_weight: Any, n: int) -> Floats | None:
         raise InvalidDataError(f"sample_weight must have one value for each of the {n} rows, but has {len(weight)}.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        raise InvalidDataError(f"Weights are frequencies, finite and >= 0, but row {bad[0]} has {weight[bad[0]]}.")
+        raise InvalidDataError(f"Weights must be frequencies, finite and >= 0, but row {bad[0]} has {weight[bad[0]]}.")
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
@@ -203,7 +203,7 @@ def check_labels(owner: str, y: Any) -> Labels:
     missing = [_is_missing(value) for value in values]
     if any(missing):
         raise InvalidDataError(
-            f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without one."
+            f"Input y contains NaN: the label of row {missing.index(True)} is missing. Drop rows without a label."
         )
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         row = int(np.isinf(labels).argmax())
@@ -222,7 +222,7 @@ def check_n_classes(owner: str, classes: Labels, remedy: str = "") -> None:
 
 
 def check_targets(owner: str, y: Any) -> Floats:
-    """Return the targets of a regression, of shape (n,) or (n, n_targets); their sums show whether they are finite."""
+    """Return the targets of a regression, of shape (n,) or (n, n_targets). Their sums show if they are finite."""
     if y is None:
         raise InvalidDataError(f"{owner} requires y to be passed, but the target y is None. Give one number per row.")
     targets = np.asarray(y)
@@ -274,7 +274,7 @@ def check_scores(owner: str, scores: Any) -> Floats:
     if values.size and np.isnan(values.min()):
         row = int(np.isnan(values.reshape(len(values), -1)).any(axis=1).argmax())
         raise InvalidDataError(
-            f"Scores given to {owner} may be infinite but not NaN, but row {row} has NaN. Drop such rows, or give them "
+            f"Scores given to {owner} may be infinite but not NaN: row {row} has NaN. Drop such rows, or give them "
             "the llr 0, which is neutral."
         )
     return values

@@ -35,8 +35,8 @@ class LikelyError(Exception):
     Attributes
     ----------
     parameter : str or None
-        Name of the argument that caused the error, or that repairs it if it is changed. The message has the Python
-        spelling (``exclude=``); the command line replaces it by the option (``--exclude``).
+        Name of the argument that caused the error, or of one that avoids it if it is changed. The message has the
+        Python spelling (``exclude=``); the command line replaces it by the option (``--exclude``).
     """
 
     def __init__(self, message: str = "", *, parameter: str | None = None) -> None:

@@ -85,7 +85,7 @@ FAULTS = {
     "bytes that are not UTF-8": (
         "a,y\n1,0\ncafé,1\n".encode("latin-1"),
         {},
-        r"{path} must be UTF-8, but line 3 holds b'caf\xe9'. Save it with that encoding.",
+        r"{path} must be UTF-8, but line 3 holds b'caf\xe9'. Save the file in UTF-8.",
     ),
     "numbers with a text": (
         "n,age,y\n" + MOSTLY,
@@ -201,18 +201,18 @@ FAULTS = {
     "a picture": (
         PNG,
         {},
-        "{path} must be text by its suffix, but begins like a PNG picture. Rename or convert it.",
+        "{path} must be text according to its suffix, but begins like a PNG picture. Rename or convert it.",
     ),
     "binary data": (
         b"a,y\n\0\1\2",
         {},
-        "{path} must be text by its suffix, but begins like binary data. Rename or convert it.",
+        "{path} must be text according to its suffix, but begins like binary data. Rename or convert it.",
     ),
     "a spreadsheet": (
         b"PK\x03\x04rest",
         {},
         (
-            "{path} must be text by its suffix, but begins like a zip archive, as spreadsheets and .npz "
+            "{path} must be text according to its suffix, but begins like a zip archive, as spreadsheets and .npz "
             "files are. Rename or convert it."
         ),
     ),
@@ -310,7 +310,7 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
         (
             "data.csv.gz",
             b"a,y\n1,0\n",
-            "^{path} must be a gzip file by its suffix, but begins like something else.",
+            "^{path} must be a gzip file according to its suffix, but begins like something else.",
         ),
         (
             "data.csv.gz",
@@ -320,7 +320,7 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
         (
             "data.csv.gz",
             gzip.compress(PNG, mtime=0),
-            "^{path} must be text by its suffix, but begins like a PNG picture.",
+            "^{path} must be text according to its suffix, but begins like a PNG picture.",
         ),
         ("data.xlsx", b"", "^A table's file name must end with one of .+, .npz, but is '{path}'. Rename or convert it"),
     ],

@@ -329,12 +329,12 @@ def test_draws_have_the_given_total():
         (
             np.inf,
             InvalidDataError,
-            "Multinomial accepts counts up to 1e+200, which can be summed, but row 1, column 0 has i",
+            "Multinomial can sum only counts up to 1e+200, but row 1, column 0 has i",
         ),
         (
             1e300,
             InvalidDataError,
-            "Multinomial accepts counts up to 1e+200, which can be summed, but row 1, column 0 has 1",
+            "Multinomial can sum only counts up to 1e+200, but row 1, column 0 has 1",
         ),
     ],
 )
@@ -412,7 +412,7 @@ def test_what_is_no_density_is_refused(density):
         ([0, 1], [1], "Every column must belong to one part of Independent, but column 1 is in two"),
         ("rest", "rest", "Every column must belong to one part of Independent, but 'rest' is in two"),
         ([0], [2], "column 1 of n_features = 3 belongs to no part. Drop it, or give one part the columns 'rest'"),
-        ([0, 1, 2], "rest", "must have at least one column, but other parts name all of n_features = 3"),
+        ([0, 1, 2], "rest", "must have at least one column, but the other parts name all n_features = 3 columns"),
         ([0, 1], [3], "must be a list of positions below n_features = 3, or 'rest', but are [3]"),
         ([0, 1], [], "must be a list of positions below n_features = 3, or 'rest', but are []"),
         ([0, 1], "two", "must be a list of positions below n_features = 3, or 'rest', but are 'two'"),

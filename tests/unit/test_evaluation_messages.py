@@ -67,13 +67,13 @@ def assert_raises(call, error, message):
 
 TWO_CLASSES = [
     (lambda f: f(Y, S[:5]), "y_true and scores must have one entry for each row, but have 6 and 5"),
-    (lambda f: f(Y, at(S, 4, np.nan)), "may be infinite but not NaN, but row 4 has NaN"),
+    (lambda f: f(Y, at(S, 4, np.nan)), "may be infinite but not NaN: row 4 has NaN"),
     (
         lambda f: f(np.ones(6, int), S),
         "Trials must have two classes, but y_true has 1 (1). Add trials of the other class",
     ),
     (lambda f: f([], []), "Trials must have two classes, but y_true has 0"),
-    (lambda f: f(Y3, S), "y_true has 3 ('a', 'b', 'c'). Evaluate one class against the others"),
+    (lambda f: f(Y3, S), "y_true has 3 ('a', 'b', 'c'). To evaluate one class against the others"),
     (lambda f: f(Y, S3), "must be one llr or two log-likelihoods per row, but have shape (6, 3)"),
     (lambda f: f(Y, S3[None]), "Scores must have shape (n,) or (n, n_classes), but have shape (1, 6, 3)"),
     (lambda f: f(Y, list("abcdef")), "Scores given to Evaluation must be numbers"),
@@ -100,13 +100,13 @@ def test_invalid_trials_raise_an_error_with_the_reason(f, call, message):
     ("y", "scores", "options", "message"),
     [
         (Y3, S3[:5], {}, "y_true and scores must have one entry for each row, but have 6 and 5"),
-        (Y3, at(S3, (2, 1), np.nan), {}, "but row 2 has NaN"),
-        (Y3, S3[:, :2], {}, "there are 2 columns and the classes 3 ('a', 'b', 'c'). Name all classes"),
-        (Y3, S, {}, "there are 2 columns and the classes 3"),
+        (Y3, at(S3, (2, 1), np.nan), {}, "not NaN: row 2 has NaN"),
+        (Y3, S3[:, :2], {}, "there are 2 columns for 3 classes: 'a', 'b', 'c'. Pass all classes"),
+        (Y3, S, {}, "there are 2 columns for 3 classes"),
         (Y3, S3, {"labels": list("abz")}, "y_true holds the label 'c', which is not among labels=['a', 'b', 'z']"),
         (Y3, S3, {"labels": list("abb")}, "labels must name every class once"),
         (Y3, S3, {"sample_weight": np.ones(5)}, "one value for each of the 6 rows, but has 5"),
-        (np.repeat("a", 6), S3, {}, "there are 3 columns and the classes 1 ('a')"),
+        (np.repeat("a", 6), S3, {}, "there are 3 columns for 1 class: 'a'"),
         (np.array(list("aabbbb")), S3, {"labels": list("abc")}, "'c'"),
     ],
 )
@@ -222,7 +222,7 @@ def test_impossible_intervals_raise_an_error_with_the_reason(call, error, messag
     ("scores", "y", "options", "message"),
     [
         (S[:5], Y, {}, "Scores and y must have one entry for each row, but have 5 and 6"),
-        (at(S, 3, np.nan), Y, {}, "may be infinite but not NaN, but row 3 has NaN"),
+        (at(S, 3, np.nan), Y, {}, "may be infinite but not NaN: row 3 has NaN"),
         (S, Y3, {}, "classes"),
         (S, np.ones(6, int), {}, "y has [1]"),
         (S, [0, 0, 0, 1, None, 1], {}, "the label of row 4 is missing"),

@@ -143,11 +143,11 @@ def test_function_kernels_cannot_be_saved_and_the_error_gives_a_remedy(method, d
 
     for kernel in (product, likely.FunctionKernel(product), 1.0 + likely.FunctionKernel(product), np.inner):
         fitted = clone(method).set_params(kernel=kernel).fit(X, y)
-        with pytest.raises(ModelFileError, match="is a function, and model files hold no code"):
+        with pytest.raises(ModelFileError, match=r"is a function\. Model files hold no code"):
             likely.save(fitted, tmp_path / "model")
         with pytest.raises(ModelFileError, match="fit with kernel='precomputed', and save that model"):
             likely.save(clone(method).set_params(kernel=kernel), tmp_path / "model")
-    with pytest.raises(ModelFileError, match="is a function, and model files hold no code"):
+    with pytest.raises(ModelFileError, match=r"is a function\. Model files hold no code"):
         likely.save(likely.FunctionKernel(product), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
@@ -217,7 +217,7 @@ def test_components_need_all_rows_at_once_and_the_error_gives_a_remedy(data, mon
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
     monkeypatch.setattr(kernel_features, "MAX_PCA_ROWS", 59)
-    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60, .* 0\.0 GB\. Put NystromFeatures"):
+    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60 rows. .* 0\.0 GB\. Put NystromFeatures"):
         KernelPCA().fit(X)
 
 
@@ -256,7 +256,7 @@ def test_invalid_landmarks_raise(data):
         NystromFeatures(landmarks=[[0.0, 0.0]]).fit(X)
     with pytest.raises(ValueError, match="landmarks contains NaN"):
         NystromFeatures(landmarks=[[0.0, np.nan, 0.0]]).fit(X)
-    with pytest.raises(DegenerateDataError, match=r"the kernel LinearKernel\(\) of all of them is 0 \(n_samples=1\)"):
+    with pytest.raises(DegenerateDataError, match=r"all values of LinearKernel\(\) are 0 \(n_samples=1\)"):
         NystromFeatures(kernel="linear").fit(np.zeros((4, 2)))
     with pytest.raises(
         InvalidParameterError, match=r"must be a function of rows, .* but is precomputed.* Use KernelPCA"
@@ -343,7 +343,7 @@ def test_many_rows_and_rows_outside_memory_need_landmarks(data, monkeypatch):
     expected = clone(by_landmarks).fit(np.square(X), y)
     assert_allclose(clone(by_landmarks).fit_source(source).llr(X), expected.llr(X), atol=1e-4)
     monkeypatch.setattr(kernel_logistic, "MAX_ROWS", 59)
-    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60, .* Set n_landmarks"):
+    with pytest.raises(InvalidDataError, match=r"at most 59 rows, but X has 60 rows. .* Set n_landmarks"):
         KernelLogisticRegression().fit(X, y)
     assert clone(by_landmarks).fit(X, y).landmarks_.shape == (9, 3)
 

@@ -86,7 +86,7 @@ def test_an_unknown_attribute_raises_attribute_error():
 def test_the_warning_of_a_duplicate_column_gives_the_rank_and_the_weight_is_shared():
     twice = np.column_stack([X, X[:, 0]])
 
-    with pytest.warns(DegenerateDataWarning, match=r"5 rows for 3 features, whose covariance has rank 2\..*Drop"):
+    with pytest.warns(DegenerateDataWarning, match=r"5 rows for 3 features\. The covariance .* has rank 2\..*Drop"):
         model = LeastSquaresClassifier().fit(twice, Y)
 
     plain = LeastSquaresClassifier().fit(X, Y)

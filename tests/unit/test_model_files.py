@@ -62,7 +62,7 @@ class Mine(likely.GaussianClassifier):
         (likely.GaussianClassifier(tied=1), "tied must be True or False, but is 1"),
         (
             likely.KernelPCA(2, kernel=likely.FunctionKernel(np.inner)),
-            "model.kernel.function is a function, and model files hold no code, .* fit with kernel='precomputed'",
+            "model.kernel.function is a function. Model files hold no code, .* fit with kernel='precomputed'",
         ),
         (likely.PCA(10**30), "n_components is a whole number of more than 64 bits"),
         (likely.LogisticRegression(max_iter=np.datetime64("2020")), "max_iter is a numpy.datetime64"),

@@ -84,7 +84,7 @@ ARRAY_FAULTS = {
         {},
         (
             "An array of labels must have one dimension, but 'y' of {path} is of shape (2, 1). Name another "
-            "with target=."
+            "array with target=."
         ),
     ),
     "no array with as many rows": (
@@ -96,8 +96,8 @@ ARRAY_FAULTS = {
         {"x": np.ones((2, 1)), "y": [1, 2], "w": [1.0]},
         {"weight": "w"},
         (
-            "The array of weights must have the 2 rows of the features, but 'w' of {path} has 1. Name "
-            "another with weight=."
+            "The array of weights must have as many rows as the features (2), but 'w' of {path} has 1. Name "
+            "another array with weight=."
         ),
     ),
     "two wide arrays and no target": (

@@ -366,11 +366,11 @@ def test_a_quotation_mark_left_open_over_a_long_file_is_reported_by_its_line(fil
     ],
 )
 def test_bytes_that_are_not_utf_8_are_reported_by_line(file, content, line, what):
-    assert_refused(file(content), f"{{path}} must be UTF-8, but line {line} holds {what}. Save it with that encoding.")
+    assert_refused(file(content), f"{{path}} must be UTF-8, but line {line} holds {what}. Save the file in UTF-8.")
 
 
 def test_a_file_in_utf_16_is_refused_at_its_first_line(file):
-    with pytest.raises(TableError, match="must be text by its suffix, but begins like UTF-16 text"):
+    with pytest.raises(TableError, match="must be text according to its suffix, but begins like UTF-16 text"):
         read_scores(file("label,a\nx,1\n".encode("utf-16")))
 
 
@@ -388,7 +388,7 @@ def test_an_uncompressed_file_with_a_gz_suffix_is_refused(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_text("label,a\nx,1\n")
 
-    with pytest.raises(TableError, match="must be a gzip file by its suffix, but begins like something else"):
+    with pytest.raises(TableError, match="must be a gzip file according to its suffix, but begins like something else"):
         read_scores(path)
 
 
@@ -658,7 +658,7 @@ def test_names_of_folders_are_not_columns(tmp_path):
         ([0, 1], [[1], [1, 2]], r"Scores must be numbers in an array of one or two dimensions: setting an array"),
         (["a", None], [1, 2], r"the label of row 1 is missing"),
         ([0.0, np.nan], [1, 2], r"the label of row 1 is missing"),
-        (["a", ""], [1, 2], r"Labels must not be empty texts, but that of row 1 is\."),
+        (["a", ""], [1, 2], r"Labels must not be empty texts, but the label of row 1 is\."),
         (np.array([b"a", b"b"]), [1, 2], r"Labels must be whole numbers, text or booleans, but are of type \|S1\."),
     ],
 )

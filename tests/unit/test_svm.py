@@ -142,7 +142,7 @@ def test_exclusive_or_is_separable_by_a_quadratic_kernel_but_not_by_a_line():
 def test_overlapping_classes_are_refused_with_a_point_in_both_convex_hulls(bias_scale, n):
     X, y = two_classes(n, apart=2.0)
 
-    with pytest.raises(NotSeparableError, match=r"equals one of .* up to .* times the spread of the rows") as raised:
+    with pytest.raises(NotSeparableError, match=r"equals a convex .* up to .* times the spread of the rows") as raised:
         SVM(np.inf, bias_scale=bias_scale).fit(X, y)
 
     assert_proof(raised.value, y, X, "b")
@@ -166,7 +166,7 @@ def test_a_row_in_both_classes_is_a_proof_for_any_kernel(kernel):
     X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
     X[5] = X[1]
 
-    with pytest.raises(NotSeparableError, match=r"a convex combination of row 5 equals one of row 1 ") as raised:
+    with pytest.raises(NotSeparableError, match=r"of row 5 equals a convex combination of row 1 ") as raised:
         SVM(np.inf, kernel=kernel).fit(X, y)
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])

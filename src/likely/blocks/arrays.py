@@ -47,8 +47,8 @@ class ArraySource(Source):
     classes : array of labels, optional
     folds : array of int of shape (n,), optional
     block_rows : int, optional
-        Maximum number of rows of a block; blocks then follow the row order. By default it depends on the shape of the
-        data.
+        Maximum number of rows of a block. If it is given, blocks follow the row order. By default it depends on the
+        shape of the data.
     positions : array of int of shape (n,), optional
         Positions of the rows before some were dropped, for error messages.
     targets : array of shape (n, n_targets), optional
@@ -152,7 +152,7 @@ def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> 
 
 
 def _cut(X: Rows, rows: slice | Integers) -> Rows:
-    """Return some rows; a slice is a view, also of a CSR array, which SciPy would copy."""
+    """Return some rows. A slice gives a view, also of a CSR array (SciPy would copy its rows)."""
     if not issparse(X) or not isinstance(rows, slice):
         return X[rows]
     ends = X.indptr[rows.start : rows.stop + 1]

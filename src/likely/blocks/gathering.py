@@ -1,6 +1,6 @@
 """Functions from blocks to statistics, which sources map over their blocks.
 
-They compute moments, with or without classes, class counts, and an even sample of the rows for starting points.
+They compute moments of all rows or of each class, class counts, and an even sample of the rows for starting points.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _check_width(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> N
 
 
 def _finite(statistic: Any, block: Block) -> Any:
-    """Return the statistic if its sums are finite, so that the rows are finite; otherwise raise with the position."""
+    """Return the statistic if its sums are finite, because the rows then are too; otherwise raise with the position."""
     if not statistic.is_finite():
         raise block.non_finite()
     return statistic

@@ -203,7 +203,7 @@ class AdditiveLearner(SourceLearner):
         """Raise if no rows can be added to the sums, or if the parameters now need another kind of sums."""
         if not self._adds_up:
             raise IncompatiblePartsError(
-                f"{self._name()} was fitted to rows with missing values by EM, so partial_fit cannot add rows. Fit all "
+                f"{self._name()} was fitted by EM to rows with missing values, so partial_fit cannot add rows. Fit all "
                 "rows at once, or use covariance='diagonal'."
             )
         if self.by_class != hasattr(self.statistics_, "parts"):
@@ -227,7 +227,7 @@ class AdditiveLearner(SourceLearner):
         if announced and unknown:
             raise InvalidDataError(
                 f"The label {unknown[0]!r} is not among the announced classes {expected.tolist()}. "
-                "Announce all classes in the first partial_fit."
+                "Pass all classes to the first partial_fit."
             )
         merged = np.union1d(expected, found)
         # New classes change the codes of the known ones.
@@ -249,7 +249,7 @@ class AdditiveLearner(SourceLearner):
         return self._parameters
 
     def _check_state(self, scope: Scope) -> None:
-        """Check the sums of a loaded model: their classes, completeness if parameters exist, and their type."""
+        """Check the sums of a loaded model: their classes and type and, if it has parameters, that none are missing."""
         if not scope.fitted:
             return
         sums, pending, k = self.statistics_, self._parameters is None, scope.sizes.get("k", 0)

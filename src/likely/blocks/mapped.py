@@ -104,7 +104,7 @@ def _may_share_memory(X: Rows, Y: Rows) -> bool:
 
 
 def with_positions(error: InvalidDataError, block: Block) -> InvalidDataError:
-    """Return a non-finite-value error with the positions of the original rows; other errors unchanged."""
+    """Return a non-finite-value error with the positions of the original rows. Other errors are returned unchanged."""
     if np.isfinite(dense(block.X)).all():
         return error
     located = block.non_finite()

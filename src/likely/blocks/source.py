@@ -60,7 +60,7 @@ class Source(ABC):
         return tree_reduce(lambda index: of(self.block(index), *args), self.n_blocks)
 
     def iter_blocks(self, random: np.random.RandomState | None = None) -> Iterator[Block]:
-        """Iterate over the blocks in order or, given a random state, shuffled.
+        """Iterate over the blocks in order, or in random order if a random state is given.
 
         The order of the blocks and the rows within each block are shuffled. Rows in memory are shuffled as a whole.
         """
@@ -92,7 +92,7 @@ class Source(ABC):
         who : str
             Name of the estimator that needs all rows at once, for the error message.
         remedy : str
-            Remedy for the error message.
+            Sentence at the end of the error message that names a remedy.
         """
         rows = self.arrays
         if rows is None:
@@ -272,7 +272,7 @@ class _OfClass(Source):
 
 @dataclass(frozen=True)
 class _Sum:
-    """A statistic, or the sum over no rows, so that the statistic needs no zero."""
+    """A statistic, or the sum over no rows, so that classes of statistics need not define a zero."""
 
     statistic: Any = None
     empty: bool = False

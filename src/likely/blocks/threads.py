@@ -40,7 +40,7 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
     The tree depends only on ``n``, so the result has the same bits for any number of threads. A thread stores one sum
     for each level of its branch, not one for each leaf.
     """
-    if n == 1:  # too small for a threaded BLAS, whose threads wait for each other longer on a busy machine
+    if n == 1:  # one block is too small for a threaded BLAS: on a busy machine its threads wait for each other
         with one_blas_thread():
             return leaf(0)
     branches = _branches(0, n, SUBTREES)
@@ -55,7 +55,8 @@ def for_each(task: Callable[[Any], S], items: list[Any]) -> list[S]:
     """
     if len(items) < 2 or n_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
-    # Each task has a copy of the caller's context: whom messages name, which warnings are suppressed, NumPy's errstate.
+    # Each task has a copy of the caller's context: the estimator that messages name, suppressed warnings, NumPy's
+    # errstate.
     contexts = [copy_context() for _ in items]
     with one_blas_thread():
         return list(_pool().map(lambda context, item: context.run(task, item), contexts, items))
@@ -95,7 +96,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _reset_after_fork() -> None:
-    """Reset the state in a forked child, which has no threads, but the lock and the BLAS limit of its parent."""
+    """Reset the state in a forked child: it inherits the lock and the BLAS limit of its parent, but no threads."""
     global _lock, _inside, _limit
     if _inside:
         _limit.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Class priors and costs of decisions of the application in which a model is used."""
+"""The application in which a model is used: class priors, and costs of decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Application:
     """Class priors and costs of decisions, which turn log-likelihoods into decisions.
 
     A decision minimises the expected cost under the posterior. On a tie the last class wins, so a log-likelihood ratio
-    equal to the threshold accepts; rejecting needs to be strictly cheaper than every class.
+    equal to the threshold accepts. A row is rejected only if that is strictly cheaper than deciding for any class.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Application:
         return llr_threshold(*self._stakes())
 
     def _stakes(self) -> tuple[float, float]:
-        """Return prior times cost of a false alarm and of a miss, in excess of the cost of the correct decision."""
+        """Return prior times cost of a false alarm and of a miss. Costs are in excess of the correct decision's."""
         if self.n_classes != 2:
             raise InvalidParameterError(
                 f"Thresholds and effective priors exist for two classes, but the application has {self.n_classes}. "
@@ -213,8 +213,8 @@ class Application:
         regrets = self.priors * (self.costs.max(axis=1) - self.costs.diagonal())
         if not regrets.sum() > 0:
             raise InvalidParameterError(
-                "All mistakes cost 0 in this application, so no decision is better than another. Give a mistake a cost "
-                "> 0."
+                "All mistakes cost 0 in this application, so no decision is better than another. Give at least one "
+                "mistake a cost > 0."
             )
         return float(regrets[0]), float(regrets[1])
 
@@ -257,8 +257,8 @@ class Application:
     def log_likelihoods(self, posteriors: Any) -> Floats:
         """Return log-likelihoods from posteriors under these priors: log posterior minus log prior.
 
-        They are known up to a constant for each row. For two classes the difference of the columns is the llr. The
-        posteriors that a model returns by ``predict_proba`` are under its training priors.
+        They are known up to a constant for each row. For two classes the difference of the columns is the llr.
+        ``predict_proba`` of a model returns posteriors under its training priors.
 
         Examples
         --------
@@ -363,7 +363,7 @@ class Application:
         joint = self._log_joint(scores)
         costs = np.exp(joint - joint.max(axis=1, keepdims=True)) @ regrets
         chosen = self.n_classes - 1 - costs[:, ::-1].argmin(axis=1)
-        # Costs that may have underflowed, because the evidence is strong, are compared by their logarithms.
+        # Costs may underflow if log-likelihoods differ by much. Such costs are compared by their logarithms.
         faint = np.flatnonzero(costs.min(axis=1) < _FAINT * regrets.max())
         if len(faint):
             rows = joint[faint]
@@ -388,12 +388,12 @@ class Application:
     def _log_joint(self, scores: Floats) -> Floats:
         """Return log-likelihoods plus log-priors.
 
-        A class of prior 0 keeps posterior 0 for any evidence. A row with likelihood 0 under all other classes holds no
-        evidence, so its posteriors are the priors.
+        A class of prior 0 keeps posterior 0 for any log-likelihoods. If a row has likelihood 0 under all other classes,
+        its log-likelihoods contain no information, so its posteriors are the priors.
         """
         possible = np.where(self.priors > 0, scores, -np.inf)
         certain = np.isposinf(possible)
-        if certain.any():  # infinite evidence for some classes excludes the others
+        if certain.any():  # infinite log-likelihoods of some classes exclude the others
             possible = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), possible)
         silent = np.isneginf(possible.max(axis=1, keepdims=True))
         return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
@@ -411,8 +411,8 @@ def as_application(value: Any) -> Application:
 def highest(scores: Floats) -> Integers:
     """Return the position of the highest score of each row; ties go to the last class.
 
-    This is the decision of scores that are not log-likelihoods. Two classes may have one score per row, for the second
-    class, which is decided by its sign.
+    This is the decision for scores that are not log-likelihoods. Two classes may have one score per row, that of the
+    second class. The sign of this score is the decision.
     """
     if scores.ndim == 1:
         return (scores >= 0).astype(np.intp)
@@ -459,8 +459,9 @@ def _listing(classes: Labels) -> str:
 def llr_threshold(false_alarm: float, miss: float) -> float:
     """Return the log-likelihood ratio at which both mistakes have the same expected cost.
 
-    The arguments are prior times cost of each mistake. Their ratio is rounded to 14 digits, so that rescaled arguments,
-    which differ by rounding errors, have the same threshold. Scores equal to it then get the same decision.
+    The arguments are the products of prior and cost for the two mistakes. Their ratio is rounded to 14 digits, so that
+    rescaled arguments, which differ by rounding errors, have the same threshold. Scores equal to the threshold then get
+    the same decision.
     """
     with np.errstate(over="ignore", divide="ignore"):
         ratio = float(np.divide(false_alarm, miss))

@@ -50,7 +50,7 @@ def cost_of_open_set(
     weight: Floats,
     normalize: bool = True,
 ) -> OpenSetCost:
-    """Return the costs of decisions by log-likelihoods, of which one column belongs to the unknown class.
+    """Return the costs of decisions from log-likelihoods. One of their columns belongs to the unknown class.
 
     Parameters
     ----------

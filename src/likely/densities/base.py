@@ -114,7 +114,7 @@ def align_categories(part: Any, whole: Any) -> Any:
 
 
 def score_rows(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:
-    """Return ``of_rows`` of all rows; it returns NaN for invalid rows, for which ``check`` raises the error."""
+    """Return ``of_rows`` of all rows. It returns NaN for an invalid row; ``check`` then raises the error."""
     scores = over_rows(lambda rows: of_rows(rows)[:, None], X, 1)[:, 0]
     invalid = np.flatnonzero(np.isnan(scores))
     if len(invalid):

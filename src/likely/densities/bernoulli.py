@@ -86,8 +86,8 @@ class Bernoulli(Density):
     """Bernoulli density: independent columns of zeros and ones.
 
     The estimate is that of maximum likelihood by default. Then a value that a column never had in training has
-    probability 0, and the log density of a row with it is −inf. Missing values (NaN) are omitted column by column in
-    fitting, and integrated out in scoring.
+    probability 0, and a row with such a value has the log density −inf. Missing values (NaN) are omitted column by
+    column in fitting, and integrated out in scoring.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _check_rows(block: Block, threshold: float | None) -> Floats:
     X = dense(block.X)
     remedy = "Use NaN where a value is missing."
     raise_if_invalid(block, np.isinf(X), "Bernoulli needs finite values", remedy)
-    remedy = f"Set threshold, above which values are ones. {remedy}"
+    remedy = f"Set threshold: values above it are ones. {remedy}"
     X = _binarize(X, threshold)
     raise_if_invalid(block, ~((X == 0) | (X == 1) | np.isnan(X)), "Bernoulli needs zeros and ones", remedy)
     return X

@@ -152,8 +152,8 @@ class Categorical(Density):
     """Categorical density: independent columns of categories, coded as 0, 1, 2, ….
 
     The estimate is that of maximum likelihood by default. Then a category not seen in training has probability 0, and
-    the log density of a row with it is −inf. With a pseudo-count it has the probability given in the Notes. Missing
-    values (NaN) are omitted column by column in fitting, and integrated out in scoring.
+    a row with such a category has the log density −inf. With a pseudo-count, the category has the probability given in
+    the Notes. Missing values (NaN) are omitted column by column in fitting, and integrated out in scoring.
 
     Parameters
     ----------

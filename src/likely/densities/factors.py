@@ -1,8 +1,8 @@
 """Estimated covariances, their triangular factors, and squared Mahalanobis distances.
 
-The shapes of :mod:`likely.densities.covariance` estimate these covariances. Each object holds a stack of covariances,
-one for each class or component, or a single one that all share (tied). The distance functions below are prepared once
-for their centres and then called with dense blocks of rows.
+The covariance types of :mod:`likely.densities.covariance` estimate these covariances. Each object holds a stack of
+covariances, one for each class or component, or a single one that all share (tied). The distance functions below are
+prepared once for their centres and then called with dense blocks of rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PANEL = 64
 """Number of columns of a triangular factor multiplied at once."""
 
 NEAR = 1e6
-"""Maximum squared distance of a centre from the common origin, in its own variances, for expanding squares. The
-rounding of the expansion is then at most about 1e-10."""
+"""Maximum squared distance of a centre from the common origin, in units of the variances of the centre, up to which
+squares are expanded. The rounding of the expansion is then at most about 1e-10."""
 
 FAR = 1e10
-"""Maximum squared distance of a centre from the common origin, in its own covariance, for whitening rows about the
-origin. Beyond it more than five digits of a whitened coordinate would be lost."""
+"""Maximum squared distance of a centre from the common origin, in units of the covariance of the centre, up to which
+rows are whitened about the origin. Beyond it, more than five digits of a whitened coordinate would be lost."""
 
 ASYMMETRY = 1e-6
 """Maximum difference between a correlation matrix and its transpose that is attributed to rounding."""
@@ -48,7 +48,7 @@ class Covariances(Protocol):
         ...
 
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
-        """Return a function from rows to squared distances (n, n_means), each by the covariance of the mean."""
+        """Return a function from rows to squared distances (n, n_means), each with the covariance of its mean."""
         ...
 
     def marginal(self, columns: Booleans) -> Covariances:
@@ -196,8 +196,8 @@ class DistancesByVariances(_Distances):
     Notes
     -----
     About the origin o, the mean of the centres, the square expands to two matrix products,
-    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. If a centre is so far from the origin, in its own variances,
-    that the terms would cancel digits, the differences are squared one centre at a time.
+    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. If a centre is so far from the origin, in units of its
+    variances, that the terms would cancel digits, the differences are squared one centre at a time.
     """
 
     variances: Floats
@@ -255,7 +255,7 @@ class DistancesByWhiteners(_Distances):
 
     @cached_property
     def _is_far(self) -> bool:
-        """Whether some centre is so far from the origin, in its own covariance, that digits would be lost."""
+        """Whether some centre is so far from the origin, in units of its covariance, that digits would be lost."""
         offsets = np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
         return not np.square(offsets).sum(axis=1).max() <= FAR
 

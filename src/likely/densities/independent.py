@@ -169,7 +169,7 @@ class Independent(Density):
         return entries
 
     def _densities_by_name(self) -> dict[str, Any]:
-        """Return the densities by name; none if parts are invalid, for which ``fit`` raises."""
+        """Return the densities by name, or no densities if parts are invalid: ``fit`` raises the error then."""
         try:
             return {f"part{i}": density for i, (density, _) in enumerate(self._pairs())}
         except (InvalidParameterError, IncompatiblePartsError):
@@ -225,13 +225,13 @@ class Independent(Density):
         if not scope.fitted:
             return
         if self.statistics_ is None:
-            raise ViolationError("must have statistics, or densities that have them, but has neither")
+            raise ViolationError("must have statistics, or densities with statistics, but has neither")
         widths = [len(columns) for columns in self._columns(scope.sizes["d"])]
         if [group.n_features for group in self.statistics_.groups] != widths:
-            raise ViolationError(f"must have statistics of {widths} columns, as its parts have, but has others")
+            raise ViolationError(f"must have statistics of {widths} columns, like its parts, but does not")
         kinds = [type(density) for density, _ in self.parts]
         if self._parameters is not None and [type(density) for density in self._parameters] != kinds:
-            raise ViolationError("must have densities of the types given by parts, but has others")
+            raise ViolationError("must have densities of the types given by parts, but does not")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -259,7 +259,7 @@ def _take_columns(X: Rows, columns: Integers) -> Rows:
 
 
 def _describe_part(i: int, columns: Any) -> str:
-    """Return the name of a part for messages, whose column numbers are relative to the part."""
+    """Return the name of a part for messages. Column numbers in these messages are relative to the part."""
     return f"Part {i} of Independent, in which column 0 is the first of {columns!r}"
 
 
@@ -288,8 +288,8 @@ def _check_division(times: Integers, left: Integers, n_rests: int) -> None:
         )
     if n_rests and not len(left):
         raise InvalidParameterError(
-            "The part of Independent with the columns 'rest' must have at least one column, but other parts name all "
-            f"of n_features = {len(times)}. Remove that part."
+            "The part of Independent with the columns 'rest' must have at least one column, but the other parts "
+            f"name all n_features = {len(times)} columns. Remove that part."
         )
 
 

@@ -32,7 +32,8 @@ FLOOR = 1e-5
 """Default scale of a constant column, relative to the size of its values."""
 
 TIE = 1e-10
-"""Maximum fraction of the weight by which the two halves of the rows may differ from equality by rounding."""
+"""Maximum difference between the weights of the two halves of the rows that is attributed to rounding, as a
+fraction."""
 
 
 def _check_held(value: Any, scope: Scope) -> None:
@@ -255,7 +256,7 @@ def _sparse_column(X: Any, weight: Floats | None, j: int) -> tuple[Floats, Float
 
 def _weighted_median(values: Floats, weights: Floats) -> tuple[float, float, float]:
     """Return the weighted median, the mean absolute deviation from it, and the total weight."""
-    # The median is where the cumulative weight passes one half; it is the midpoint of two values if it equals one half.
+    # The median is where the cumulative weight passes one half, or midway between two values if it is one half there.
     order = np.argsort(values)
     with np.errstate(over="ignore"):
         reached = np.cumsum(weights[order])

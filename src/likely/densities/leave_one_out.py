@@ -56,8 +56,8 @@ def leave_one_out(
 
     Notes
     -----
-    Leaving out a row changes S to S' = S − a δδ'. The Sherman–Morrison formula gives S'⁻¹ and the matrix determinant
-    lemma |S'| from S, both through 1 − a δ'S⁻¹δ. For diagonal shapes S' is computed column by column.
+    Leaving out a row changes S to S' = S − a δδ'. The Sherman–Morrison formula gives S'⁻¹ from S, and the matrix
+    determinant lemma gives |S'|. Both use 1 − a δ'S⁻¹δ. For diagonal covariance types, S' is computed column by column.
     """
     scores = gaussians.log_density(X)
     w = np.ones(len(X)) if weight is None else weight
@@ -128,7 +128,7 @@ def _downdate_diagonal(
 
 
 def _can_downdate(shape: Covariance, part: Any, estimate: Floats, lost: float) -> bool:
-    """Return whether the estimate is the scatter over its degrees of freedom, far from the floor without any row."""
+    """Return whether covariances are scatter over degrees of freedom, far from the floor whichever row is left out."""
     if shape.shrinkage:
         return False
     if not isinstance(shape, Full):

@@ -51,7 +51,7 @@ class CountSums:
         return cls(0.0, np.zeros(n_features))
 
     def mean_total(self) -> int:
-        """Return the mean total of a row, rounded, and at most ``MAX_DRAWS + 1``, which is too large to be drawn."""
+        """Return the rounded mean total of a row, at most ``MAX_DRAWS + 1``. That maximum is too large to be drawn."""
         mean = self.counts.sum() / self.weight if self.weight else 0.0
         return round(float(min(mean, MAX_DRAWS + 1)))
 
@@ -201,16 +201,14 @@ def _log_factorials(X: Any) -> Floats:
 
 
 def _check_counts(block: Block) -> None:
-    """Raise for invalid counts; of sparse rows only stored values are checked."""
+    """Raise for invalid counts. For sparse rows, only the stored values are checked."""
     if _is_count(block.X.data if issparse(block.X) else block.X).all():
         return
     X = dense(block.X)
     rule, remedy = "counts must be finite and >= 0", "Drop such rows, or correct them."
     raise_if_invalid(block, np.isnan(X), f"Multinomial does not accept NaN: {rule}", remedy, MissingValuesError)
     raise_if_invalid(block, X < 0, f"Negative values in data passed to Multinomial: {rule}", remedy)
-    raise_if_invalid(
-        block, X > MAX_COUNT, f"Multinomial accepts counts up to {MAX_COUNT:g}, which can be summed", remedy
-    )
+    raise_if_invalid(block, X > MAX_COUNT, f"Multinomial can sum only counts up to {MAX_COUNT:g}", remedy)
 
 
 def _is_count(values: Any) -> Any:

@@ -3,7 +3,7 @@
 A Gaussian is an exponential family: its log density is linear in the sufficient statistics φ of a row, which are its
 values and their products. So the E step of K components at n rows is two matrix products: the log densities Θφ, with Θ
 the natural parameters, and the sums γφ' for the M step, with γ the responsibilities (Dempster, Laird and Rubin,
-"Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977, section 2). Each shape of
+"Maximum likelihood from incomplete data via the EM algorithm", JRSS B 39, 1977, section 2). Each covariance type of
 :mod:`likely.densities.covariance` names its form.
 """
 
@@ -113,7 +113,7 @@ class NaturalForm(ABC):
     @classmethod
     @abstractmethod
     def from_moments(cls, whole: Any, least: Floats) -> NaturalForm:
-        """Return the form with coordinates for rows of these moments, and this floor."""
+        """Return the form with the given floor, and with coordinates for rows of the given moments."""
 
     @staticmethod
     @abstractmethod
@@ -156,7 +156,7 @@ class NaturalForm(ABC):
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
     ) -> Floats:
-        """Return Θ such that Θφ is log(weight · density); with ``missing``, without the log of the weight."""
+        """Return Θ such that Θφ is log(weight · density). With ``missing``, the log of the weight is omitted."""
 
     @abstractmethod
     def expand(self, X: Floats, products: bool) -> Expanded:
@@ -525,14 +525,14 @@ class DiagonalForm(NaturalForm):
         return means, np.where(known, covariances, previous)
 
     def _average(self, values: Floats, weights: Floats, tied: bool) -> Floats:
-        """Return values divided by weights for each component and column; if tied, for each column."""
+        """Return values divided by weights for each component and column, or for each column if variances are tied."""
         if tied:
             values, weights = values.sum(axis=0)[None], weights.sum(axis=0)[None]
         values, weights = self._pool(values), self._pool(weights)
         return np.asarray(values / np.where(weights > 0, weights, 1.0))
 
     def _pool(self, values: Floats) -> Floats:
-        """Sum over the columns that share a variance; by default none do."""
+        """Sum over the columns that share a variance; by default no columns do."""
         return values
 
     def apply_floor(self, covariances: Floats) -> DiagonalCovariances:

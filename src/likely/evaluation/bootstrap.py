@@ -24,8 +24,8 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 class Bootstrap:
     """Bootstrap resamples: draws with replacement of rows, or of groups of dependent rows.
 
-    Draws are stratified by class if every group is of one class, as single rows are: each class keeps its number of
-    draws. If groups contain several classes, groups are drawn regardless of their classes.
+    Draws are stratified by class if every group is of one class only, as is always true for single rows. Each class
+    then keeps its number of draws. If groups contain several classes, groups are drawn regardless of their classes.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ class Confusion:
 
     @property
     def tpr(self) -> Floats:
-        """True positive rate (recall, sensitivity): share of each class's rows that were decided to be of it."""
+        """True positive rate (recall, sensitivity): share of each class's rows that were decided correctly."""
         return _share(self._right, self._truths)
 
     @property
@@ -91,12 +91,12 @@ class Confusion:
 
     @property
     def fpr(self) -> Floats:
-        """False positive rate: share of the rows of all other classes that were decided to be of each class."""
+        """False positive rate: for each class, the share of all other rows that were decided to be of the class."""
         return _share(self._decided - self._right, self.total - self._truths)
 
     @property
     def tnr(self) -> Floats:
-        """True negative rate: share of the rows of all other classes that were decided to be of one of those."""
+        """True negative rate: for each class, the share of all other rows that were decided to be of another class."""
         others = self.counts[:, :-1].sum() - self.counts[:, :-1].sum(axis=1) - (self._decided - self._right)
         return _share(others, self.total - self._truths)
 
@@ -107,7 +107,7 @@ class Confusion:
 
     @property
     def precision(self) -> Floats:
-        """Share of the decisions for each class that are correct; 0 if there are none, as in scikit-learn."""
+        """Share of the decisions for each class that are correct; 0 if no decision is for it, as in scikit-learn."""
         return _share(self._right, self._decided)
 
     @property
@@ -162,9 +162,9 @@ def confusion(y_true: Any, y_decided: Any, *, labels: Any = None, sample_weight:
     ----------
     y_true : array of labels of shape (n,)
     y_decided : array of labels of shape (n,)
-        Decisions; None, in an object array, for a rejected row.
+        Decisions. A rejected row has None; the array then has the type object.
     labels : sequence of labels, optional
-        All classes in the required order; by default those of both arrays, sorted.
+        All classes in the required order; by default the sorted labels of both arrays.
     sample_weight : array of shape (n,), optional
         Frequencies.
 

@@ -39,7 +39,7 @@ def bayes_risk(
     log_likelihoods : array of shape (n, n_classes), or (n,) for two classes' llrs
         Columns in the order of ``labels``. Infinities are legal.
     application : Application, or effective prior for two classes
-        With a reject cost, rows are rejected where that has the lowest expected cost.
+        With a reject cost, a row is rejected if rejecting it has the lowest expected cost.
     normalize : bool, default True
         Divide by the cost of the best constant decision: the best class for all rows, or, with a reject cost, rejecting
         all rows if that is cheaper. An error is raised if that cost is 0.
@@ -193,7 +193,7 @@ class RowCosts:
     def of_risk(
         cls, y_true: Any, log_likelihoods: Any, application: Any, normalize: bool = True, *, labels: Any = None
     ) -> RowCosts:
-        """Return the costs of rows whose mean is :func:`bayes_risk`."""
+        """Return one cost for each row. The weighted mean of these costs is :func:`bayes_risk`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.application(application)
         reject_cost = np.inf if app.reject_cost is None else app.reject_cost
@@ -205,7 +205,7 @@ class RowCosts:
     def of_cross_entropy(
         cls, y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None
     ) -> RowCosts:
-        """Return the costs of rows whose mean is :func:`cross_entropy`."""
+        """Return one cost for each row. The weighted mean of these costs is :func:`cross_entropy`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.at_priors(priors)
         return cls(evidence.codes, evidence.log_losses(app), app.priors)

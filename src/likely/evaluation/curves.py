@@ -154,7 +154,7 @@ class TippettCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve(Curve):
-    """Claimed against observed log-likelihood ratios, by blocks of neighbouring scores (PAV).
+    """Claimed against observed log-likelihood ratios, for blocks of neighbouring scores (PAV).
 
     Attributes
     ----------

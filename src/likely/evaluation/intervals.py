@@ -151,7 +151,7 @@ def confidence_interval(
     -----
     The interval of most metrics, such as costs, Cllr and AUC, is the bias-corrected and accelerated (BCa) percentile
     interval. The acceleration is a sixth of the skewness of the resampled values. For few rows or groups the interval
-    is widened as Student's t.
+    is widened by quantiles of Student's t.
 
     Minima (``min_dcf``, ``min_cllr``, ``eer`` and costs after affine calibration) are minimised on the rows they are
     measured on, so they are biased downwards. Resamples show about half of this bias. The interval is normal on a
@@ -202,7 +202,7 @@ def confidence_intervals(
     Parameters
     ----------
     measures : mapping {name: function}
-        Functions as ``metric`` of :func:`confidence_interval`. Bind their further arguments by ``functools.partial``,
+        Functions as ``metric`` of :func:`confidence_interval`. Bind their further arguments with ``functools.partial``,
         as in ``partial(min_dcf, applications=[0.1, 0.5])``.
     y_true, scores, groups, sample_weight, n_resamples, level, seed
         As for :func:`confidence_interval`.
@@ -355,7 +355,7 @@ class Resampled:
         return _make_interval(estimate, estimate, low, high, level)
 
     def difference_to(self, other: Resampled, name: str, level: float = 0.95) -> PairedDifference:
-        """Return the difference of a measure of another system to that of this one."""
+        """Return a measure of another system minus the same measure of this system."""
         before, after = (each.estimates[name].ravel() for each in (self, other))
         like, gap, resampled = self.estimates[name], after - before, other.values[name] - self.values[name]
         if not (np.isfinite(resampled).all() and np.isfinite(gap).all()):
@@ -450,7 +450,7 @@ class SortedScores:
         return resample
 
     def coarsen(self) -> SortedScores:
-        """Return a copy that is faster to resample: many trials share fewer scores, each lowered a little."""
+        """Return a copy with fewer distinct scores, which is faster to resample. Each score is lowered a little."""
         coarse = copy(self)
         coarse._trials = {key: trials.coarse() for key, trials in self._trials.items()}
         return coarse

@@ -1,8 +1,8 @@
 """Metrics and curves of two classes' scores as functions, in the manner of ``sklearn.metrics``.
 
-Each function makes :class:`Trials` of ``y_true, scores, pos_label, sample_weight`` and returns what its method of the
-same name returns. The method describes the result and the other parameters. For several numbers of the same scores,
-make :class:`Trials` once, which sorts the scores once.
+Each function makes :class:`Trials` of ``y_true, scores, pos_label, sample_weight`` and returns the result of the method
+of the same name. The method describes the result and the other parameters. For several numbers of the same scores, make
+:class:`Trials` once, which sorts the scores once.
 
 >>> y, llr = [0, 0, 0, 1, 1, 1], [-3.0, -1.0, 1.0, -0.5, 2.0, 4.0]
 >>> [round(float(metric(y, llr)), 3) for metric in (roc_auc, eer, eer_threshold, cllr, min_cllr)]

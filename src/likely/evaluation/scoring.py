@@ -18,19 +18,19 @@ class Scorer:
     """A metric as ``scorer(estimator, X, y)``, for ``scoring=`` of scikit-learn's functions; higher is better.
 
     It scores the rows by the estimator's ``log_likelihood``, or else ``decision_function``, or else its log posteriors.
-    Only the first is free of training priors, so the costs of another estimator's scores include its calibration.
+    Only ``log_likelihood`` is free of training priors, so costs of the other scores also depend on their calibration.
 
     Parameters
     ----------
     name : str
-        A name that begins with ``neg_`` is of a cost, whose sign is changed.
+        A name that begins with ``neg_`` belongs to a cost, whose sign is changed.
     metric : function of labels, scores and options
     is_binary : bool
-        Whether the metric is of two classes only.
+        Whether the metric is defined for two classes only.
     takes_application : bool
         Whether the metric is a cost in an application.
     application : Application or effective prior, optional
-        Where costs are measured; by default equal priors and unit costs.
+        The application in which costs are measured; by default equal priors and unit costs.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Scorer:
     application: Application | float | None = None
 
     def at(self, application: Application | float) -> Scorer:
-        """Return the same scorer at another application; a number stands for ``Application.binary(number)``."""
+        """Return the same scorer for another application; a number stands for ``Application.binary(number)``."""
         if not self.takes_application:
             raise InvalidParameterError(
                 f"{self.name} does not depend on an application. Scorers of costs do, such as neg_min_dcf.",

@@ -62,7 +62,7 @@ class Trials:
     n_nontargets, n_targets : float
         Total weights of nontargets and of targets.
     steps : Steps
-        The distinct scores, with the weights of misses and false alarms if each is the threshold.
+        The distinct scores and, for each of them, the weights of misses and false alarms if it is the threshold.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class Trials:
         """Return the cost of bad calibration, actual minus minimum; parameters as for :meth:`actual_dcf`."""
         return self.actual_dcf(applications, normalize) - self.min_dcf(applications, normalize)
 
-    # Costs of evidence.
+    # Costs of log-likelihood ratios.
 
     def cllr(self) -> float:
         """Return the mean cost of the log-likelihood ratio in bits: 0 is perfect, and llrs of 0 cost exactly 1.
@@ -390,7 +390,7 @@ def _products(cost: Floats, weight: Floats) -> Floats:
 
 
 def _grid(name: str, values: Any, low: float, high: float, bounded: bool = False) -> Floats:
-    """Return a 1D array of finite numbers, by default 101 from low to high; ``bounded`` forbids others."""
+    """Return a 1D array of finite numbers, by default 101 from low to high. ``bounded`` forbids numbers outside."""
     if values is None:
         return np.linspace(low, high, 101)
     grid = np.atleast_1d(np.asarray(values, dtype=np.float64))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from likely._formatting import format_count
 from likely._numerics import difference
 from likely._typing import Booleans, Floats, Integers, Labels
 from likely._validation import check_labels, check_scores, check_weight, encode_labels
@@ -26,7 +27,7 @@ def check_two_classes(
             + (
                 "Add trials of the other class."
                 if len(classes) < 2
-                else "Evaluate one class against the others by y == label."
+                else "To evaluate one class against the others, pass y == label."
             )
         )
     target = 1 if pos_label is None else _position(pos_label, classes)
@@ -38,7 +39,7 @@ def check_two_classes(
         values = difference(values[:, target], values[:, 1 - target])
     is_target = codes == target
     if weight is not None and not (weight[is_target].any() and weight[~is_target].any()):
-        raise InvalidDataError("All trials of one class have weight 0. Give some of each class a weight.")
+        raise InvalidDataError("All trials of one class have weight 0. Give some trials of each class a weight > 0.")
     return classes[[1 - target, target]], is_target, values, weight
 
 
@@ -53,8 +54,9 @@ def check_evidence(
     classes, codes = codes_of(truth, labels)
     if scores.shape[1] != len(classes):
         raise InvalidDataError(
-            f"Log-likelihoods need one column for each class, but there are {scores.shape[1]} columns and the classes "
-            f"{_format_classes(classes)}. Name all classes in column order by labels=."
+            f"Log-likelihoods need one column for each class, but there are {scores.shape[1]} columns for "
+            f"{format_count(len(classes), 'class', 'classes')}: {_format_labels(classes)}. Pass all classes as "
+            "labels=, in the order of the columns."
         )
     weight = check_weight(sample_weight, len(truth))
     return classes, codes, scores, np.ones(len(truth)) if weight is None else weight
@@ -99,5 +101,8 @@ def _position(label: Any, classes: Labels) -> int:
 
 
 def _format_classes(classes: Labels) -> str:
-    shown = ", ".join(repr(c) for c in classes.tolist()[:5]) + (", …" if len(classes) > 5 else "")
-    return f"{len(classes)} ({shown})"
+    return f"{len(classes)} ({_format_labels(classes)})"
+
+
+def _format_labels(classes: Labels) -> str:
+    return ", ".join(repr(c) for c in classes.tolist()[:5]) + (", …" if len(classes) > 5 else "")

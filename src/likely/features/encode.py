@@ -50,7 +50,7 @@ def _check_texts(value: Any, scope: Scope) -> None:
 
 @dataclass(frozen=True, eq=False)
 class EncodeState:
-    """Fitted columns, the categories of each (None for a numeric column), their shares, and the number kept."""
+    """Fitted columns, the categories of each (None for a numeric column), their shares, and how many are kept."""
 
     columns_: Annotated[list[Any], list_of(label, types=(list,))]
     categories_: Annotated[list[Any], Constraint("for each column None, or its distinct texts", _check_texts)]
@@ -262,7 +262,8 @@ class Categories:
         texts, codes = encode_distinct(column)
         sums = np.bincount(codes + 1, weight, minlength=len(texts) + 1)
         shares = sums / sums.sum()
-        # Sums of weights in another order may differ by rounding errors. Rounding keeps equally frequent ones equal.
+        # Sums of weights in another order may differ by rounding errors. Rounded sums keep equally frequent categories
+        # equal.
         ranks = (-shares.round(12)).tolist()
         seen = np.flatnonzero(sums[1:] > 0).tolist()
         order = sorted(seen, key=lambda at: (ranks[at + 1], texts[at]))
@@ -389,7 +390,7 @@ def _check_categories(texts: Any, shares: Any, kept: int) -> None:
     if shares is not None and not abs(shares.sum() - 1) < 1e-6:
         raise ViolationError(f"shares_ must sum to 1, but sum to {shares.sum():g}")
     if not min(max(n, 0), 1) <= kept <= max(n, 0) or (n + 2) * (kept + 2) > MAX_LOOKUP_CELLS:
-        raise ViolationError(f"n_kept_ must be a possible number of separate categories, but is {kept} of {n}")
+        raise ViolationError(f"n_kept_ must fit the number of categories, {max(n, 0)}, but is {kept}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -319,7 +319,10 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
 
 def _gamma(width: float) -> float:
-    """Return 1 / 2σ², clipped to numbers that the kernel accepts; extreme widths give a point, or 1 everywhere."""
+    """Return 1 / 2σ², clipped to numbers that the kernel accepts.
+
+    With an extreme width, an output is 1 at its centre only, or everywhere.
+    """
     extremes = np.finfo(np.float64)
     return min(max(0.5 / width / width, float(extremes.tiny)), float(extremes.max) / 4)
 

@@ -45,7 +45,8 @@ from likely.kernels.gram import (
 from likely.kernels.standard import KERNEL
 
 MAX_ROWS = 10_000
-"""Maximum number of rows whose kernel matrix models decompose: minutes of work, and a few times 800 MB of memory."""
+"""Maximum number of rows of models that decompose the kernel matrix. It takes minutes, and a few times 800 MB of
+memory."""
 
 MAX_PCA_ROWS = 30_000
 """Maximum number of rows of KernelPCA. Their matrix takes 7 GB, and its eigenvectors take as much again."""
@@ -64,9 +65,9 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
     """Nyström approximation of a kernel by features of a row's kernel values with some landmarks.
 
     Dot products of the outputs approximate the kernel. A linear model of the outputs is a kernel machine with one term
-    per landmark. It can be fitted to any number of rows, in memory or not. The approximation is exact for rows that
-    are landmarks, and improves elsewhere the nearer the landmarks are. Kernels depend on the scale of the columns, and
-    kernels of dot products depend on the origin: use :class:`likely.Standardize` first. Outputs are sorted by their
+    per landmark. It can be fitted to any number of rows, in memory or not. The approximation is exact for rows that are
+    landmarks. For other rows, it is better the nearer the landmarks are. Kernels depend on the scale of the columns,
+    and kernels of dot products depend on the origin: use :class:`likely.Standardize` first. Outputs are sorted by their
     eigenvalue, largest first; outputs whose eigenvalue is rounding error are 0. Missing values raise an error.
 
     Parameters
@@ -150,8 +151,8 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
         U, roots = factor_gram(kernel, landmarks, landmarks)
         if not len(roots):
             raise DegenerateDataError(
-                f"NystromFeatures needs landmarks with kernel values other than 0, but the kernel {kernel} of all of "
-                f"them is 0 (n_samples={len(rows)}). Use other rows, or another kernel."
+                f"NystromFeatures needs landmarks with kernel values other than 0, but all values of {kernel} "
+                f"are 0 (n_samples={len(rows)}). Use other rows, or another kernel."
             )
         # Outputs beyond the rank of the kernel matrix are 0.
         projection = np.zeros((landmarks.shape[0], self.expands_to(source.n_features)))

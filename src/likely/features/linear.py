@@ -94,7 +94,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     """
 
     needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
-    """The smallest statistic it can learn from."""
+    """The smallest statistic from which the map can be learned."""
 
     keeps_missing: ClassVar[bool] = False
     """Whether NaN stays NaN; otherwise it raises an error."""
@@ -109,7 +109,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return map_rows(linear, check_rows(self, X), self.keeps_missing)
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Return the row nearest to the mean among those that map to each row of ``X``."""
+        """For each row of ``X``, return the row nearest to the mean among all rows that map to it."""
         linear = self._map()
         Z = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if self.keeps_missing else True)
         if Z.shape[1] != linear.n_outputs:

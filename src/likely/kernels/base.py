@@ -137,7 +137,7 @@ class Kernel(ABC):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, and with ``deep`` those of the parts of a combined kernel, as in ``part0__gamma``.
 
-        So scikit-learn clones kernels and searches ``kernel__gamma`` of a model.
+        scikit-learn uses them to clone kernels and to search ``kernel__gamma`` of a model.
         """
         names: Any = getattr(self, "__dataclass_fields__", {})
         return {name: getattr(self, name) for name in names}

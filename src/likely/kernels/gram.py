@@ -32,8 +32,8 @@ def require_in_memory(source: Source, whom: str, max_rows: int, remedy: str) -> 
     n = rows.X.shape[0]
     if n > max_rows:
         raise InvalidDataError(
-            f"{whom} compares all rows with each other and takes at most {max_rows} rows, but X has {n}, whose matrix "
-            f"would take {8 * n**2 / 1e9:.1f} GB. {remedy}"
+            f"{whom} compares all rows with each other and takes at most {max_rows} rows, but X has {n} rows. Their "
+            f"matrix would take {8 * n**2 / 1e9:.1f} GB. {remedy}"
         )
     return rows
 
@@ -146,8 +146,9 @@ class GramRows:
         self.capacity = min(self.n, (bytes_kept - 8 * min(set_size, self.n) ** 2) // (8 * self.n))
         if min(self.capacity, set_size) < 2:
             raise InvalidParameterError(
-                f"The cache must hold two rows of the kernel of {self.n} rows and their square matrix, which take "
-                f"{(16 * self.n + 128) / 1e6:.2g} MB, but its limit is {bytes_kept / 1e6:.2g} MB. Raise cache_mb."
+                f"The cache must hold two rows of the kernel matrix of {self.n} rows, and the square matrix of "
+                f"these two. They take {(16 * self.n + 128) / 1e6:.2g} MB, but the limit of the cache is "
+                f"{bytes_kept / 1e6:.2g} MB. Raise cache_mb."
             )
         self.max_set = min(set_size, self.capacity)
         self.kept = np.empty((self.capacity, self.n))  # pages are allocated only when they are written to

@@ -34,11 +34,11 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
 
     The model projects rows onto the direction that maximises the distance between two classes relative to the scatter
     within them (for K classes, onto K − 1 directions). The projected classes are Gaussian with a common covariance,
-    which the scaling of the directions makes the identity. ``log_likelihood`` is that of the projection. Up to a
-    constant per row it equals that of all features under Gaussians with a common covariance, because the remainder of
-    the row then has the same density under every class. It does not measure how typical a row is outside the
-    directions, so there is no ``log_density``. The model is unsuitable for classes that differ in scatter rather than
-    in mean. Missing values raise an error.
+    which the scaling of the directions makes the identity. ``log_likelihood`` is the log-likelihood of the projection.
+    Up to a constant per row it equals the log-likelihood of all features under Gaussians with a common covariance,
+    because the remainder of the row then has the same density under every class. It does not measure how typical a row
+    is outside the directions, so there is no ``log_density``. The model is unsuitable for classes that differ in
+    scatter rather than in mean. Missing values raise an error.
 
     Parameters
     ----------

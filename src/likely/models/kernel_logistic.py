@@ -84,8 +84,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
     regularization : float > 0, default 1e-2
         λ, the factor of the penalty, which is added to the mean loss. Without a penalty the objective has no minimum.
     kernel : {"rbf", "linear", "polynomial", "precomputed"}, Kernel or function, default "rbf"
-        Kernel function. With "precomputed", X is the kernel matrix of the training rows in ``fit``, and that of new
-        rows with the training rows afterwards.
+        Kernel function. With "precomputed", X is a kernel matrix: in ``fit`` that of the training rows, later that of
+        new rows with the training rows.
     training_prior : float, sequence in class order or mapping {label: prior}, optional
         Priors to which the objective is weighted, as for :class:`likely.LogisticRegression`.
     n_landmarks : int, optional
@@ -188,7 +188,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
     def path(self, X: Any, y: Any, regularizations: Iterable[float], sample_weight: Any = None) -> list[Self]:
         """Return fitted copies of the model for several values of ``regularization``, in the given order.
 
-        They share the kernel matrix and its one eigendecomposition. The model itself does not change.
+        The copies share the kernel matrix and its eigendecomposition, which is computed once. The model itself does not
+        change.
 
         Examples
         --------

@@ -49,7 +49,7 @@ class Regression:
         d = len(self.fit.whitener)
         if self.fit.rank < d:
             raise DegenerateDataError(
-                f"The rows determine only {self.fit.rank} of {d} coefficients, so these have no intervals or standard "
+                f"The rows determine only {self.fit.rank} of {d} coefficients, so they have no intervals or standard "
                 "errors. Drop constant and duplicate columns, or use more rows."
             )
         return self
@@ -198,8 +198,9 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
     def coef_covariance(self) -> Floats:
         """Return the covariance matrix of the errors of the coefficients.
 
-        It has the shape (n_features, n_features), or (n_targets, n_features, n_features) if y had columns. Like all
-        intervals, it raises an error with a penalty, too few rows, or linearly dependent columns.
+        It has the shape (n_features, n_features), or (n_targets, n_features, n_features) if y had columns. Like the
+        methods for intervals, it raises an error if there is a penalty, if rows are too few, or if columns are linearly
+        dependent.
         """
         regression = self._regression()
         U = regression.require_exact().fit.whitener

@@ -202,7 +202,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         return base._path(models, base._problem(base._open_source(source)))
 
     def _make_copies(self, regularizations: Any) -> tuple[list[Self], Self]:
-        """Return one copy of the model per value, and one copy for what they share."""
+        """Return one copy of the model per value, and one more copy for the attributes that they share."""
         if not np.iterable(regularizations) or isinstance(regularizations, str):
             raise InvalidParameterError(
                 f"path takes several values of regularization, such as [1e-3, 1e-2], but got {regularizations!r}."

@@ -72,7 +72,7 @@ class LinearFit:
 
 
 def cached_block_rows(width: int) -> int:
-    """Return the number of rows of a block that fits in the cache: it is read twice, for the means and the scatter."""
+    """Return the number of rows of a block that fits in the cache. A block is read twice, for means and scatter."""
     return max(1, min(2**13, 2**20 // max(width, 1)))
 
 
@@ -98,8 +98,8 @@ def solve_least_squares(
     Notes
     -----
     The normal equations are (C + λI) W = c, with C = Σ w (x − mean)(x − mean)' / n and c = cross / n. C + λI is scaled
-    to a unit diagonal. If it is well conditioned, its Cholesky factor solves them. Otherwise its eigenvectors do,
-    without those whose eigenvalues are below 1e-12.
+    to a unit diagonal. If this matrix is well conditioned, its Cholesky factor solves the equations. Otherwise its
+    eigenvectors solve them, without those whose eigenvalues are below 1e-12.
     """
     d, variances = inputs.n_features, inputs.variances()
     # Columns whose variance is only rounding error are constant and get the weight 0.
@@ -144,9 +144,9 @@ def _warn_of_rank(whom: str, inputs: Moments, rank: int, constant: Integers) -> 
     columns = ", ".join(map(str, constant[:5])) + (", …" if len(constant) > 5 else "")
     where = f" (constant columns: {columns})" if 0 < len(constant) < d else ""
     warn_of_degenerate_data(
-        f"{whom} has {rows} for {d} features, whose covariance has rank {rank}{where}. The solution is not unique; the "
-        "coefficients of minimum norm are used, in units of the standard deviation of each column. Drop constant and "
-        "duplicate columns, or set regularization."
+        f"{whom} has {rows} for {d} features. The covariance of the features has rank {rank}{where}. The solution is "
+        "not unique; the coefficients of minimum norm are used, in units of the standard deviation of each column. "
+        "Drop constant and duplicate columns, or set regularization."
     )
 
 

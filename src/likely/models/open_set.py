@@ -30,8 +30,9 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     """Open-set classifier: one density per known class, and a background density for the unknown class.
 
     The unknown class is one more class, with a prior and costs in the application. Its background density is fitted to
-    the rows labelled ``unknown``. If there are none, it is fitted to all rows; it is then broader than each class and
-    has the highest density for rows that are atypical of all known classes. ``log_likelihood`` returns log-densities.
+    the rows labelled ``unknown``. If there are no such rows, it is fitted to all rows. It is then broader than each
+    class, and it has the highest density for rows that are atypical of all known classes. ``log_likelihood`` returns
+    log-densities.
 
     The unknown class is always the last class: ``classes_`` and the columns of ``log_likelihood`` have the known
     classes in sorted order, then the unknown class. Functions of :mod:`likely.evaluation` assume columns in sorted

@@ -1,4 +1,4 @@
-"""Pipeline: a chain of transformers that ends in a model."""
+"""Pipeline: transformers that are applied one after another, followed by a model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check_steps(value: Any, scope: Scope) -> None:
         raise ViolationError("must have unique names, but two are equal")
     active = [step for _, step in value if not (step is None or (isinstance(step, str) and step == "passthrough"))]
     if any(not hasattr(step, "transform") for step in active[:-1]):
-        raise ViolationError("must all have transform, except the last, but one does not")
+        raise ViolationError("must all have transform, except the last step, but one has not")
     if active and not hasattr(active[-1], "fit"):
         raise ViolationError("must end with a model, but do not")
     _check_widths([scope.scope_of(step) or Scope() for step in active], scope)
@@ -70,7 +70,7 @@ def _check_widths(steps: list[Scope], scope: Scope) -> None:
     width = None
     scope.fitted = bool(steps) and steps[-1].fitted
     if scope.fitted and not all(step.fitted for step in steps):
-        raise ViolationError("must all be fitted if the last is, but one is not")
+        raise ViolationError("must all be fitted if the last step is, but one is not")
     for i, step in enumerate(steps):
         d = step.sizes.get("d")
         if None not in (width, d) and width != d:
@@ -95,7 +95,7 @@ STEPS: Constraints = {
 
 @dataclass(frozen=True, eq=False)
 class ChainState(AdditiveState):
-    """Moments of the input of a chain. In a file, ``_parameters`` is only a flag: whether the steps are fitted."""
+    """Moments of the input of a pipeline. In a file, ``_parameters`` is only a flag: whether the steps are fitted."""
 
     statistics_: Annotated[Any, instance_of(ByClass, Moments, DiagonalMoments, d="d")]
     _parameters: Annotated[Any, flag] = None
@@ -104,11 +104,11 @@ class ChainState(AdditiveState):
 class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
     """Pipeline of transformers and a final model, with log-likelihoods, sample weights and ``partial_fit``.
 
-    This class extends scikit-learn's ``Pipeline``. Chains of linear features and Gaussian models of this library are
+    This class extends scikit-learn's ``Pipeline``. Pipelines of linear features and Gaussian models of this library are
     estimated from sums: the moments of the input are summed by class, and every step is estimated from the moments that
-    the previous steps transform, without a second pass over the rows. For these chains ``partial_fit`` is exact, and
-    ``fit_source`` needs one pass. Other chains are fitted step by step. From a source, each step is fitted to the rows
-    that the previous steps transform, block by block.
+    the previous steps transform, without a second pass over the rows. For these pipelines ``partial_fit`` is exact, and
+    ``fit_source`` needs one pass. Other pipelines are fitted step by step. From a source, each step is fitted to the
+    rows that the previous steps transform, block by block.
 
     An expansion such as :class:`likely.QuadraticFeatures` of all rows may not fit in memory. If it would have more than
     2²⁷ values and every step has ``fit_source``, ``fit`` also works block by block. The result is the same up to
@@ -177,7 +177,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self
 
     def fit_source(self, source: Source) -> Self:
-        """Fit the pipeline to the rows of a source, in one pass if the chain can be estimated from moments.
+        """Fit the pipeline to the rows of a source, in one pass if it can be estimated from moments.
 
         Otherwise each step in turn is fitted to the rows that the previous steps transform. An error leaves the
         pipeline unchanged.
@@ -312,7 +312,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             raise ViolationError("has sums, but its steps cannot be estimated from sums")
 
     def _bring_up_to_date(self) -> None:
-        """Estimate the steps from the sums, if there are any and they have enough rows."""
+        """Estimate the steps from the sums, if there are sums and these are over enough rows."""
         if "_sums" in self.__dict__:
             with suppress(NotFittedError):
                 self._sums.bring_up_to_date()
@@ -375,11 +375,11 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Pip
 
 
 class TooLargeError(SourceError):
-    """Raised if the moments of the input of a chain would need too much memory."""
+    """Raised if the moments of the input of a pipeline would need too much memory."""
 
 
 class ChainSums(AdditiveLearner):
-    """Estimator of a whole chain: sums the moments of its input, from which it estimates every step in turn."""
+    """Estimator of a whole pipeline: it sums the moments of the input, and from them estimates every step in turn."""
 
     _State = ChainState
     _constraints: ClassVar[Constraints] = {}

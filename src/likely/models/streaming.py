@@ -49,8 +49,8 @@ def _check_streams(steps: list[Any]) -> None:
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
     """Fit the steps to a source over the arrays, if an expansion among them would not fit in memory.
 
-    Return whether the steps were fitted. The caller fits steps without ``fit_source``, and y of shape (n, 1), which a
-    source cannot distinguish from shape (n,).
+    Return whether the steps were fitted. The caller must fit steps without ``fit_source``, and steps with a y of shape
+    (n, 1), which a source cannot distinguish from shape (n,).
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or not all(hasattr(step, "fit_source") for step in steps):

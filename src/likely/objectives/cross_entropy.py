@@ -4,9 +4,9 @@ Conventions. A logit is the log posterior odds (two classes, shape (n,)) or the 
 row (shape (n, n_classes)). A target is the probability with which a row belongs to a class: 0 or 1, or in between for
 soft targets. Losses are in nats. Their derivative with respect to the logits, the residual, is posterior − target.
 
-Parameters θ are an array of shape (R, d + 1), the last column the biases. Two classes have one row (R = 1, the logit of
-the second class), more classes have a row each. Logits are (x − centre) W' + b. All sums are weighted: a row of class k
-and weight w has the weight w · class_weight[k].
+Parameters θ are an array of shape (R, d + 1). The last column holds the biases. Two classes have one row (R = 1, the
+logit of the second class), more classes have a row each. Logits are (x − centre) W' + b. All sums are weighted: a row
+of class k and weight w has the weight w · class_weight[k].
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _row_max(logits: Floats) -> Floats:
 
 
 def _complements(posteriors: Floats) -> Floats:
-    """Return 1 − P; for the largest posterior of each row as the sum of the others, which does not cancel."""
+    """Return 1 − P. For the largest posterior of each row it is the sum of the others, which does not cancel."""
     rest, others = 1 - posteriors, posteriors.copy()
     largest = np.arange(len(posteriors)), posteriors.argmax(axis=1)
     others[largest] = 0.0
@@ -136,7 +136,7 @@ class LogisticSetting:
 
 
 def value_and_gradient(block: Block, theta: Floats, setting: LogisticSetting) -> Objective:
-    """Sum the losses of a block, and their gradient, flat."""
+    """Sum the losses of a block, and their gradient as a flat array."""
     with np.errstate(all="ignore"):
         rows = setting.rows_of(block)
         weight = setting.weight_of(block)
@@ -146,7 +146,7 @@ def value_and_gradient(block: Block, theta: Floats, setting: LogisticSetting) ->
 
 
 def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting) -> Objective:
-    """Sum the losses of a block, with their gradient, flat, and their Hessian, of shape (R (d + 1), R (d + 1))."""
+    """Sum the losses of a block, their gradient (flat), and their Hessian, of shape (R (d + 1), R (d + 1))."""
     with np.errstate(all="ignore"):
         rows = extend_rows(block.X, setting.centre)
         weight = setting.weight_of(block)

@@ -2,7 +2,8 @@
 
 Logistic regression and support vector machines share this module. Both compute scores (x − centre)'w + b, so every sum
 over rows is a sum over extended rows (x − centre, 1). The centre is subtracted from the result of a product, so that
-rows need not be copied. Only if it is so far from zero that digits would cancel, it is subtracted from the rows.
+rows need not be copied. Only if the centre is so far from zero that digits would cancel, it is subtracted from the
+rows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ every row."""
 
 
 def subsample(source: Source, counts: ClassCounts, takes_part: Booleans | None = None) -> ArraySource | None:
-    """Draw about the same number of rows of each class for a warm start; None if they would be over a quarter of all.
+    """Draw about the same number of rows of each class for a warm start; None if that is over a quarter of all rows.
 
     Parameters
     ----------

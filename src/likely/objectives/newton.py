@@ -21,8 +21,8 @@ from likely.objectives.whitening import make_whitening
 from likely.statistics.objective import Objective
 
 MIN_TOL, ROUNDING = 1e-20, 1e-9
-"""Relative gaps. Tolerances below the first are raised to it. If rounding ends a descent, it counts as converged when
-the gap is below the second."""
+"""Two relative gaps. Tolerances below the first gap are raised to it. A descent that ends because of rounding counts as
+converged if its gap is below the second."""
 
 VALUE_ROUNDING = 1e-15
 """Smallest relative difference of two values of an objective that exceeds rounding."""
@@ -158,7 +158,7 @@ def _newton_step(objective: Objective) -> tuple[Floats, float]:
 def _line_search(
     evaluate: Callable[[Floats], Objective], parameters: Floats, objective: Objective, step: Floats
 ) -> tuple[Floats, Objective] | None:
-    """Halve the step until the value decreases sufficiently (Armijo condition); None if it never does."""
+    """Halve the step until the value decreases sufficiently (Armijo condition); return None if it never does."""
     decrease = float(objective.gradient @ step)
     for halvings in range(40):
         length = 0.5**halvings

@@ -4,7 +4,7 @@ The loops over rows are plain Python functions that Numba compiles. Importing Nu
 loops itself if there are few rows. Both give the same bits.
 
 Conventions of the loops. Rows are a dense X, or, if ``starts`` is not empty, the entries of a CSR array: ``data`` in
-``columns``, those of row i from ``starts[i]`` on. W has a row of weights for each class, or a single row for two
+``columns``; the entries of row i begin at ``starts[i]``. W has a row of weights for each class, or a single row for two
 classes; its last column is the bias. Arrays are passed as separate arguments: in a tuple or a class, reference counting
 takes as long as the arithmetic.
 
@@ -105,7 +105,7 @@ class PerceptronWeights:
 
 
 def count_block_mistakes(block: Block, candidates: Floats, n_passes: int) -> Floats:
-    """Return the total weight of a block's rows that each candidate misclassifies, by the arithmetic of learning."""
+    """Return the total weight of a block's rows that each candidate misclassifies, with the arithmetic of learning."""
     n_candidates, n_vectors, _ = candidates.shape
     loops = _loops(block.X, n_candidates * n_vectors, n_passes)
     with np.errstate(all="ignore"):
@@ -238,9 +238,9 @@ def compute_scores(
 
 
 def compute_margin(scores: Floats, code: int) -> tuple[float, int]:
-    """Return the score of a row's class minus the highest other score, and the class of the latter; the last of ties.
+    """Return the score of a row's class minus the highest other score, and that other class; the last one in a tie.
 
-    A NaN or infinity in the row makes every score NaN or infinite, and therefore the margin.
+    A NaN or infinity in the row makes every score NaN or infinite, and therefore the margin too.
     """
     if len(scores) == 1:  # two classes share one vector of weights
         return (scores[0] if code == 1 else -scores[0]), 0

@@ -73,7 +73,7 @@ class LinearProblem:
     """Minimise Σ weighted losses + λ₁ ‖w‖₁ + λ₂ / 2 ‖w‖², without a penalty on the biases.
 
     Solvers use parameters v of standardised columns, in a flat array, with every bias after the weights of its row. So
-    units and origins of the columns do not affect them. The penalty applies to the weights in the user's units,
+    units and origins of the columns do not affect the solvers. The penalty applies to the weights in the user's units,
     w = v · unit.
 
     Parameters
@@ -224,8 +224,8 @@ class LinearProblem:
 def _standardisation(source: Source, sampled: DiagonalMoments | None) -> tuple[Floats, Floats]:
     """Return mean and standard deviation of the columns.
 
-    They are those of the sample, or of all rows if there is no sample, the rows are sparse, or a column is constant in
-    the sample.
+    Both are computed from the sample. All rows are used if there is no sample, if rows are sparse, or if a column is
+    constant in the sample.
     """
     if sampled is not None and not source.is_sparse and not is_rounding(sampled.variances(), sampled.mean).any():
         return sampled.mean, np.sqrt(sampled.variances())
@@ -235,6 +235,6 @@ def _standardisation(source: Source, sampled: DiagonalMoments | None) -> tuple[F
     if len(tiny):
         raise InvalidDataError(
             f"Column {tiny[0]} has a standard deviation of {np.sqrt(variances[tiny[0]]):.1e}, too small to be squared. "
-            "Rescale it."
+            "Rescale that column."
         )
     return columns.mean, np.where(is_rounding(variances, columns.mean), 0.0, np.sqrt(variances))

@@ -64,8 +64,8 @@ class Separator:
 def find_separator(problem: LinearProblem, solution: Solution) -> Separator | None:
     """Return a direction that increases some margins and decreases none, or None if no such direction is found.
 
-    The logits of maximum-likelihood parameters diverge along such a direction. So if no logit is large, there is none.
-    Otherwise Newton's method continues until one of the following holds. If the objective falls below
+    The logits of maximum-likelihood parameters diverge along such a direction. So if no logit is large, there is no
+    such direction. Otherwise Newton's method continues until one of the following holds. If the objective falls below
     ``separation_bound``, the parameters themselves separate the classes. If the gap vanishes first, the remaining
     Newton step decides: if it is short the likelihood has a maximum, and if it decreases no margin the likelihood has
     none. Neither may hold, because rows with very large margins hardly affect the objective. Then a linear program
@@ -95,7 +95,7 @@ def find_separator(problem: LinearProblem, solution: Solution) -> Separator | No
 
 
 def _by_linear_program(problem: LinearProblem) -> Separator | None:
-    """Maximise the sum of margins over directions in the cube [−1, 1]^p with no negative margin; None if it is 0."""
+    """Maximise the sum of margins over directions in [−1, 1]^p without negative margins; None if the maximum is 0."""
     parts = problem.source.reduce(_margin_matrix, problem.setting, problem.units, problem.shape[0])
     A = np.concatenate(parts)
     found = linprog(-A.mean(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1))

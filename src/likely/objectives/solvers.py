@@ -199,7 +199,7 @@ class _DescentLog:
     """History of the objective, one value per epoch, and the stopping rule of a descent.
 
     ``scale`` is the inverse square root of the diagonal of the Hessian at the start. In scaled parameters the curvature
-    is about 1 along each, so that one learning rate suits all.
+    is about 1 along each of them, so that one learning rate suits all.
     """
 
     problem: LinearProblem

@@ -76,7 +76,7 @@ class _BlockWhitening:
 
 
 def make_whitening(problem: LinearProblem, v: Floats) -> Whitening:
-    """Whiten by the diagonal blocks of the Hessian at v, one for each row of θ, or by its diagonal if they are large.
+    """Whiten by the diagonal blocks of the Hessian at v, one for each row of θ, or by its diagonal if blocks are large.
 
     Blocks estimated from 4 rows per column, sampled by their weight in the Hessian, work as well as those of all rows.
     On MNIST a relative gap of 1e-6 is reached in 46 passes. With blocks of 10 % of all rows, sampled uniformly, it

@@ -1,7 +1,7 @@
 """Container of a model file: a safetensors file with one JSON document in its metadata.
 
 This module does not depend on models. It reads and writes a document of bounded size and depth and the tensors that it
-may refer to, and verifies both by a checksum.
+may refer to, and verifies both with a checksum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 
 class RefusedError(ModelFileError):
-    """A model file must not hold a value; callers prepend the place of the value to the message."""
+    """A model file must not hold a value. Callers put the place of the value before the message."""
 
 
 def pack(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:

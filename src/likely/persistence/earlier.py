@@ -1,6 +1,6 @@
 """Names in earlier model files: parameters that were renamed and classes that were replaced.
 
-They are only read, never written. Each is built as its replacement.
+These names are only read, never written. A class that was replaced is built as its replacement.
 """
 
 from __future__ import annotations

@@ -22,20 +22,20 @@ from likely.persistence.earlier import translate_names
 from likely.persistence.values import Reader, Writer
 
 MAX_SHOWN_VALUES = 1000
-"""Size of the largest array whose values :func:`read_about` shows; of a larger array it shows the shape."""
+"""Size of the largest array whose values :func:`read_about` shows. For a larger array it shows the shape."""
 
 
 def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> None:
     """Save a model to a file that holds data only; the file is written atomically.
 
-    All estimators of this library can be saved, fitted or not, and so can the shapes, penalties and applications that
-    are their parameters. Pipelines may contain scikit-learn's ``QuantileTransformer``. Other objects raise an error
-    that names them. The out-of-fold scores that calibrated and fused classifiers keep of their training rows are not
-    saved.
+    All estimators of this library can be saved, fitted or not, and so can the covariance shapes, penalties and
+    applications that are their parameters. Pipelines may contain scikit-learn's ``QuantileTransformer``. Other objects
+    raise an error that names them. The out-of-fold scores that calibrated and fused classifiers keep of their training
+    rows are not saved.
 
     Parameters
     ----------
-    model : estimator, calibrator, fuser, pipeline, density, shape or application
+    model : estimator, calibrator, fuser, pipeline, density, covariance shape or application
     path : path of the file, with any name
     about : dictionary of plain JSON values, optional
         Notes about the model; ``likely inspect`` prints them.
@@ -75,9 +75,9 @@ def save(model: Any, path: FilePath, *, about: dict[str, Any] | None = None) -> 
 def load(path: FilePath) -> Any:
     """Load the model of a file; it equals the saved model bit for bit.
 
-    Loading a file from an untrusted source is safe: it holds data only, and nothing in it is executed or imported. The
-    checksum, the shapes, the finiteness of numbers and the positive definiteness of covariances are checked. The checks
-    do not cover the quality of the model's decisions.
+    Loading a file from an untrusted source is safe: the file holds data only, and nothing in it is executed or
+    imported. The checksum, the shapes, the finiteness of numbers and the positive definiteness of covariances are
+    checked. The checks do not cover the quality of the model's decisions.
 
     Parameters
     ----------

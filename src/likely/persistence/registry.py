@@ -171,7 +171,7 @@ class Registered:
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """Names of fitted values that a file need not hold."""
+        """Names of fitted values that may be absent from a file."""
         state = getattr(self._declaration, "_State", None)
         given = () if state is None else (one.name for one in fields(state) if one.default is not MISSING)
         return frozenset([*given, *(name for name, constraint in self.fitted.items() if constraint.optional)])

@@ -286,7 +286,7 @@ def _unknown_object_error(value: Any, where: str) -> RefusedError:
     if isinstance(value, FunctionKernel) or (callable(value) and not hasattr(value, "get_params")):
         place = f"{where}.function" if isinstance(value, FunctionKernel) else where
         return RefusedError(
-            f"{place} is a function, and model files hold no code, so that loading one runs nothing. Use a kernel of "
+            f"{place} is a function. Model files hold no code, so that loading a file runs nothing. Use a kernel of "
             "the library, such as RBFKernel or sums and products of kernels, or compute the kernel matrix with the "
             "function, fit with kernel='precomputed', and save that model"
         )

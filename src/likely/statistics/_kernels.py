@@ -11,8 +11,8 @@ def sums_by_code(X: Floats, codes: Integers, weight: Floats, shift: Floats) -> t
     """Return weighted sums and sums of squares of x − ``shift`` by code and column, without NaN.
 
     A shift of NaN is replaced, in place, by the first value. That is one of the values summed. If no weight is much
-    smaller than the others, its squared distance to the mean is at most the scatter itself. Moving the sums to the mean
-    then cancels no more than log10(number of rows) digits.
+    smaller than the others, the squared distance of this value to the mean is at most the scatter itself. Moving the
+    sums to the mean then cancels no more than log10(number of rows) digits.
     """
     (n, d), n_codes = X.shape, len(shift)
     rows, present = np.zeros(n_codes), np.zeros((n_codes, d))

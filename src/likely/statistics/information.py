@@ -1,8 +1,8 @@
 """Counts of codes, and entropies and impurities of counts.
 
-The functions take weights, which need not sum to one, as a list, an array or :class:`Counts`, of one histogram or of a
-stack of histograms. Logarithms are natural unless ``base`` is given, and 0 log 0 is 0. Entropy and impurity are 0 if
-all weights are 0, so an empty branch costs nothing.
+The functions take the weights of one histogram, or of a stack of histograms, as a list, an array or :class:`Counts`.
+Weights need not sum to one. Logarithms are natural unless ``base`` is given, and 0 log 0 is 0. Entropy and impurity are
+0 if all weights are 0, so an empty branch costs nothing.
 """
 
 from __future__ import annotations

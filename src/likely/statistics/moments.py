@@ -72,7 +72,7 @@ class LinearMap:
         return self.times(np.subtract(X, self.centre, out=_WORKSPACE.array("about centre", X.shape)))
 
     def inverse(self, Z: Floats) -> Floats:
-        """Return the rows that map to ``Z``; if P has fewer outputs than inputs, those nearest to the centre."""
+        """Return the rows that map to ``Z``; if P has fewer outputs than inputs, the rows nearest to the centre."""
         if self.is_diagonal:
             return np.asarray(Z / self.matrix + self.centre)
         return np.asarray(Z @ np.linalg.pinv(self.matrix) + self.centre)
@@ -203,7 +203,7 @@ class Moments:
         return DiagonalMoments(self.weight, np.full(d, self.weight), self.mean, self.scatter.diagonal().copy())
 
     def covariance(self, lost_degrees: float = 0) -> Floats:
-        """Return the scatter divided by weight − ``lost_degrees`` (1 for the unbiased estimate); 0 if that is <= 0."""
+        """Return the scatter divided by weight − ``lost_degrees`` (1 if unbiased); 0 if this divisor is <= 0."""
         degrees = self.weight - lost_degrees
         return np.asarray(self.scatter / degrees) if degrees > 0 else np.zeros_like(self.scatter)
 
@@ -334,7 +334,7 @@ class DiagonalMoments:
         return self
 
     def variances(self, lost_degrees: float = 0) -> Floats:
-        """Return the scatter divided by each column's weight − ``lost_degrees``; 0 if that is <= 0."""
+        """Return the scatter divided by each column's weight − ``lost_degrees``; 0 if this divisor is <= 0."""
         degrees = self.column_weights - lost_degrees
         return np.where(degrees > 0, self.scatter / _divisor(np.maximum(degrees, 0.0)), 0.0)
 

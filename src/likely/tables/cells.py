@@ -56,7 +56,7 @@ def texts_of(column: Any) -> Any:
 
 
 def encode_distinct(column: Any) -> tuple[list[str], Integers]:
-    """Return the distinct texts of an Arrow column in order of occurrence, and the index of each row's, -1 for null."""
+    """Return the distinct texts of an Arrow column, as they occur, and the index of each row's text (-1 for null)."""
     encoded = _dictionary_encode(column)
     return encoded.dictionary.to_pylist(), _codes(encoded)
 
@@ -121,7 +121,7 @@ def is_number_or_missing(cell: str) -> bool:
 
 
 def cast_numbers(column: Any) -> Floats | None:
-    """Convert an Arrow column of texts to numbers, NaN for missing cells; None if a cell is neither."""
+    """Convert an Arrow column of texts to numbers, with NaN for missing cells; return None if a cell is neither."""
     pa = arrow()
     texts = pa.compute.utf8_trim(column, characters=_BLANKS)
     texts = pa.compute.if_else(_is_one_of(texts, _MISSING_NUMBERS), pa.scalar(None, texts.type), texts)
@@ -133,7 +133,7 @@ def cast_numbers(column: Any) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of a text table as its distinct texts and the index of each row's, so that each text is tested once."""
+    """A column of a text table: its distinct texts, each tested once, and the index of each row's text."""
 
     texts: Any
     codes: Integers
@@ -180,7 +180,7 @@ class TextColumn:
         return self._first(~(self._numbers() | self._missing()))
 
     def first_comma(self) -> int | None:
-        """Return the first number written with a comma, if at least half of the cells are numbers with or without."""
+        """Return the first number with a comma, if at least half of the cells are numbers with or without a comma."""
         with_comma = self._matches(_NUMBER_WITH_COMMA)
         return self._first(with_comma) if self._share(self._numbers() | with_comma) >= 0.5 else None
 

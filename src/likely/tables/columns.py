@@ -91,7 +91,8 @@ class Roles:
             first = taken.setdefault(name, parameter)
             if first != parameter or (parameter == "scores" and self.scores.count(name) > 1):
                 raise InvalidParameterError(
-                    f"A column must have one role, but {name!r} is named by {first}= and {parameter}=. Name another.",
+                    f"A column must have one role, but {name!r} is named by {first}= and {parameter}=. "
+                    "Name another column.",
                     parameter=parameter,
                 )
         for name in self.categories:
@@ -205,7 +206,7 @@ class FileColumns:
         return f"{self.describe_place(row, name)} has {self.format_cell(row, name)} in column {name!r}"
 
     def _labels(self, name: str, parameter: str, literal: bool) -> tuple[Labels, int | None]:
-        """Return a column as labels, and the first row without one, if any."""
+        """Return a column as labels, and the first row without a label, if any."""
         column, pa = self.table[name], arrow()
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -258,7 +259,7 @@ class TextFileColumns(FileColumns):
     def feature(self, name: str, categorical: bool) -> Any:
         """Convert a column to an array of numbers or an Arrow column of categories.
 
-        It holds numbers if every cell that is not missing is a number, and categories if fewer than half are.
+        A column holds numbers if every cell that is not missing is a number, and categories if fewer than half are.
         """
         numbers = None if categorical else self._cast(name)
         if numbers is not None:

@@ -42,9 +42,9 @@ class ColumnSummary:
     name : str
     kind : {"number", "category"}
     n_missing : int
-        Rows without a value.
+        Number of rows without a value.
     n_distinct : int or None
-        Distinct values without the missing one; None for numbers of a large table, unless all are equal.
+        Number of distinct values that are not missing; None for numbers of a large table, unless all are equal.
     example : str
         The range of numbers, or the first few categories.
 
@@ -182,7 +182,7 @@ def read_data(
         Columns of scores of other systems.
     features : sequence of str, optional
         The columns of features, such as those of the training rows. The file must have them, and its other columns are
-        ignored. They may be missing in every row or have a different text in each row.
+        ignored. These features may be missing in every row or have a different text in each row.
 
     Returns
     -------

@@ -95,12 +95,14 @@ def find_file(path: FilePath, *others: str) -> Path:
 def suggest_name(name: str, names: Sequence[str]) -> str:
     """Return a question that suggests the most similar of the names, or an empty text.
 
-    A header of one name that contains tabs or bars gets a hint about the delimiter instead.
+    If the header is a single name that contains tabs or bars, return a hint about the delimiter instead.
     """
     if len(names) == 1 and name.lower() != names[0].lower():
         for mark, plural in (("\t", "tabs"), ("|", "bars")):
             if mark in names[0]:
-                return f" Its columns seem to be separated by {plural}: save it with commas, or as .tsv with tabs."
+                return (
+                    f" Its columns seem to be separated by {plural}. Save the file with commas, or as .tsv with tabs."
+                )
     lowered = {other.lower(): other for other in names}
     close = get_close_matches(name.lower(), lowered, n=1)
     return f" Did you mean {lowered[close[0]]!r}?" if close else ""
@@ -135,7 +137,9 @@ def _decompressed_start(path: Path) -> bytes:
 
 
 def _wrong_content(path: Path, expected: str, found: str) -> TableError:
-    return TableError(f"{path} must be {expected} by its suffix, but begins like {found}. Rename or convert it.")
+    return TableError(
+        f"{path} must be {expected} according to its suffix, but begins like {found}. Rename or convert it."
+    )
 
 
 # Names of columns.
@@ -167,8 +171,8 @@ def check_present(
 ) -> None:
     """Raise if a column is not in the header.
 
-    ``role`` completes "a column ...", and ``parameter`` is the argument that names the column; ``remedy`` replaces the
-    advice to set it.
+    ``role`` completes "a column ...", and ``parameter`` is the argument that names the column. ``remedy`` replaces the
+    advice to set this argument.
     """
     if name not in header:
         advice = suggest_name(name, header) or f" {remedy or f'Name it with {parameter}=.'}"

@@ -96,4 +96,4 @@ def check_encoding(path: Path, line: int, cell: str) -> None:
     """Raise if a cell was not UTF-8."""
     if not cell.isascii() and _UNDECODED.search(cell):
         raw = repr(cell.encode("utf-8", "surrogateescape"))
-        raise TableError(f"{path} must be UTF-8, but line {line} holds {shorten(raw, 40)}. Save it with that encoding.")
+        raise TableError(f"{path} must be UTF-8, but line {line} holds {shorten(raw, 40)}. Save the file in UTF-8.")

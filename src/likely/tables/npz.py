@@ -30,7 +30,7 @@ def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, R
         if arrays[name].ndim != 1:
             raise TableError(
                 f"An array {role} must have one dimension, but {name!r} of {path} is of shape {arrays[name].shape}. "
-                f"Name another with {parameter}=.",
+                f"Name another array with {parameter}=.",
                 parameter=parameter,
             )
     features = _choose_features(path, roles, arrays)
@@ -60,8 +60,8 @@ def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> 
     for role, parameter, name in roles.named_columns():
         if len(others[name]) != n:
             raise TableError(
-                f"The array {role} must have the {n} rows of the features, but {name!r} of {path} has "
-                f"{len(others[name])}. Name another with {parameter}=.",
+                f"The array {role} must have as many rows as the features ({n}), but {name!r} of {path} has "
+                f"{len(others[name])}. Name another array with {parameter}=.",
                 parameter=parameter,
             )
 

@@ -225,7 +225,9 @@ def _check_written_labels(labels: Any, n: int) -> Labels:
     if given.dtype.kind not in "iubU":
         raise InvalidDataError(f"Labels must be whole numbers, text or booleans, but are of type {given.dtype}.")
     if given.dtype.kind == "U" and (given == "").any():
-        raise InvalidDataError(f"Labels must not be empty texts, but that of row {int((given == '').argmax())} is.")
+        raise InvalidDataError(
+            f"Labels must not be empty texts, but the label of row {int((given == '').argmax())} is."
+        )
     return given
 
 

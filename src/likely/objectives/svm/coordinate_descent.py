@@ -1,7 +1,7 @@
 """Dual coordinate descent for linear machines with many sparse rows and columns; no Gram matrix is formed.
 
-The coordinate steps, the random order of rows and the shrinking follow Hsieh et al. (2008), whose bias is penalised. A
-free bias adds the constraint Σ z α = 0, which the augmented Lagrangian method enforces.
+The coordinate steps, the random order of rows and the shrinking follow Hsieh et al. (2008), where the bias is
+penalised. A free bias adds the constraint Σ z α = 0, which the augmented Lagrangian method enforces.
 
 References
 ----------
@@ -66,8 +66,8 @@ def solve_dual_by_coordinates(
     Notes
     -----
     With w = Σ α z x stored, maximising over the coefficient of one row, the others fixed, takes a product with that row
-    only. A row at a bound whose derivative points out of the box by more than that of any row in the last pass is left
-    out until the gap is computed (shrinking).
+    only. Shrinking: if a row is at a bound, and its derivative points out of the box by more than the derivative of any
+    row did in the last pass, the row is left out until the gap is computed.
 
     A free bias is found by the augmented Lagrangian method (method of multipliers): −ρ/2 (Σ z α)² is added to the dual,
     and after every pass the multiplier b is increased by ρ Σ z α, so that Σ z α converges to 0. For a feasible point
@@ -165,7 +165,7 @@ class _CoordinateDescent:
 def balance_coefficients(alpha: Floats, z: Floats) -> Floats:
     """Return coefficients with Σ z α = 0.
 
-    Those of the side with the larger sum are scaled down, unless the difference is rounding.
+    The coefficients of the side with the larger sum are scaled down, unless the difference is rounding error.
     """
     less, more = float(alpha[z < 0].sum()), float(alpha[z > 0].sum())
     heavy = max(less, more)

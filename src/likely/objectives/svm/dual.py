@@ -95,7 +95,7 @@ class _Problems:
         return found
 
     def _solve_unconverged(self, side: Floats, found: list[DualSolution]) -> list[DualSolution]:
-        """Solve by working sets, from where coordinate descent stopped, what did not converge; keep the rest."""
+        """Solve the problems that did not converge by working sets, from where coordinate descent stopped."""
         if self.solver.max_iter is not None or all(solution.converged for solution in found):
             return found
         ascend = self._working_set_solver(side, None)
@@ -203,5 +203,5 @@ def _has_lost_digits(rows: GramRows, solution: DualSolution, C: Floats, tol: flo
 
 
 def _min_cost_ratio(before: Floats, now: Floats) -> float:
-    """Return the smallest ratio of the new costs to the previous ones; 1 if these are infinite."""
+    """Return the smallest ratio of the new costs to the previous ones; 1 if the latter are infinite."""
     return float((now / before).min()) if np.isfinite(before).all() else 1.0

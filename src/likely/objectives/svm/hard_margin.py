@@ -184,9 +184,9 @@ class SeparabilityCheck:
         ups = self.z[support[overlap.rows]] > 0
         return NotSeparableError(
             f"SVM with a hard margin (C=inf) needs separable classes, but no surface of this kernel separates "
-            f"them for {self.problem}: a convex combination of {_format_rows(rows[ups])} equals one of "
-            f"{_format_rows(rows[~ups])} up to {max(overlap.distance, 1e-16):.0e} times the spread of the rows "
-            "(the certificate of this error holds the rows and their weights). Set a finite C, or use another "
+            f"them for {self.problem}: a convex combination of {_format_rows(rows[ups])} equals a convex "
+            f"combination of {_format_rows(rows[~ups])} up to {max(overlap.distance, 1e-16):.0e} times the spread of "
+            "the rows (the certificate of this error holds the rows and their weights). Set a finite C, or use another "
             "kernel.",
             Overlap(rows, overlap.weights, overlap.distance),
         )

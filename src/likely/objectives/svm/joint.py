@@ -37,8 +37,8 @@ from likely.objectives.svm.path_following import (
 from likely.objectives.svm.primal import WARM_MU, PrimalSolution, make_margin_setting, start_on_sample
 
 FEW_PARAMETERS, MORE_PARAMETERS = 1000, 2500
-"""Maximum number of parameters of all classes for which Hessians are formed; the second if there are no more rows than
-parameters."""
+"""Maximum number of parameters of all classes for which Hessians are formed. The second number applies if there are no
+more rows than parameters."""
 
 MAX_PRODUCT_VALUES = 2**22
 """Maximum number of values, rows times parameters of all classes, that are held at once while a Hessian is formed."""
@@ -331,7 +331,7 @@ class JointProblem(MarginProblem):
     def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
         """Return −η of the rows of a block, (n, n_classes), the feasible point with the dual objective of ``point``.
 
-        They sum to 0 over the classes of a row, and only that of the row's own class is positive.
+        The values of a row sum to 0 over the classes. Only the value of the row's own class is positive.
         """
         with np.errstate(all="ignore"):
             return -JointLosses.of(block, point.theta, point.mu, self.setting).dual_coefficients(point.repair)
@@ -355,10 +355,10 @@ class JointProblem(MarginProblem):
     def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
         """Return the correction of dual coefficients: Σ η_k = 0 for free biases, about −b_k / K² for penalised ones.
 
-        Coefficients are shifted, to first order as by a change of the biases. If the shift is too large, it is reduced
-        for penalised biases, for which any p is feasible. For free biases the coefficients of the rows of each class
-        are multiplied by the stationary probability of the class in the Markov chain with rates ``eta_sums``: then
-        Σ η_k is 0 for each class.
+        Coefficients are shifted as a change of the biases would shift them, to first order. If the shift is too large,
+        it is reduced for penalised biases, for which any p is feasible. For free biases the coefficients of the rows of
+        each class are multiplied by the stationary probability of the class in the Markov chain with rates
+        ``eta_sums``: then Σ η_k is 0 for each class.
         """
         K, no_shift = self.shape[0], np.zeros(self.shape[0])
         wanted = (
@@ -413,7 +413,7 @@ class SmoothedMax(NamedTuple):
     max u is the maximum over probabilities p of Σ p_k u_k. The smoothed maximum is that of Σ p_k u_k + 2 (Σ √p_k − 1).
     It is attained at p_k = (λ − u_k)⁻², with λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with
     g = p^1.5. As for the smoothed hinge, p decays as |u|⁻² and its derivatives as |u|⁻³, so that Newton steps take rows
-    into account before these reach the margin. Those of log Σ exp decay exponentially, and steps overshoot.
+    into account before these reach the margin. The derivatives of log Σ exp decay exponentially, and steps overshoot.
     """
 
     p: Floats

@@ -36,8 +36,9 @@ from likely.objectives.whitening import inverse_root
 NEAR_LENGTH, TARGET_LENGTH, MAX_LENGTH, MAX_START_LENGTH = 0.3, 0.3, 1.0, 25.0
 """Lengths of Newton steps, relative to the distance over which curvatures of rows are constant; see
 :attr:`_NewtonSystem.length`. Below the first, μ may be decreased. The second is the target for the first step at the
-new μ. Beyond the third, the predictor has failed. Beyond the fourth, a start is rejected: starts from samples with
-lengths of 15 to 22 took some 25 passes, those with 30 to 50,000, from few rows of one class, took 60 to 500."""
+new μ. Beyond the third, the predictor has failed. Beyond the fourth, a start is rejected. Starts from samples with
+lengths of 15 to 22 took some 25 passes. Starts with lengths of 30 to 50,000, from samples with few rows of one class,
+took 60 to 500 passes."""
 
 FIRST_MU = 1.0
 """First μ when the start is θ = 0; the margin is 1."""
@@ -56,7 +57,8 @@ SAFE_LENGTH, SLOPE_FACTOR, ROUNDING, MAX_TRIALS = 0.02, 0.7, 1e-14, 30
 derivative by the second factor. The third is the relative rounding of the value."""
 
 SAFE_GAP = 1e-8
-"""Relative gap that double precision allows but for very ill-conditioned rows; smaller ones are reached in stages."""
+"""Relative gap that double precision allows, except for very ill-conditioned rows. Smaller gaps are reached in
+stages."""
 
 PATIENCE = 20
 """Stop after this number of passes without progress: rounding allows none."""
@@ -461,7 +463,7 @@ class _PathState:
 
     @property
     def is_over(self) -> bool:
-        """Whether the gap is within the tolerance, or passes are used up or without progress."""
+        """Whether the gap is within the tolerance, all passes are used up, or passes make no progress."""
         assert self.best is not None
         return self.best.relative_gap <= self.tol or self.passes >= self.max_passes or self.idle >= PATIENCE
 
@@ -535,8 +537,8 @@ def _predict(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> tupl
 def _choose_ratio(state: _PathState, point: PathPoint, length: float) -> float:
     """Return the ratio of the next μ to the current one: as small as the curvature allows and the gap requires.
 
-    The smallest ratio is taken whose expected Newton step has at most the target length. The gap requires no ratio
-    below the one at which smoothing causes the target share of it.
+    The ratio is the smallest one whose expected Newton step has at most the target length. The gap requires no ratio
+    below the one at which smoothing causes the target share of the gap.
     """
     # Expected length of the first Newton step at the new μ, for a grid of ratios; see _predict.
     tried = np.geomspace(MIN_RATIO, 1.0, 200)

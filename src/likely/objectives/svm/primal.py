@@ -192,7 +192,7 @@ def make_margin_setting(
 
 
 def start_on_sample(problem: MarginProblem, sample: ArraySource | None, counts: ClassCounts) -> tuple[Floats, float]:
-    """Return θ and μ that solve the problem on a subsample, with costs scaled to all rows; without one θ = 0."""
+    """Return θ and μ that solve the problem on a subsample with costs scaled to all rows; else θ = 0."""
     theta = np.zeros(problem.shape[0] * problem.shape[1])
     if sample is None:
         return theta, FIRST_MU
@@ -274,8 +274,8 @@ def _assemble_machine(task: Task, solutions: list[PrimalSolution]) -> Machine:
 def _signed_coefficients(task: Task, block: Block, side: Floats, solution: PrimalSolution) -> tuple[Floats, float]:
     """Return dual coefficients times the side, and the dual objective.
 
-    The coefficients are sparse if the gap allows it. Otherwise only those below ``MIN_SUPPORT`` times the largest of
-    their side are set to 0.
+    The coefficients are sparse if the gap allows it. Otherwise only coefficients below ``MIN_SUPPORT`` times the
+    largest of their side are set to 0.
     """
     z, few = side[block.require_codes()], _sparse_coefficients(block, solution, task.bias_scale, task.tol)
     if few is not None:

@@ -160,9 +160,9 @@ class HingeProblem(MarginProblem):
     def dual_bound(self, sums: HingeSums, theta: Floats, mu: float) -> tuple[float, Repair]:
         """Return the dual objective at feasible coefficients near α = C σ(t / μ), and the correction that gives them.
 
-        A free bias requires Σ α z = 0. Coefficients of rows near the margin are shifted, to first order as by a change
-        of the bias. If that is not enough, the side with the larger Σ α is scaled down. With a penalised bias any
-        0 ≤ α ≤ C is feasible, and the shift is the one that maximises the dual.
+        A free bias requires Σ α z = 0. Coefficients of rows near the margin are shifted as a change of the bias would
+        shift them, to first order. If that is not enough, the side with the larger Σ α is scaled down. With a penalised
+        bias any 0 ≤ α ≤ C is feasible, and the shift is the one that maximises the dual.
         """
         negative, positive = sums.alphas
         total, w, repair = negative + positive, sums.alpha_rows[1] - sums.alpha_rows[0], Repair()

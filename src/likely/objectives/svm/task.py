@@ -28,8 +28,8 @@ class DualSolver:
     ----------
     cache_mb : float, optional
         Maximum size, in megabytes, of the cache of rows of the Gram matrix. Memory is allocated when it is needed. If
-        folds are fitted in two threads there are two caches. Rows that do not fit are computed again; a very small
-        cache makes the working sets small and many. By default 1000, or half of the machine's memory if that is less.
+        folds are fitted in two threads there are two caches. Rows that do not fit are recomputed. With a very small
+        cache there are many small working sets. By default 1000, or half of the machine's memory if that is less.
     max_iter : int, optional
         Maximum number of working sets, of 1024 to 3072 rows each, or of passes over sparse rows. A solver that reaches
         it warns and reports its duality gap. By default 1000, or 200 for a hard margin, which may not exist.
@@ -58,7 +58,7 @@ class DualSolver:
         if asked > available:
             raise InvalidParameterError(
                 f"cache_mb of DualSolver is {self.cache_mb:g}, but the machine has {available / 1e6:.0f} MB of memory "
-                "in total. Lower it: rows of the Gram matrix that do not fit are computed again.",
+                "in total. Set a lower value. Rows of the Gram matrix that do not fit into the cache are recomputed.",
                 parameter="cache_mb",
             )
         return asked

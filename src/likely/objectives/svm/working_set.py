@@ -1,10 +1,10 @@
 """Decomposition method for the dual of a support vector machine with any kernel, by working sets.
 
 Conventions: z is +1 or −1, α are the dual coefficients, 0 ≤ α ≤ C, and f = Σ_j α_j z_j k(·, x_j) are the scores without
-the bias. v = z − f is the derivative of the dual by z α, and the bias with which a row lies on its margin. A row is in
-I_up if z α can increase (which decreases its v), and in I_low if it can decrease. With a free bias, Σ z α = 0, and the
-coefficients are optimal if max v over I_up ≤ min v over I_low. Without, they are optimal if v ≤ 0 on I_up and v ≥ 0 on
-I_low.
+the bias. v = z − f is the derivative of the dual by z α, and also the bias with which a row lies on its margin. A row
+is in I_up if z α can increase (which decreases its v), and in I_low if it can decrease. With a free bias, Σ z α = 0,
+and the coefficients are optimal if max v over I_up ≤ min v over I_low. Without a free bias, they are optimal if v ≤ 0
+on I_up and v ≥ 0 on I_low.
 
 Each round selects the rows that violate these conditions most (Joachims 1998), maximises the dual over their
 coefficients by sequential minimal optimisation (Platt 1998) with second-order selection of pairs (Fan, Chen and Lin
@@ -306,8 +306,9 @@ def primal_value(alpha: Floats, square: float, margins: Floats, C: Floats) -> tu
 def select_working_set(state: DualState, old: Integers, size: int, is_free: Booleans) -> Integers:
     """Select a working set of at most ``size`` rows.
 
-    It has all rows if they fit. Otherwise up to a quarter each are the worst violators in I_up and in I_low. The others
-    come from the last set, first its free rows: they belong to the solution, and change whenever others do.
+    It has all rows if they fit. Otherwise up to a quarter of the set are the worst violators in I_up, and up to a
+    quarter those in I_low. The others come from the last set, first its free rows: they belong to the solution, and
+    change whenever others do.
     """
     if len(is_free) <= size:
         return np.arange(len(is_free))
@@ -423,7 +424,7 @@ def ascend_by_coordinates(
 ) -> int:
     """Change single coefficients, without a free bias, until no projected derivative exceeds ``tol``.
 
-    Each change is of the coefficient whose Newton step increases the dual most. ``alpha`` and ``v`` are changed in
+    Each step changes the coefficient whose Newton step increases the dual most. ``alpha`` and ``v`` are changed in
     place; returns the number of changes.
     """
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
