@@ -951,7 +951,7 @@ def refuse_what(X, y):
         "folds by name": ({"folds": "some"}, InvalidParameterError, "leave-one-out"),
         "scores": ({"scores": {"o": X[:9]}}, IncompatiblePartsError, r"'o' must have shape \(75, 3\)"),
         "same name": ({"scores": {"tied": X}}, InvalidParameterError, "two are called 'tied'"),
-        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights must be frequencies, finite and >= 0"),
+        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights must be frequencies, finite"),
         "seed": ({"seed": -1}, InvalidParameterError, "seed"),
     }
     return {what: ({"X": X, "y": y, **options}, *rest) for what, (options, *rest) in asked.items()}
