@@ -154,6 +154,18 @@ def test_a_row_with_all_variance_of_a_column_is_refitted(model, data):
     assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X)), rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+@pytest.mark.parametrize("model", GAUSSIANS, ids=str)
+def test_a_column_constant_in_one_class_up_to_rounding_is_refitted(model, data):
+    X, y = data
+    X = X.copy()
+    X[y == "b", 2] = 0.1
+
+    scores = kfold_scores(model, X, y, LeaveOneOut())
+
+    assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X)), rtol=1e-7, atol=1e-8)
+
+
 def test_shrunk_covariances_are_refitted_when_leaving_one_out(data):
     X, y = data
     model = GaussianClassifier(likely.Full(shrinkage=0.5))
