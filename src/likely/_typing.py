@@ -16,6 +16,7 @@ Rows: TypeAlias = "NDArray[Any] | csr_array[Any]"
 # Names of options. An editor completes them, and a type checker finds a wrong one. A test compares each with the names
 # that the constraint of the parameter accepts.
 CovarianceName: TypeAlias = Literal["full", "diagonal", "spherical"]
+TargetName: TypeAlias = Literal["diagonal", "pooled", "identity"]
 KernelName: TypeAlias = Literal["linear", "polynomial", "rbf", "precomputed"]
 StartName: TypeAlias = Literal["lbg", "kmeans", "random"]
 Assignments: TypeAlias = Literal["soft", "hard"]

@@ -75,6 +75,7 @@ def test_names_that_pages_quote_exist(page):
 
 OPTIONS = {
     "CovarianceName": (likely.GaussianClassifier, "covariance"),
+    "TargetName": (likely.Full, "towards"),
     "KernelName": (likely.SVM, "kernel"),
     "StartName": (likely.GaussianMixture, "init"),
     "Assignments": (likely.GaussianMixture, "assignments"),

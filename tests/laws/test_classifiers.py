@@ -29,11 +29,14 @@ SHAPES = [
     "spherical",
     likely.Full(shrinkage=0.3),
     likely.Full(unbiased=True),
+    likely.Full(shrinkage=0.3, towards="identity"),
+    likely.Full(shrinkage="oas", towards="identity"),
     likely.Diagonal(shrinkage=0.3, unbiased=True),
 ]
 MODELS = [
     NearestMeanClassifier(),
     *(GaussianClassifier(shape, tied=tied) for shape in SHAPES for tied in (False, True)),
+    GaussianClassifier(likely.Full(shrinkage=0.3, towards="pooled", unbiased=True)),
 ]
 CHAINS = [
     FisherClassifier(),

@@ -164,6 +164,14 @@ def test_default_candidates_of_a_family_are_the_estimators_they_are_shown_with(t
         assert_allclose(system.scores, kfold_scores(part.estimator, X, y, FOLDS), rtol=1e-6, atol=1e-6)
 
 
+def test_gaussians_are_compared_with_shrinkage_towards_pooled_and_identity(three):
+    names = [f"raw, full {s} pooled" for s in (0.1, 0.5)] + [f"standardised, full {s} identity" for s in (0.1, 0.5)]
+
+    comparison = compare(*three, [f"gaussian: {name}" for name in names])
+
+    assert {system.name for system in comparison if len(system.parts) == 1} == {f"Gaussian: {name}" for name in names}
+
+
 @pytest.mark.parametrize(
     ("name", "family", "count"),
     [("svm", "SVM", 4), ("polynomial-svm", "polynomial SVM", 8), ("rbf-svm", "RBF SVM", 12)],

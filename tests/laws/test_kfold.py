@@ -36,9 +36,15 @@ from likely.kernels import GramRows
 GAUSSIANS = [
     GaussianClassifier(shape, tied=tied) for shape in ("full", "diagonal", "spherical") for tied in (False, True)
 ]
+SHRUNK = [
+    GaussianClassifier(likely.Full(shrinkage=0.2, unbiased=True)),
+    GaussianClassifier(likely.Full(shrinkage=0.2, towards="pooled", unbiased=True)),
+    GaussianClassifier(likely.Full(shrinkage=0.2, towards="identity")),
+    GaussianClassifier(likely.Full(shrinkage="oas", towards="identity"), tied=True),
+]
 MAPPED = [
     *GAUSSIANS,
-    GaussianClassifier(likely.Full(shrinkage=0.2, unbiased=True)),
+    *SHRUNK,
     NearestMeanClassifier(),
     make_pipeline(PCA(3), GaussianClassifier()),
     make_pipeline(PCA(2), GaussianClassifier("diagonal", tied=True)),
@@ -112,7 +118,9 @@ def test_cells_take_weights_and_sparse_rows(data, rng):
         assert_allclose(scores, refitted(model, X, y, splits, w), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("model", [*GAUSSIANS, GaussianClassifier(likely.Full(unbiased=True), tied=True)], ids=str)
+@pytest.mark.parametrize(
+    "model", [*GAUSSIANS, *SHRUNK, GaussianClassifier(likely.Full(unbiased=True), tied=True)], ids=str
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leaving_one_out_by_downdating_equals_refitting(model, weighted, data, rng):
     X, y = data
@@ -140,6 +148,18 @@ def test_a_row_with_all_variance_of_a_column_is_refitted(model, data):
     X, y = data
     X = np.column_stack([X, np.zeros(150)])
     X[0, -1] = 1.0
+
+    scores = kfold_scores(model, X, y, LeaveOneOut())
+
+    assert_allclose(scores, refitted(model, X, y, LeaveOneOut().split(X)), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::likely.DegenerateDataWarning")
+@pytest.mark.parametrize("model", GAUSSIANS, ids=str)
+def test_a_column_constant_in_one_class_up_to_rounding_is_refitted(model, data):
+    X, y = data
+    X = X.copy()
+    X[y == "b", 2] = 0.1
 
     scores = kfold_scores(model, X, y, LeaveOneOut())
 

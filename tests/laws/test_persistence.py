@@ -59,6 +59,8 @@ EXAMPLES = {
             for tied in (0 > 1, True)
         ),
         likely.GaussianClassifier(likely.Full(shrinkage=0.1, unbiased=True), priors=BY_LABEL),
+        likely.GaussianClassifier(likely.Full(shrinkage=0.1, towards="pooled")),
+        likely.GaussianClassifier(likely.Full(shrinkage="oas", towards="identity")),
         likely.GaussianClassifier(likely.Diagonal(floor=np.float64(1e-6)), priors=np.array([0.5, 0.5])),
     ],
     "GenerativeClassifier": [

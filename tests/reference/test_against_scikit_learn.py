@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn import decomposition, discriminant_analysis
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, ShrunkCovariance, oas
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
@@ -74,6 +74,43 @@ def test_shrinkage_of_the_tied_classifier_is_that_of_scikit_learn_within_standar
     found = GaussianClassifier(Full(shrinkage=0.3), tied=True).fit(X, y).covariances_[0]
 
     assert_allclose(found, (0.7 * R + 0.3 * np.eye(6)) * np.outer(scale, scale))
+
+
+@pytest.mark.parametrize("s", [0.0, 0.2, 1.0])
+def test_shrinkage_towards_the_identity_is_that_of_lda_and_shrunk_covariance(s, data):
+    """A number as shrinkage of LDA is applied to the columns as given; only "auto" standardises them first."""
+    X, y = data
+    shape = Full(shrinkage=s, towards="identity")
+    lda = discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s).fit(X, y)
+
+    tied, separate = (GaussianClassifier(shape, tied=tied).fit(X, y) for tied in (True, False))
+
+    assert_allclose(tied.covariances_[0], lda.covariance_, atol=1e-12)
+    assert_allclose(tied.predict_log_proba(X), lda.predict_log_proba(X), atol=1e-7)
+    for k in range(4):
+        expected = ShrunkCovariance(shrinkage=s).fit(X[y == k]).covariance_
+        assert_allclose(separate.covariances_[k], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_shrinkage_towards_the_identity_is_qda_s_if_the_average_variance_is_1(data):
+    X, y = data
+    for k in range(4):
+        X[y == k] /= np.sqrt(X[y == k].var(axis=0).mean())
+    qda = discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.3).fit(X, y)
+
+    found = GaussianClassifier(Full(shrinkage=0.3, towards="identity")).fit(X, y)
+
+    assert_allclose(found.predict_log_proba(X), qda.predict_log_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 10, 500])
+def test_the_oracle_approximating_shrinkage_is_scikit_learn_s(n, data):
+    X = data[0][:n]
+    expected, _ = oas(X)
+
+    found = Gaussian(Full(shrinkage="oas", towards="identity")).fit(X)
+
+    assert_allclose(found.covariance_, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -65,6 +65,12 @@ def test_an_old_file_saved_again_holds_the_same(name, tmp_path):
     assert_scores_as_written(again, name)
 
 
+def test_shrinkage_of_an_old_file_is_towards_the_diagonal():
+    shape = likely.load(FOLDER / "gaussian_density.likely").covariance
+
+    assert (shape.shrinkage, shape.towards) == (0.0, "diagonal")
+
+
 def test_values_without_rows_are_what_they_were():
     application = likely.load(FOLDER / "application.likely")
     form = likely.load(FOLDER / "quadratic_form.likely")

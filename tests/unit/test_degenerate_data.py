@@ -66,8 +66,8 @@ def test_a_class_of_one_row_follows_the_one_rule(shape):
         model = GaussianClassifier(shape).fit(X, y)
 
     assert_array_equal(model.predict(X), y)
-    total = np.var(X, axis=0)
-    expected = 1e-9 * (np.full(2, total.mean()) if shape == "spherical" else total)
+    within = 4 * np.var(X[:4], axis=0) / 5
+    expected = 0.3 * (np.full(2, within.mean()) if shape == "spherical" else within)
     found = model.covariances_[1].diagonal() if shape == "full" else model.covariances_[1]
     assert_allclose(found, expected)
 
@@ -81,6 +81,62 @@ def test_the_warning_names_a_constant_column_and_it_is_no_evidence(shape, data):
         model = GaussianClassifier(shape).fit(wide, y)
 
     assert_allclose(model.llr(wide), GaussianClassifier(shape).fit(X, y).llr(X), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", ["full", "diagonal"])
+def test_a_column_constant_in_one_class_gets_a_share_of_its_variance_within_classes(shape, data):
+    X, y = data
+    X = X.copy()
+    X[y == "b", 2] = 0.1
+
+    with pytest.warns(DegenerateDataWarning) as record:
+        model = GaussianClassifier(shape).fit(X, y)
+
+    remedy = "Use tied=True or covariance='diagonal', or set shrinkage."
+    assert str(record[0].message) == (
+        f"Class 'b' has 20 rows for 3 features, so its {shape} covariance has rank 2 (constant columns: 2). Constant "
+        "columns that vary in another class were given 0.3 of their variance within all classes. "
+        + (remedy if shape == "full" else "Drop constant columns, or use tied=True.")
+    )
+    C = model.covariances_[1] if shape == "full" else np.diag(model.covariances_[1])
+    expected = np.cov(X[y == "b"], rowvar=False, bias=True)
+    expected = expected if shape == "full" else np.diag(expected.diagonal())
+    expected[2, 2] = 0.3 * X[y == "a", 2].var() / 2
+    assert_allclose(C, expected, atol=1e-15)
+
+
+def test_a_column_constant_in_each_class_still_separates(data):
+    X, y = data
+    X = np.column_stack([X, (y == "b") * 1.0])
+
+    with pytest.warns(DegenerateDataWarning, match="The remaining directions were floored at 1e-09"):
+        model = GaussianClassifier().fit(X, y)
+
+    assert_allclose(model.covariances_[:, 3, 3], 1e-9 * 0.25)
+    assert model.score(X, y) == 1
+
+
+def test_a_floor_above_the_share_of_constant_columns_is_kept(data):
+    X, y = data
+    X = X.copy()
+    X[y == "b", 2] = 0.1
+
+    with pytest.warns(DegenerateDataWarning, match="were given 0.5 of their variance within all classes"):
+        model = GaussianClassifier(Diagonal(floor=0.5)).fit(X, y)
+
+    assert_allclose(model.covariances_[1, 2], 0.5 * X[y == "a", 2].var() / 2)
+
+
+def test_shrinkage_towards_other_variances_leaves_no_column_constant(data):
+    X, y = data
+    X = X.copy()
+    X[y == "b", 2] = 0.1
+
+    for towards in ("pooled", "identity"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = GaussianClassifier(Full(shrinkage=0.1, towards=towards)).fit(X, y)
+        assert np.isfinite(model.log_likelihood(X + 1)).all()
 
 
 def test_a_duplicate_column_is_floored_and_changes_no_decision(data):
@@ -283,7 +339,26 @@ def test_the_error_names_the_step_of_a_pipeline_that_takes_no_weights(data):
             lambda: GaussianClassifier("round"),
             "covariance of GaussianClassifier must be one of 'full', 'diagonal', 'spherical' or a Covariance",
         ),
-        (lambda: GaussianClassifier(Full(shrinkage=2)), "shrinkage of Full must be a number from 0 to 1, but is 2"),
+        (
+            lambda: GaussianClassifier(Full(shrinkage=2)),
+            "shrinkage of Full must be a number from 0 to 1 or 'oas', but is 2",
+        ),
+        (
+            lambda: GaussianClassifier(Full(shrinkage="ledoit-wolf")),
+            "or 'oas', but is 'ledoit-wolf'. The strength of Ledoit and Wolf needs fourth moments",
+        ),
+        (
+            lambda: GaussianClassifier(Full(towards="mean")),
+            "towards of Full must be one of 'diagonal', 'pooled', 'identity', but is 'mean'",
+        ),
+        (
+            lambda: GaussianClassifier(Full(shrinkage="oas")),
+            "shrinkage='oas' of Full needs towards='identity', but towards is 'diagonal'. Set towards='identity'",
+        ),
+        (
+            lambda: GaussianClassifier(Full(shrinkage=0.5, towards="pooled"), tied=True),
+            "towards='pooled' of Full needs classes with separate covariances, but there is one covariance",
+        ),
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (
             lambda: PCA(9),

@@ -126,7 +126,8 @@ class Gaussian(Density):
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"} or Covariance, default "full"
-        The shape of the covariance, by name or as an object with its options.
+        The shape of the covariance, by name or as an object with its options. ``Full(towards="pooled")`` needs classes,
+        so it cannot be shrunk here.
 
     Attributes
     ----------

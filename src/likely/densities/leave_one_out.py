@@ -135,8 +135,9 @@ def _can_downdate(shape: Covariance, part: Any, estimate: Floats, lost: float) -
         plain = part.variances(lost)
         plain = np.full_like(plain, plain.mean()) if isinstance(shape, Spherical) else plain
         return bool(np.allclose(estimate, plain, rtol=1e-9, atol=0) and (part.column_weights == part.weight).all())
-    scale = np.sqrt(part.variances(lost))
-    if not scale.all():
+    variances = part.variances(lost)
+    if not np.allclose(estimate.diagonal(), variances, rtol=1e-9, atol=0):  # a constant column was floored
         return False
+    scale = np.sqrt(variances)
     R = part.covariance(lost) / np.outer(scale, scale)
     return factor_if_well_conditioned(R, shape.floor / (1 - MAX_LEVERAGE)) is not None

@@ -18,7 +18,7 @@ from likely._numerics import dense, is_rounding
 from likely._typing import Booleans, Floats
 from likely.blocks import Block, Source
 from likely.blocks.gathering import class_moments, moments
-from likely.densities.covariance import FLOOR, Covariance, Diagonal
+from likely.densities.covariance import FLOOR, Covariance, Diagonal, Full
 from likely.densities.factors import condition_on_observed, fill_in
 from likely.densities.gaussian import Gaussians, estimate_gaussians
 from likely.exceptions import DegenerateDataWarning
@@ -42,6 +42,7 @@ def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = Fa
     typical = np.sqrt(whole.mean**2 + whole.variances())
     about = [start.within()] * len(start.parts) if tied else start.parts.values()
     constant = np.stack([is_rounding(part.variances(), typical) for part in about])
+    constant = _find_floored(shape, constant, is_rounding(start.within().variances(), typical))
     labels = None if source.classes is None else source.classes.tolist()
     names = ["X" if labels is None else f"Class {labels[k]!r}" for k in start.parts]
 
@@ -67,9 +68,17 @@ def estimate_expected_moments(source: Source, shape: Covariance, tied: bool = Fa
     return state.expected
 
 
+def _find_floored(shape: Covariance, constant: Booleans, constant_within: Booleans) -> Booleans:
+    """Return the mask of the variances that are only floors: constant columns, unless the target gives a variance."""
+    if not isinstance(shape, Full) or not shape.shrinkage or shape.towards == "diagonal":
+        return constant
+    is_without_target = constant_within if shape.towards == "pooled" else constant.all(axis=1, keepdims=True)
+    return np.asarray(constant & is_without_target)
+
+
 @dataclass(frozen=True, eq=False)
 class _Iterate:
-    """Densities of an iteration, mask of the constant columns of each class, and the moments of the estimate."""
+    """Densities of an iteration, mask of the floored columns of each class, and the moments of the estimate."""
 
     gaussians: Gaussians
     constant: Booleans

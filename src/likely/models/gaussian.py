@@ -156,7 +156,8 @@ class GaussianClassifier(_MomentGaussianClassifier):
     Parameters
     ----------
     covariance : {"full", "diagonal", "spherical"} or Covariance, default "full"
-        Shape of the covariances: a name, or an object with options such as ``Full(shrinkage=0.1)``.
+        Shape of the covariances: a name, or an object with options such as ``Full(shrinkage=0.1, towards="pooled")``,
+        which gives regularised discriminant analysis (see :class:`likely.Full`).
     tied : bool, default False
         Whether all classes share one covariance, pooled within the classes.
     priors : sequence in class order or mapping {label: prior}, optional

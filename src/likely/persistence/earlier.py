@@ -1,4 +1,4 @@
-"""Names in earlier model files: parameters that were renamed and classes that were replaced.
+"""Names in earlier model files: parameters that were renamed or added, and classes that were replaced.
 
 These names are only read, never written. A class that was replaced is built as its replacement.
 """
@@ -29,6 +29,23 @@ RENAMED: dict[str, dict[str, str]] = {
     "SVM": {"prior": "training_prior", "tolerance": "tol"},
 }
 """For each kind, the names of parameters and fitted values in earlier files, and their present names."""
+
+
+ADDED: dict[str, dict[str, Any]] = {
+    "Full": {"towards": "diagonal"},
+}
+"""For each kind, the parameters that earlier files lack, and the values that give the model of these files."""
+
+
+def add_parameters(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a part of a model with those that were added after its file was written.
+
+    Examples
+    --------
+    >>> add_parameters("Full", {"shrinkage": 0.5})
+    {'towards': 'diagonal', 'shrinkage': 0.5}
+    """
+    return {**ADDED.get(kind, {}), **parameters}
 
 
 def translate_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import QuantileTransformer
 
 from likely._formatting import format_count
-from likely._typing import Floats, PenaltyName
+from likely._typing import Floats, PenaltyName, TargetName
 from likely._validation import check_scores
+from likely.densities import Full
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.features import LDA, PCA, Fill, NystromFeatures, QuadraticFeatures, RadialFeatures, Standardize
 from likely.kernels import PolynomialKernel, RBFKernel
@@ -41,6 +42,9 @@ PCA_DIMENSIONS = (2, 3, 5, 10, 20, 50, 100, 200)
 
 MAX_QUADRATIC_FEATURES, MAX_FULL_FEATURES = 60, 2000
 """Maximum numbers of features for a quadratic expansion and for full covariances."""
+
+SHRINKAGES = (0.1, 0.5)
+"""Strengths of the shrinkage of full covariances towards the pooled covariance and towards the identity."""
 
 COMPONENT_COUNTS, MIN_ROWS, MAX_PRODUCTS = (1, 2, 4, 8, 16, 32), 10, 2**31
 """Numbers of components of mixtures; minimum number of rows of the smallest class for each component; maximum number
@@ -255,8 +259,28 @@ def _gaussians(shape: DataShape) -> list[Candidate]:
     ]
     projections = _make_projections(shape, standardised=False) + _make_projections(shape, standardised=True)
     features = [("raw", []), *_make_gaussianised(shape), ("LDA", [LDA()])]
-    models = full + diagonal if shape.n_features <= MAX_FULL_FEATURES else diagonal
-    return _make_grid("Gaussian", shape, features, models) + _make_grid("Gaussian", shape, projections, full + diagonal)
+    if shape.n_features > MAX_FULL_FEATURES:
+        models, shrunk = diagonal, []
+    else:
+        models, shrunk = full + diagonal, _shrunk_gaussians(shape)
+    grid = _make_grid("Gaussian", shape, features, models) + shrunk
+    return grid + _make_grid("Gaussian", shape, projections, full + diagonal)
+
+
+def _shrunk_gaussians(shape: DataShape) -> list[Candidate]:
+    """Make full Gaussians shrunk towards the pooled covariance, and, in standardised columns, towards the identity.
+
+    Linear maps do not change the scores of shrinkage towards the pooled covariance, so raw columns suffice.
+    """
+    targets: list[tuple[Features, TargetName]] = [(("raw", []), "pooled"), (_make_standardised(), "identity")]
+    grid = []
+    for features, towards in targets:
+        models: list[Any] = [
+            ({"covariance": f"full {s} {towards}"}, [GaussianClassifier(Full(shrinkage=s, towards=towards))])
+            for s in SHRINKAGES
+        ]
+        grid += _make_grid("Gaussian", shape, [features], models)
+    return grid
 
 
 def _mixtures(shape: DataShape) -> list[Candidate]:
