@@ -134,7 +134,15 @@ def test_a_classifier_passes_the_options_to_its_mixtures():
     single = GaussianMixture(2, **options).fit(X[y == "a"])
     assert_array_equal(model.mixtures_[0].history_, single.history_)
     assert_array_equal(model.path(X, y, [2])[0].mixtures_[0].history_, single.history_)
+    assert model.n_iter_.tolist() == [mixture.n_iter_ for mixture in model.mixtures_]
     assert all(mixture.get_params()["max_iter"] == 7 for mixture in model.mixtures_)
+
+
+def test_an_adapted_classifier_counts_the_passes_of_the_background():
+    model = MixtureClassifier(2, relevance=4.0).fit(clusters(), np.repeat(["a", "b"], 60))
+
+    assert model.n_iter_.tolist() == [model.background_.n_iter_] * 2
+    assert model.background_.n_iter_ >= 1
 
 
 def test_options_are_saved(tmp_path):

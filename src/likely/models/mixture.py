@@ -105,6 +105,8 @@ class MixtureClassifier(DensitiesByClass):
     mixtures_ : list of GaussianMixture
         Fitted mixtures, in class order.
     n_components_ : array of int of shape (n_classes,)
+    n_iter_ : array of int of shape (n_classes,)
+        Number of EM passes of the mixture of each class; with ``relevance``, that of the background.
     background_ : GaussianMixture or None
         Mixture of all rows, if ``relevance`` is set.
     training_priors_ : array of shape (n_classes,)
@@ -183,6 +185,11 @@ class MixtureClassifier(DensitiesByClass):
     @property
     def n_components_(self) -> Integers:
         return np.array([mixture.n_components for mixture in self.mixtures_], dtype=np.intp)
+
+    @property
+    def n_iter_(self) -> Integers:
+        fitted = [mixture if self.background_ is None else self.background_ for mixture in self.mixtures_]
+        return np.array([mixture.n_iter_ for mixture in fitted], dtype=np.intp)
 
     def path(self, X: Any, y: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
         """Return fitted copies of the model for several numbers of components, in the given order.
