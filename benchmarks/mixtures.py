@@ -14,7 +14,7 @@ from sklearn import cluster, mixture
 from timing import clock, report, run
 
 from likely import ArraySource, GaussianMixture, KMeans
-from likely.densities.mixtures.em import run_em
+from likely.densities.mixtures.em import EMOptions, run_em
 from likely.densities.mixtures.kmeans import run_lloyd
 from likely.densities.mixtures.starting import start_from_parameters
 
@@ -51,9 +51,9 @@ def gaussian(n, d, k, shape, peer_shape, passes):
 
     few, _ = clock(lambda: peer(1), 1)
     many, fitted = clock(lambda: peer(1 + passes), 1)
-    our_few, _ = clock(lambda: run_em(setup.source, setup.family, begin, False, NEVER, 1))
-    ours, found = clock(lambda: run_em(setup.source, setup.family, begin, False, NEVER, 1 + passes))
-    differ = np.abs(np.subtract(fitted.lower_bounds_, found.history)).max()
+    our_few, _ = clock(lambda: run_em(setup.source, setup.family, begin, EMOptions(tol=NEVER, max_iter=1)))
+    ours, found = clock(lambda: run_em(setup.source, setup.family, begin, EMOptions(tol=NEVER, max_iter=1 + passes)))
+    differ = np.abs(np.subtract(fitted.lower_bounds_, found.history[:-1])).max()
     name = f"{shape} {n}x{d}, {k} components: a pass"
     report(
         name,
@@ -115,7 +115,7 @@ def memory():
         setup = model._set_up(ArraySource(X), 32)
         begin = start_from_parameters(start, 32, setup)
         tracemalloc.start()
-        run_em(setup.source, setup.family, begin, False, NEVER, 2)
+        run_em(setup.source, setup.family, begin, EMOptions(tol=NEVER, max_iter=1))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         print(f"{shape} 200000x20, 32 components: a pass needs {peak / 2**20:.0f} MB besides the rows", flush=True)

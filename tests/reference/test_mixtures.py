@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from sklearn.cluster import KMeans as PeerKMeans
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as PeerMixture
 from threadpoolctl import threadpool_limits
 
-from likely import LBG, AbsoluteFloor, Gaussian, GaussianMixture, KMeans
+from likely import LBG, AbsoluteFloor, Gaussian, GaussianMixture, KMeans, NotConvergedWarning
 
 SHAPES = {
     "full": ("full", False, "full"),
@@ -98,10 +99,9 @@ def test_every_iteration_has_the_log_likelihood_of_scikit_learn(shape, data, rng
 
     model = GaussianMixture(K, covariance=covariance, tied=tied, init=start, floor=0, tol=1e-4).fit(X)
 
-    peer = peer_from(start, kind, model.n_iter_, X)
+    peer = peer_from(start, kind, model.n_iter_ + 1, X)
     assert model.restarts_ == []
-    assert_allclose(model.history_, peer.lower_bounds_[: model.n_iter_], rtol=0, atol=1e-9)
-    assert len(peer.lower_bounds_) == model.n_iter_
+    assert_allclose(model.history_, peer.lower_bounds_, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -117,7 +117,7 @@ def test_an_offset_does_not_change_the_log_likelihood_of_any_iteration(shape, of
     )
     model.fit(X)
 
-    peer = peer_from((weights, means, covariances), kind, model.n_iter_, rows)
+    peer = peer_from((weights, means, covariances), kind, model.n_iter_ + 1, rows)
     assert_allclose(model.history_, peer.lower_bounds_, rtol=0, atol=atol)  # means at 1e8 have 8 digits after the point
 
 
@@ -130,8 +130,7 @@ def test_densities_responsibilities_and_criteria_are_those_of_scikit_learn(shape
     start = start_for(X, K, covariance, rng)
     model = GaussianMixture(K, covariance=covariance, tied=tied, init=start, floor=0, tol=1e-4).fit(X)
 
-    # The parameters of iteration n are those of scikit-learn after n − 1 M steps.
-    peer = peer_from(start, kind, model.n_iter_ - 1, X)
+    peer = peer_from(start, kind, model.n_iter_, X)
 
     assert_allclose(model.weights_, peer.weights_, atol=1e-9)
     assert_allclose(model.means_, peer.means_, rtol=1e-8, atol=1e-10)
@@ -257,10 +256,10 @@ def test_hard_assignments_are_classification_em(shape, weighted, rng):
     model = GaussianMixture(3, covariance=shape, init=start, assignments="hard", floor=0).fit(X, sample_weight=w)
 
     assert model.restarts_ == []
-    for at in range(model.n_iter_):
+    for at in range(model.n_iter_ + 1):
         logs = log_joint_of(X, weights, means, covariances)
         assert_allclose(model.history_[at], w @ logs.max(axis=1) / w.sum(), atol=1e-9)
-        if at < model.n_iter_ - 1:
+        if at < model.n_iter_:
             gamma = np.eye(3)[logs.argmax(axis=1)] * w[:, None]
             weights, means, covariances = plain_estimate(X, gamma, means, covariances, shape)
     assert_allclose(model.means_, means, rtol=1e-9, atol=1e-9)
@@ -282,10 +281,10 @@ def test_missing_values_are_integrated_out_in_every_iteration(shape, tied, weigh
     model = GaussianMixture(2, covariance=shape, tied=tied, init=start, tol=1e-3).fit(X, sample_weight=w)
 
     weights, means, covariances = start[0], start[1], as_matrices(start[2])
-    for at in range(model.n_iter_):
+    for at in range(model.n_iter_ + 1):
         logs = log_joint_of(X, weights, means, covariances)
         assert_allclose(model.history_[at], w @ logsumexp(logs, axis=1) / w.sum(), atol=1e-9)
-        if at < model.n_iter_ - 1:
+        if at < model.n_iter_:
             gamma = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) * w[:, None]
             weights, means, covariances = plain_estimate(X, gamma, means, covariances, shape, tied)
     logs = log_joint_of(X, model.weights_, model.means_, as_matrices(model.covariances_))
@@ -324,12 +323,133 @@ def test_splitting_is_along_the_leading_eigenvector_of_each_component(shape, dis
         steps = displacement * np.sqrt(values[:, -1])[:, None] * vectors[:, :, -1]
         halves = np.concatenate([means + steps, means - steps])
         start = np.tile(weights, 2) / 2, halves, np.tile(covariances, (2, 1, 1))
-        state, history = plain_em(X, start, shape, model.n_iter_)
+        state, history = plain_em(X, start, shape, model.n_iter_ + 1)
         assert model.restarts_ == []
         assert_allclose(model.history_, history, atol=1e-9)
         order, expected = np.lexsort(model.means_.T.round(6)), np.lexsort(state[1].T.round(6))
         assert_allclose(model.means_[order], state[1][expected], atol=1e-7)
         assert_allclose(model.weights_[order], state[0][expected], atol=1e-8)
+
+
+def textbook_lbg(X, n_components, shape, tied, tol, displacement, least):
+    """Return the passes, likelihoods and parameters of textbook EM after the last split of LBG, by plain NumPy."""
+    state = plain_estimate(X, np.ones((len(X), 1)), np.zeros((1, X.shape[1])), [np.eye(X.shape[1])], shape, tied)
+    while len(state[0]) < n_components:
+        weights, means, covariances = state
+        values, vectors = np.linalg.eigh(covariances)
+        steps = displacement * np.sqrt(values[:, -1])[:, None] * vectors[:, :, -1]
+        if shape == "spherical":  # no leading direction: the column of largest variance
+            column = np.eye(X.shape[1])[X.var(axis=0).argmax()]
+            steps = displacement * np.sqrt(values[:, -1])[:, None] * column
+        weights, means = np.tile(weights, 2) / 2, np.concatenate([means + steps, means - steps])
+        covariances, history, gamma = np.tile(covariances, (2, 1, 1)), [], None
+        while len(history) < 2 or history[-1] - history[-2] >= tol:
+            if history:
+                weights, means, covariances = plain_estimate(X, gamma, means, covariances, shape, tied)
+                values, vectors = np.linalg.eigh(covariances)
+                covariances = (vectors * np.maximum(values, least)[:, None, :]) @ vectors.transpose(0, 2, 1)
+            logs = log_joint_of(X, weights, means, covariances)
+            sums = logsumexp(logs, axis=1)
+            history.append(sums.mean())
+            gamma = np.exp(logs - sums[:, None])
+        state = weights, means, covariances
+    return state, np.array(history)
+
+
+@pytest.mark.parametrize(("tol", "displacement", "least"), [(1e-6, 0.1, 0.01), (1e-3, 0.1, 1e-3), (1e-5, 0.5, 0.5)])
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+@pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
+def test_with_the_rise_rule_every_pass_is_that_of_textbook_em(shape, tied, tol, displacement, least, rng):
+    X = np.concatenate([rng.normal(size=(40, 3)) * [1, 1.5, 2.0] + c for c in ([0, 0, 0], [4, 0, 1], [0, 6, 2])])
+    options = {"covariance": shape, "tied": tied, "stopping": "rise", "restart_collapsed": False, "tol": tol}
+
+    model = GaussianMixture(4, init=LBG(displacement), floor=AbsoluteFloor(least), **options).fit(X)
+
+    (weights, means, covariances), history = textbook_lbg(X, 4, shape, tied, tol, displacement, least)
+    assert model.n_iter_ == len(history) - 1
+    assert model.restarts_ == []
+    assert_allclose(model.history_, history, rtol=0, atol=1e-9)
+    order, expected = np.lexsort(model.means_.T.round(5)), np.lexsort(means.T.round(5))
+    assert_allclose(model.means_[order], means[expected], atol=1e-7)
+    assert_allclose(model.weights_[order], weights[expected], atol=1e-8)
+    assert_allclose(as_matrices(model.covariances_)[order], covariances[expected], atol=1e-7)
+    path = GaussianMixture(init=LBG(displacement), floor=AbsoluteFloor(least), **options).path(X, [2, 4])
+    assert_array_equal(path[1].history_, model.history_)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_max_iter_is_the_number_of_passes_of_scikit_learn(shape, max_iter, rng):
+    covariance, tied, kind = SHAPES[shape]
+    X = _overlapping(rng)
+    start = start_for(X, 2, covariance, rng)
+    options = {"covariance": covariance, "tied": tied, "init": start, "floor": 0, "tol": 0, "max_iter": max_iter}
+
+    with pytest.warns(NotConvergedWarning, match=rf"after {max_iter} pass"):
+        model = GaussianMixture(2, stopping="rise", restart_collapsed=False, **options).fit(X)
+
+    peer = peer_from(start, kind, max_iter, X)
+    assert model.n_iter_ == max_iter
+    assert_allclose(model.history_[0], peer.lower_bounds_[0], atol=1e-9)  # of the start
+    assert_allclose(model.means_, peer.means_, rtol=1e-9, atol=1e-9)
+    assert_allclose(model.history_[-1], peer.score(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-5])
+def test_the_rise_rule_stops_where_scikit_learn_does(tol, rng):
+    X = _overlapping(rng)
+    start = start_for(X, 2, "full", rng)
+    model = GaussianMixture(2, init=start, floor=0, tol=tol, stopping="rise").fit(X)
+
+    weights, means, covariances = start
+    options = {"weights_init": weights, "means_init": means, "precisions_init": np.linalg.inv(covariances)}
+    peer = PeerMixture(2, tol=tol, reg_covar=0.0, max_iter=1000, **options).fit(X)
+
+    # scikit-learn computes the likelihood before the M step, so it makes one M step more.
+    assert peer.n_iter_ == model.n_iter_ + 1
+    assert_allclose(model.history_, peer.lower_bounds_, atol=1e-9)
+
+
+def test_a_split_gets_past_the_plateau_of_equal_halves():
+    X = load_breast_cancer().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    model = GaussianMixture(2, tied=True).fit(X)
+
+    # Halves that stay equal have −7.2447; −6.9845 is reached by plain EM with tol=1e-7 in 283 passes.
+    assert model.converged_
+    assert model.history_[-1] > -6.9846
+    assert model.n_iter_ < 283
+    assert_allclose(model.history_[-1], model.score(X), rtol=1e-12)
+    assert len(model.restarts_) == 1
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+@pytest.mark.parametrize("shape", ["full", "diagonal"])
+def test_a_split_finds_clusters_along_the_narrow_axis(shape, tied):
+    # Quantiles of normal distributions: along the wide axis both clusters are the same.
+    wide, narrow = np.meshgrid(norm.ppf((np.arange(200) + 0.5) / 200), norm.ppf((np.arange(5) + 0.5) / 5))
+    rows = np.column_stack([4 * wide.ravel(), narrow.ravel()])
+    X = np.concatenate([rows + np.array([0, 3]), rows - np.array([0, 3])])
+
+    model = GaussianMixture(2, covariance=shape, tied=tied).fit(X)
+
+    plateau = GaussianMixture(1, covariance=shape).fit(X).history_[-1]
+    start = [0.5, 0.5], [[0.0, 3.0], [0.0, -3.0]], np.tile(X.var(axis=0) - [0, 9], (2, 1))
+    best = GaussianMixture(2, covariance=shape, tied=tied, init=start).fit(X).history_[-1]
+    assert best > plateau + 0.4
+    assert_allclose(model.history_[-1], best, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("tied", [False, True], ids=["each", "tied"])
+def test_drawn_clusters_along_the_narrow_axis_are_found_by_diagonal_shapes(tied, seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([4 * rng.normal(size=2000), rng.normal(size=2000) + np.where(np.arange(2000) % 2, 3, -3)])
+
+    model = GaussianMixture(2, covariance="diagonal", tied=tied).fit(X)
+
+    assert -4.95 < model.history_[-1] < -4.87  # equal halves have −5.37
 
 
 @pytest.mark.parametrize("least", [0.01, 0.5, 3.0])
@@ -342,7 +462,7 @@ def test_an_absolute_floor_clips_eigenvalues(least, rng):
         model = GaussianMixture(2, init=start, floor=AbsoluteFloor(least), tol=1e-4).fit(X)
 
     weights, means, covariances = start
-    for at in range(model.n_iter_):
+    for at in range(model.n_iter_ + 1):
         values, vectors = np.linalg.eigh(covariances)
         covariances = (vectors * np.maximum(values, least)[:, None, :]) @ vectors.transpose(0, 2, 1)
         logs = log_joint_of(X, weights, means, covariances)

@@ -309,7 +309,9 @@ def test_the_most_likely_of_several_starts_is_kept(start):
 
 def test_no_convergence_warns():
     rng = np.random.default_rng(0)
-    with pytest.warns(NotConvergedWarning, match=r"stopped after 1000 iterations.*larger tol, or continue"):
+    with pytest.warns(
+        NotConvergedWarning, match=r"stopped after 1000 passes.*larger tol or max_iter \(now 1000\), or continue"
+    ):
         model = GaussianMixture(3, tol=0, init=[[0.0], [0.1], [0.2]]).fit(rng.normal(size=(200, 1)))
 
     assert not model.converged_

@@ -27,11 +27,12 @@ from likely._constraints import (
     priors,
     random_state,
 )
-from likely._typing import CovarianceName, Floats, Integers, Labels, StartName
+from likely._typing import CovarianceName, Floats, Integers, Labels, StartName, StoppingRule
 from likely._validation import check_n_classes
 from likely.blocks import Block, Source
 from likely.densities import LBG, GaussianMixture
 from likely.densities.covariance import SHAPE, Covariance
+from likely.densities.mixtures.em import MAX_ITER
 from likely.densities.mixtures.starting import FLOOR, FLOORS, STARTS, mixture_shape, start_of
 from likely.exceptions import (
     DegenerateDataWarning,
@@ -84,6 +85,8 @@ class MixtureClassifier(DensitiesByClass):
     floor : float or AbsoluteFloor, default 1e-6
         Minimum variance in any direction, relative to the variances of the columns of the class, or in the units of the
         data. Components at the default floor cause a warning; components at a floor that you set do not.
+    tol, max_iter, stopping, restart_collapsed
+        Options of EM, as for :class:`likely.GaussianMixture`.
     relevance : float, optional
         Relevance factor of MAP adaptation, for classes with few rows. A background mixture is fitted to all rows. Each
         class is the background with means moved towards the rows of the class; ``relevance`` is the number of rows
@@ -102,6 +105,8 @@ class MixtureClassifier(DensitiesByClass):
     mixtures_ : list of GaussianMixture
         Fitted mixtures, in class order.
     n_components_ : array of int of shape (n_classes,)
+    n_iter_ : array of int of shape (n_classes,)
+        Number of EM passes of the mixture of each class; with ``relevance``, that of the background.
     background_ : GaussianMixture or None
         Mixture of all rows, if ``relevance`` is set.
     training_priors_ : array of shape (n_classes,)
@@ -132,6 +137,10 @@ class MixtureClassifier(DensitiesByClass):
         "tied": flag,
         "init": STARTS,
         "floor": FLOORS,
+        "tol": number(0),
+        "max_iter": count(1),
+        "stopping": one_of("projected", "rise"),
+        "restart_collapsed": flag,
         "relevance": none_or(number(0)),
         "random_state": random_state,
         "priors": priors(),
@@ -147,6 +156,10 @@ class MixtureClassifier(DensitiesByClass):
         tied: bool = False,
         init: StartName | Any = "lbg",
         floor: Any = FLOOR,
+        tol: float = 1e-5,
+        max_iter: int = MAX_ITER,
+        stopping: StoppingRule = "projected",
+        restart_collapsed: bool = True,
         relevance: float | None = None,
         random_state: Any = None,
         priors: Any = None,
@@ -156,6 +169,10 @@ class MixtureClassifier(DensitiesByClass):
         self.tied = tied
         self.init = init
         self.floor = floor
+        self.tol = tol
+        self.max_iter = max_iter
+        self.stopping = stopping
+        self.restart_collapsed = restart_collapsed
         self.relevance = relevance
         self.random_state = random_state
         self.priors = priors
@@ -168,6 +185,11 @@ class MixtureClassifier(DensitiesByClass):
     @property
     def n_components_(self) -> Integers:
         return np.array([mixture.n_components for mixture in self.mixtures_], dtype=np.intp)
+
+    @property
+    def n_iter_(self) -> Integers:
+        fitted = [mixture if self.background_ is None else self.background_ for mixture in self.mixtures_]
+        return np.array([mixture.n_iter_ for mixture in fitted], dtype=np.intp)
 
     def path(self, X: Any, y: Any, sizes: Iterable[int], sample_weight: Any = None) -> list[Self]:
         """Return fitted copies of the model for several numbers of components, in the given order.
@@ -275,6 +297,10 @@ class MixtureClassifier(DensitiesByClass):
             tied=self.tied,
             init=self.init,
             floor=self.floor,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            stopping=self.stopping,
+            restart_collapsed=self.restart_collapsed,
             random_state=self.random_state,
         )
 

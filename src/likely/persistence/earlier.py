@@ -30,20 +30,24 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 """For each kind, the names of parameters and fitted values in earlier files, and their present names."""
 
+_EM = {"max_iter": 1000, "stopping": "projected", "restart_collapsed": True}
 
 ADDED: dict[str, dict[str, Any]] = {
     "Full": {"towards": "diagonal"},
+    "GaussianMixture": _EM,
+    "Mixture": {name: _EM[name] for name in ("max_iter", "stopping")},
+    "MixtureClassifier": {"tol": 1e-5, **_EM},
 }
-"""For each kind, the parameters that earlier files lack, and the values that give the model of these files."""
+"""For each kind, the parameters that earlier files lack, and the values with which their models were fitted."""
 
 
-def add_parameters(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a part of a model with those that were added after its file was written.
+def add_absent(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a part of a model with those that earlier files lack.
 
     Examples
     --------
-    >>> add_parameters("Full", {"shrinkage": 0.5})
-    {'towards': 'diagonal', 'shrinkage': 0.5}
+    >>> add_absent("Mixture", {"tol": 1e-4})
+    {'max_iter': 1000, 'stopping': 'projected', 'tol': 0.0001}
     """
     return {**ADDED.get(kind, {}), **parameters}
 

@@ -18,7 +18,7 @@ from likely._files import FilePath, atomic_write
 from likely._version import library_version
 from likely.exceptions import ModelFileError
 from likely.persistence.container import FORMAT, RefusedError, pack, unpack
-from likely.persistence.earlier import translate_names
+from likely.persistence.earlier import add_absent, translate_names
 from likely.persistence.values import Reader, Writer
 
 MAX_SHOWN_VALUES = 1000
@@ -286,7 +286,7 @@ class _Describer(Reader):
 
     def parameters(self, node: Any, where: str = "") -> dict[str, Any]:
         """Return the parameters of a part under their present names."""
-        named = translate_names(node["kind"], node["parameters"])
+        named = add_absent(node["kind"], translate_names(node["kind"], node["parameters"]))
         return {name: _as_json(self.value(value, f"{where}{name}")) for name, value in named.items()}
 
 

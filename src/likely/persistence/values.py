@@ -26,7 +26,7 @@ from likely._constraints import Scope
 from likely._typing import Labels
 from likely.kernels import FunctionKernel
 from likely.persistence.container import RefusedError
-from likely.persistence.earlier import add_parameters, translate_names
+from likely.persistence.earlier import add_absent, translate_names
 from likely.persistence.registry import BY_NAME, BY_TYPE, Registered
 
 MAX_CHARACTERS = 2**22
@@ -159,8 +159,7 @@ class Reader:
         scope = Scope(kind=registered.key, parts=self._built)
         with as_refused_error(where, registered.key):
             values, fitted = (translate_names(registered.key, named) for named in (values, fitted))
-            values = add_parameters(registered.key, values)
-            made = registered.build(values, fitted, node.get("output"), scope)
+            made = registered.build(add_absent(registered.key, values), fitted, node.get("output"), scope)
         self._built[id(made)] = (made, scope)
         return made
 

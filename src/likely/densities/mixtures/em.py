@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from likely._constraints import count, floats, instance_of, number
-from likely._typing import Floats
+from likely._typing import Floats, StoppingRule
 from likely.blocks import Block, Source, one_blas_thread
 from likely.densities.natural_form import GaussianSums
 
@@ -30,13 +30,41 @@ if TYPE_CHECKING:
     from likely.densities.mixtures.mixture import Mixed
 
 MAX_ITER = 1000
-"""Maximum number of iterations; EM stops there without convergence."""
+"""Default maximum number of passes; EM stops there without convergence."""
 
 PATIENCE = 200
 """Number of iterations after which EM stops if all of them together raised the likelihood by almost nothing."""
 
 MIN_FALL, MAX_ROUNDING = 1e-9, 1e-13
 """Relative fall of the likelihood above which it is more than rounding, and rise up to which it may be rounding."""
+
+MAX_TRIAL = 30
+"""Number of passes in which a mixture with separated twins must exceed the likelihood of the mixture before."""
+
+
+@dataclass(frozen=True)
+class EMOptions:
+    """Options of EM.
+
+    Parameters
+    ----------
+    hard : bool
+        Whether each row belongs only to its most likely component (classification EM).
+    tol : float
+    max_iter : int
+        Maximum number of passes, each one E step and one M step.
+    stopping : {"projected", "rise"}
+        "projected": stop when the expected further rise of the mean log-likelihood is at most ``tol``. "rise": stop
+        when a pass raises it by less than ``tol``.
+    restart_collapsed : bool
+        Whether a collapsed component is moved, once.
+    """
+
+    hard: bool = False
+    tol: float = 1e-5
+    max_iter: int = MAX_ITER
+    stopping: StoppingRule = "projected"
+    restart_collapsed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +75,9 @@ class EMResult:
     ----------
     mixture : Mixed
     history : list of float
-        Mean log-likelihood of each iteration; the last is that of ``mixture``.
+        Mean log-likelihood of the start and after each pass; the last is that of ``mixture``.
     restarts : list of int
-        Iterations after which a collapsed component was moved; between them the history never falls.
+        Positions in the history of the first value after components were moved; elsewhere the history never falls.
     converged : bool
     sums : Sums
         Sums of the last E step.
@@ -62,8 +90,8 @@ class EMResult:
     sums: Sums = field(repr=False)
 
 
-def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float, max_iter: int = MAX_ITER) -> EMResult:
-    """Alternate E and M steps until the mean log-likelihood is not expected to rise by more than the tolerance.
+def run_em(source: Source, family: Family, start: Mixed, options: EMOptions, *, after_split: bool = False) -> EMResult:
+    """Alternate E and M steps until the mean log-likelihood converges.
 
     Parameters
     ----------
@@ -71,45 +99,76 @@ def run_em(source: Source, family: Family, start: Mixed, hard: bool, tol: float,
     family : Family
         The kind of the components.
     start : Mixed
-    hard : bool
-        Whether each row belongs only to its most likely component (classification EM).
-    tol : float
-        Stop when the expected further rise of the mean log-likelihood is at most this value.
-    max_iter : int
+    options : EMOptions
+    after_split : bool
+        Whether the start was made by splitting components. Components that are still nearly equal at convergence are
+        then separated, unless the stopping rule is "rise" or assignments are hard.
     """
+    with one_blas_thread():  # M steps factor many small matrices
+        found = _iterate(source, family, start, options, options.max_iter)
+        if after_split and options.stopping == "projected" and not options.hard:
+            found = _separate_twins(source, family, found, options)
+    return found
+
+
+def _iterate(
+    source: Source, family: Family, start: Mixed, options: EMOptions, max_iter: int, least: float | None = None
+) -> EMResult:
+    """Make passes until convergence; give up if the likelihood is not above ``least`` after ``MAX_TRIAL`` passes."""
     mixture, previous = start, None
     history: list[float] = []
     restarts: list[int] = []
     revived: set[int] = set()
-    with one_blas_thread():  # M steps factor many small matrices
-        while True:
-            # E step: responsibilities under the current parameters, and the statistics summed over all rows.
-            prepared = family.prepare(mixture)
-            sums = e_step(source, prepared, hard)
-            history.append(sums.mean_log_likelihood)
+    while True:
+        # E step: responsibilities under the current parameters, and the statistics summed over all rows.
+        prepared = family.prepare(mixture)
+        sums = e_step(source, prepared, options.hard)
+        history.append(sums.mean_log_likelihood)
 
-            # Stopping rule, applied to the iterations since the last restart. A fall ends the loop with the previous
-            # parameters; it occurs only for densities that do not maximise the likelihood, such as those with a floor
-            # that follows their scale.
-            since = history[restarts[-1] if restarts else 0 :]
-            if previous is not None and _has_fallen(since):
-                return EMResult(previous[0], history[:-1], restarts, True, previous[1])
-            converged = _has_converged(since, tol)
-            if converged or len(history) >= max_iter:
-                return EMResult(mixture, history, restarts, converged, sums)
+        # Stopping rule, applied to the passes since the last restart. A fall ends the loop with the previous
+        # parameters; it occurs only for densities that do not maximise the likelihood, such as those with a floor
+        # that follows their scale.
+        since = history[restarts[-1] if restarts else 0 :]
+        if previous is not None and _has_fallen(since):
+            return EMResult(previous[0], history[:-1], restarts, True, previous[1])
+        converged = _has_converged(since, options)
+        has_failed = least is not None and len(history) > MAX_TRIAL and history[-1] <= least
+        if converged or has_failed or len(history) > max_iter:
+            return EMResult(mixture, history, restarts, converged, sums)
 
-            # M step: the parameters that maximise the expected complete-data log-likelihood.
-            previous = mixture, sums
-            mixture = m_step(source, family, prepared, sums, hard)
+        # M step: the parameters that maximise the expected complete-data log-likelihood.
+        previous = mixture, sums
+        mixture = m_step(source, family, prepared, sums, options.hard)
 
-            # Restart: move the lightest collapsed component. Each component is moved only once; a second move would
-            # make it oscillate.
+        # Restart: move the lightest collapsed component. Each component is moved only once; a second move would
+        # make it oscillate.
+        if options.restart_collapsed:
             collapsed = _find_collapsed(sums, family.min_weight) - revived
             if collapsed:
                 lightest = min(collapsed, key=lambda k: float(sums.weights[k]))
                 mixture = family.revive(mixture, lightest)
                 revived.add(lightest)
                 restarts.append(len(history))
+
+
+def _separate_twins(source: Source, family: Family, found: EMResult, options: EMOptions) -> EMResult:
+    """Move nearly equal components apart, run EM again, and keep the result if its likelihood is higher.
+
+    Two equal components are a stationary point of EM. Near it the likelihood rises by the fourth power of their
+    distance, so that EM seems to converge there although the likelihood has no maximum.
+    """
+    for move in (family.widen_twins, family.split_twins):
+        moved = move(source, found)
+        left = options.max_iter - len(found.history)
+        if moved is None or left < 1:
+            return found
+        level = found.history[-1]
+        trial = _iterate(source, family, moved, options, left, level)
+        if trial.history[-1] > level + options.tol:
+            n = len(found.history)
+            restarts = [*found.restarts, n, *(n + position for position in trial.restarts)]
+            found = replace(trial, history=found.history + trial.history, restarts=restarts)
+    return found
 
 
 def e_step(source: Source, prepared: EStep, hard: bool) -> Sums:
@@ -154,6 +213,14 @@ class Family(ABC):
     def revive(self, mixture: Mixed, which: int) -> Mixed:
         """Return the mixture with a collapsed component moved; by default it is not changed."""
         return mixture
+
+    def widen_twins(self, source: Source, found: EMResult) -> Mixed | None:
+        """Return the mixture with nearly equal components moved apart, or None if there are none."""
+        return None
+
+    def split_twins(self, source: Source, found: EMResult) -> Mixed | None:
+        """Return the mixture with nearly equal components split in another direction, or None if there are none."""
+        return None
 
 
 class EStep(ABC):
@@ -281,7 +348,15 @@ def _has_fallen(history: list[float]) -> bool:
     return len(history) > 1 and history[-2] - history[-1] > MIN_FALL * (1 + abs(history[-2]))
 
 
-def _has_converged(history: list[float], tol: float) -> bool:
+def _has_converged(history: list[float], options: EMOptions) -> bool:
+    if options.stopping == "projected":
+        return _has_projected_convergence(history, options.tol)
+    # Textbook rule: the last pass raised the likelihood by less than the tolerance, or not beyond rounding.
+    rise = history[-1] - history[-2] if len(history) > 1 else np.inf
+    return bool(rise < options.tol or rise <= MAX_ROUNDING * (1 + abs(history[-1])))
+
+
+def _has_projected_convergence(history: list[float], tol: float) -> bool:
     """Return whether the last rise of the likelihood and the projected further rise are within the tolerance.
 
     Rises that shrink by a constant factor r sum up to r / (1 − r) times the last rise (Aitken's extrapolation). Right

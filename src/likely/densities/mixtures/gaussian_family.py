@@ -17,11 +17,12 @@ from scipy.sparse import issparse
 from likely._constraints import flag, instance_of
 from likely._numerics import Workspace, dense, log
 from likely._typing import Booleans, Floats, Integers
-from likely.blocks import Block
+from likely.blocks import Block, Source
 from likely.densities.factors import NEAR
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import EStep, Family, Sums
+from likely.densities.mixtures.em import EMResult, EStep, Family, Sums
 from likely.densities.mixtures.mixture import Mixed
+from likely.densities.mixtures.twins import find_twins, flattest_steps, merge, widen
 from likely.densities.natural_form import Expanded, GaussianSums, NaturalForm
 
 _WORKSPACE = Workspace()
@@ -109,6 +110,36 @@ class GaussianFamily(Family):
         weights[chosen] /= 2
         pairs = {int(which): K + i for i, which in enumerate(chosen)}
         return self._split(mixture, order, weights[order], pairs, displacement)
+
+    def widen_twins(self, source: Source, found: EMResult) -> Mixed | None:
+        """Double the distance between the means of nearly equal components."""
+        mixture, gaussians = found.mixture, found.mixture.components
+        pairs = find_twins(gaussians)
+        if not pairs:
+            return None
+        return Mixed(mixture.weights, Gaussians(widen(gaussians.means, mixture.weights, pairs), gaussians.covariances))
+
+    def split_twins(self, source: Source, found: EMResult) -> Mixed | None:
+        """Merge nearly equal components and split them again, in the direction of the smallest fourth moment."""
+        mixture, gaussians = found.mixture, found.mixture.components
+        pairs = find_twins(gaussians)
+        if not pairs:
+            return None
+        # Mean and covariance of the rows of each pair, from the sums of the last E step.
+        own_means, own_covariances = self.form.estimate(found.sums.weights, found.sums.parts, gaussians, False)
+        pooled = [merge(found.sums.weights[list(p)], own_means[list(p)], own_covariances[list(p)]) for p in pairs]
+        centres = np.stack([mean for mean, _ in pooled])
+        joint = self.form.apply_floor(np.stack([covariance for _, covariance in pooled])).array()
+        steps = flattest_steps(source, self.prepare(mixture), pairs, centres, joint)
+        # Two halves of equal weight, one standard deviation from the common mean. A tied covariance stays.
+        weights, means = mixture.weights.copy(), gaussians.means.copy()
+        covariances = gaussians.covariances.array().copy()
+        for (i, j), centre, step, covariance in zip(pairs, centres, steps, joint, strict=True):
+            weights[[i, j]] = (weights[i] + weights[j]) / 2
+            means[i], means[j] = centre + step, centre - step
+            if not self.tied:
+                covariances[[i, j]] = covariance
+        return self.make(weights, means, covariances)
 
     def _split(
         self, mixture: Mixed, order: Integers, weights: Floats, pairs: dict[int, int], displacement: float

@@ -26,11 +26,11 @@ from likely._constraints import (
 )
 from likely._fitted import all_or_nothing
 from likely._formatting import format_count
-from likely._typing import Assignments, CovarianceName, Floats, Integers, StartName
+from likely._typing import Assignments, CovarianceName, Floats, Integers, StartName, StoppingRule
 from likely.blocks import Source
 from likely.densities.covariance import SHAPE, Covariance, shape_of
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import EMResult
+from likely.densities.mixtures.em import MAX_ITER, EMOptions, EMResult
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.mixture import MixtureBase, MixtureState
 from likely.densities.mixtures.starting import (
@@ -86,8 +86,17 @@ class GaussianMixture(MixtureBase):
         Minimum variance in any direction, relative to the variances of the columns over all rows, or in the units of
         the data. It is fixed before the first iteration. With 0 a singular covariance raises an error.
     tol : float, default 1e-5
-        EM stops when the mean log-likelihood is not expected to rise by more than this in all further iterations. If it
-        rises very slowly, EM stops when an iteration raises it by at most a tenth of this.
+        Tolerance of ``stopping``, for the mean log-likelihood.
+    max_iter : int, default 1000
+        Maximum number of passes after each start and each split. A pass is one E step and one M step.
+    stopping : {"projected", "rise"}, default "projected"
+        "projected" stops when the mean log-likelihood is not expected to rise by more than ``tol`` in all further
+        passes; if it rises very slowly, when a pass raises it by at most a tenth of ``tol``. If halves of a split are
+        then still nearly equal, they are moved further apart, and EM continues if this raises the likelihood. "rise" is
+        the rule of textbooks and of scikit-learn: stop when a pass raises the mean log-likelihood by less than ``tol``.
+    restart_collapsed : bool, default True
+        Whether a component with responsibility for too few rows is moved next to the heaviest component, once. With
+        False and ``stopping="rise"`` every pass is that of textbook EM.
     random_state : int, RandomState or None
         Used by random starts.
 
@@ -99,14 +108,16 @@ class GaussianMixture(MixtureBase):
         Equal for all components if tied.
     gaussians_ : Gaussians
         The components themselves.
-    history_ : array of shape (n_iter_,)
-        Mean log-likelihood of each iteration with ``n_components``; with hard assignments, the mean log-likelihood of
-        rows and assignments together. The last value is that of the fitted mixture. The history never falls, except
-        after ``restarts_``. Empty after ``partial_fit`` and ``adapt``.
+    history_ : array of shape (n_iter_ + 1,)
+        Mean log-likelihood of the start with ``n_components`` and after each pass; with hard assignments, the mean
+        log-likelihood of rows and assignments together. The last value is that of the fitted mixture. The history never
+        falls, except at ``restarts_``. Empty after ``partial_fit`` and ``adapt``.
     restarts_ : list of int
-        Iterations after which a collapsed component was moved.
+        Positions in the history of the first value after a component was moved, because it had collapsed or was
+        nearly equal to another one.
     converged_ : bool
     n_iter_ : int
+        Number of passes with ``n_components``.
     n_parameters_ : int
         Number of free parameters, as counted by BIC.
 
@@ -136,6 +147,7 @@ class GaussianMixture(MixtureBase):
     """
 
     _State = GaussianMixtureState
+    _remedy: ClassVar[str] = ", or continue from the result by passing it as init"
     _constraints: ClassVar[Constraints] = {
         "n_components": count(1),
         "covariance": SHAPE,
@@ -144,6 +156,9 @@ class GaussianMixture(MixtureBase):
         "assignments": one_of("soft", "hard"),
         "floor": FLOORS,
         "tol": number(0),
+        "max_iter": count(1),
+        "stopping": one_of("projected", "rise"),
+        "restart_collapsed": flag,
         "random_state": random_state,
     }
 
@@ -157,6 +172,9 @@ class GaussianMixture(MixtureBase):
         assignments: Assignments = "soft",
         floor: Any = FLOOR,
         tol: float = 1e-5,
+        max_iter: int = MAX_ITER,
+        stopping: StoppingRule = "projected",
+        restart_collapsed: bool = True,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -166,6 +184,9 @@ class GaussianMixture(MixtureBase):
         self.assignments = assignments
         self.floor = floor
         self.tol = tol
+        self.max_iter = max_iter
+        self.stopping = stopping
+        self.restart_collapsed = restart_collapsed
         self.random_state = random_state
 
     _instalments: Stepwise | None
@@ -312,8 +333,12 @@ class GaussianMixture(MixtureBase):
         self._keep(found, setup.family)
 
     def _set_up(self, source: Source, n_components: int) -> Setup:
-        shape, hard = mixture_shape(self.covariance), self.assignments == "hard"
-        return Setup.of(source, shape, self.tied, self.floor, n_components, hard, self.tol)
+        shape = mixture_shape(self.covariance)
+        return Setup.of(source, shape, self.tied, self.floor, n_components, self._em_options())
+
+    def _em_options(self) -> EMOptions:
+        hard = self.assignments == "hard"
+        return EMOptions(hard, self.tol, self.max_iter, self.stopping, self.restart_collapsed)
 
     def _keep(self, found: EMResult, family: GaussianFamily) -> None:
         K, d = found.mixture.components.means.shape

@@ -26,13 +26,14 @@ from likely._constraints import (
     probabilities,
     random_state,
 )
+from likely._formatting import format_count
 from likely._numerics import dense, log
-from likely._typing import Assignments, Floats, Integers, Rows
+from likely._typing import Assignments, Floats, Integers, Rows, StoppingRule
 from likely._validation import check_rows, check_weight
 from likely.blocks import Block, Source, SourceLearner, hash_positions, with_positions
 from likely.densities.base import DensityMethods, align_categories
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import MAX_ITER, EStep, Family, Sums, run_em
+from likely.densities.mixtures.em import MAX_ITER, EMOptions, EStep, Family, Sums, run_em
 from likely.exceptions import (
     DegenerateDataError,
     DegenerateDataWarning,
@@ -164,6 +165,8 @@ class MixtureBase(DensityMethods, SourceLearner):
     _State: ClassVar[Any] = MixtureState
     _state: Any
     n_components: int
+    max_iter: int
+    _remedy: ClassVar[str] = ""
     n_parameters_: int
     mixed_: Mixed
     history_: Floats
@@ -177,7 +180,7 @@ class MixtureBase(DensityMethods, SourceLearner):
     @property
     def n_iter_(self) -> int:
         self._mixed()
-        return len(self.history_)
+        return max(len(self.history_) - 1, 0)
 
     def log_density(self, X: Any) -> Floats:
         """Return the natural log of the density of each row, of shape (n,)."""
@@ -230,9 +233,10 @@ class MixtureBase(DensityMethods, SourceLearner):
     def _warn(self) -> None:
         """Warn if EM did not converge."""
         if not self.converged_:
+            passes = format_count(self.n_iter_, "pass", "passes")
             warn_of_no_convergence(
-                f"{self._name()} stopped after {MAX_ITER} iterations before the likelihood converged. Use a larger "
-                "tol, or continue from the result by passing it as init."
+                f"{self._name()} stopped after {passes} before the likelihood converged. Use a larger tol or max_iter "
+                f"(now {self.max_iter}){self._remedy}."
             )
 
 
@@ -256,7 +260,12 @@ class Mixture(MixtureBase):
         Whether a row is divided among the components by its responsibilities, or belongs only to the most likely
         component.
     tol : float, default 1e-5
-        As for :class:`likely.GaussianMixture`.
+        Tolerance of ``stopping``, for the mean log-likelihood.
+    max_iter : int, default 1000
+        Maximum number of passes after each start. A pass is one E step and one M step.
+    stopping : {"projected", "rise"}, default "projected"
+        "projected" stops when the mean log-likelihood is not expected to rise by more than ``tol`` in all further
+        passes, "rise" when a pass raises it by less than ``tol``; see :class:`likely.GaussianMixture`.
     random_state : int, RandomState or None
 
     Attributes
@@ -294,6 +303,8 @@ class Mixture(MixtureBase):
         "n_init": count(1),
         "assignments": one_of("soft", "hard"),
         "tol": number(0),
+        "max_iter": count(1),
+        "stopping": one_of("projected", "rise"),
         "random_state": random_state,
     }
 
@@ -305,6 +316,8 @@ class Mixture(MixtureBase):
         n_init: int = 3,
         assignments: Assignments = "soft",
         tol: float = 1e-5,
+        max_iter: int = MAX_ITER,
+        stopping: StoppingRule = "projected",
         random_state: Any = None,
     ) -> None:
         self.density = density
@@ -312,6 +325,8 @@ class Mixture(MixtureBase):
         self.n_init = n_init
         self.assignments = assignments
         self.tol = tol
+        self.max_iter = max_iter
+        self.stopping = stopping
         self.random_state = random_state
 
     @property
@@ -327,15 +342,12 @@ class Mixture(MixtureBase):
                 f"Mixture needs at least as many rows as components, but got n_samples={rows} for "
                 f"n_components={self.n_components}. Use fewer components."
             )
-        family, random, hard = (
-            AnyFamily(self.density),
-            check_random_state(self.random_state),
-            self.assignments == "hard",
-        )
+        family, random = AnyFamily(self.density), check_random_state(self.random_state)
+        options = EMOptions(self.assignments == "hard", self.tol, self.max_iter, self.stopping)
         with suppress_warnings(DegenerateDataWarning):  # warnings about densities of earlier iterations
             seeds = [int(random.randint(2**31)) for _ in range(self.n_init)]
             starts = (family.draw_start(source, self.n_components, seed) for seed in seeds)
-            results = [run_em(source, family, start, hard, self.tol) for start in starts]
+            results = [run_em(source, family, start, options) for start in starts]
         best = max(results, key=lambda found: found.history[-1])
         with prefix_messages("A component"):
             family.estimate(best.sums, best.mixture)  # warns about degenerate components of the result

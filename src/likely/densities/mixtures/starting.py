@@ -36,7 +36,7 @@ from likely.blocks import Block, Source, sample_rows
 from likely.blocks.gathering import moments
 from likely.densities.covariance import Covariance, shape_of
 from likely.densities.gaussian import Gaussians
-from likely.densities.mixtures.em import EMResult, e_step, m_step, run_em
+from likely.densities.mixtures.em import EMOptions, EMResult, e_step, m_step, run_em
 from likely.densities.mixtures.gaussian_family import GaussianFamily
 from likely.densities.mixtures.kmeans import cluster_sample
 from likely.densities.mixtures.mixture import Mixed, MixtureBase
@@ -59,20 +59,17 @@ class Setup:
         The kind of the components, with coordinates and floors computed from the moments of all rows.
     single : Mixed
         One component fitted to all rows.
-    hard : bool
-        Whether assignments are hard.
-    tol : float
+    options : EMOptions
     """
 
     source: Source
     family: GaussianFamily
     single: Mixed
-    hard: bool
-    tol: float
+    options: EMOptions
 
     @classmethod
     def of(
-        cls, source: Source, shape: Covariance, tied: bool, floor: Any, n_components: int, hard: bool, tol: float
+        cls, source: Source, shape: Covariance, tied: bool, floor: Any, n_components: int, options: EMOptions
     ) -> Setup:
         """Compute the moments of all rows in one pass, and the family for up to ``n_components`` components."""
         width = shape.natural_form.block_width(source.n_features)
@@ -93,11 +90,11 @@ class Setup:
         # The mixture of one component is known in closed form.
         covariance = whole.covariance() if isinstance(whole, Moments) else whole.variances()
         single = family.make(np.ones(1), whole.mean[None].copy(), covariance[None])
-        return cls(source, family, single, hard, tol)
+        return cls(source, family, single, options)
 
-    def run(self, start: Mixed) -> EMResult:
+    def run(self, start: Mixed, *, after_split: bool = False) -> EMResult:
         """Run EM from a start."""
-        return run_em(self.source, self.family, start, self.hard, self.tol)
+        return run_em(self.source, self.family, start, self.options, after_split=after_split)
 
     def grow(self, sizes: Iterable[int], displacement: float) -> dict[int, EMResult]:
         """Fit mixtures of several sizes by splitting components (LBG).
@@ -110,7 +107,8 @@ class Setup:
         def grow(size: int) -> EMResult:
             if size not in reached:
                 below = grow(1 << ((size - 1).bit_length() - 1))
-                reached[size] = self.run(self.family.grow(below.mixture, size, displacement))
+                start = self.family.grow(below.mixture, size, displacement)
+                reached[size] = self.run(start, after_split=True)
             return reached[size]
 
         return {size: grow(size) for size in sizes}
