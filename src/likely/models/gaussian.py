@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, priors
+from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, optional, priors
 from likely._typing import Booleans, CovarianceName, Floats, Integers, Labels, Rows
 from likely.blocks import AdditiveLearner, AdditiveState, Source, check_classes, class_moments
 from likely.decisions import Application
@@ -209,6 +209,13 @@ class GaussianClassifier(_MomentGaussianClassifier):
         return self.tied
 
 
+@dataclass(frozen=True, eq=False)
+class NearestMeanState(GaussianClassifierState):
+    """The same, and whether predictions use equal priors by default; earlier files lack this and use the shares."""
+
+    _equal_priors: Annotated[Any, optional(flag)] = True
+
+
 class NearestMeanClassifier(_MomentGaussianClassifier):
     """Nearest mean classifier: Gaussians with one spherical covariance shared by all classes.
 
@@ -236,6 +243,7 @@ class NearestMeanClassifier(_MomentGaussianClassifier):
     (array([0, 1]), array([0.66666667, 0.33333333]))
     """
 
+    _State = NearestMeanState
     _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
     def __init__(self, *, priors: Any = None, floor: float = FLOOR) -> None:
@@ -246,7 +254,8 @@ class NearestMeanClassifier(_MomentGaussianClassifier):
         return Spherical(floor=self.floor)
 
     def _application(self) -> Application:
-        return Application.equal(len(self.classes_)) if self.priors is None else super()._application()
+        is_equal = self.priors is None and getattr(self, "_equal_priors", False)
+        return Application.equal(len(self.classes_)) if is_equal else super()._application()
 
     def _is_tied(self) -> bool:
         return True
