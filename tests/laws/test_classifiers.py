@@ -137,7 +137,7 @@ def test_priors_only_shift_the_log_posteriors(model, data):
     assert_array_equal(plain.log_likelihood(X), evidence)
     shift = shifted - training
     assert_allclose(
-        shift - shift[:, :1], np.broadcast_to(_relative(priors / last.training_priors_), shift.shape), atol=1e-8
+        shift - shift[:, :1], np.broadcast_to(_relative(priors / default_priors(last)), shift.shape), atol=1e-8
     )
 
 
@@ -166,7 +166,7 @@ def test_posteriors_predictions_and_decisions_agree(model, data):
 
     assert_allclose(posteriors.sum(axis=1), 1)
     assert_array_equal(fitted.predict(X), last.classes_[posteriors.argmax(axis=1)])
-    assert_array_equal(fitted.decide(X, Application(last.training_priors_)), fitted.predict(X))
+    assert_array_equal(fitted.decide(X, Application(default_priors(last))), fitted.predict(X))
     assert_allclose(fitted.decision_function(X), fitted.predict_log_proba(X))
 
 
@@ -193,7 +193,7 @@ def test_the_llr_of_two_classes_is_the_difference_of_their_log_likelihoods(model
     scores = fitted.log_likelihood(X)
 
     assert_allclose(fitted.llr(X), scores[:, 1] - scores[:, 0], atol=1e-12)
-    odds = np.log(last.training_priors_[1] / last.training_priors_[0])
+    odds = np.log(default_priors(last)[1] / default_priors(last)[0])
     assert_allclose(fitted.decision_function(X), fitted.llr(X) + odds)
 
 
@@ -230,7 +230,7 @@ def test_samples_follow_the_model_that_draws_them(model, data):
 
     spread = np.sqrt(X.var(axis=0))
     assert_allclose(again.means_ / spread, fitted.means_ / spread, atol=0.06)
-    assert_allclose(again.training_priors_, fitted.training_priors_, atol=0.01)
+    assert_allclose(again.training_priors_, default_priors(fitted), atol=0.01)
     if getattr(model, "covariance", None) in ("full", "diagonal", "spherical"):
         scale = np.abs(fitted.covariances_).max()
         assert_allclose(again.covariances_ / scale, fitted.covariances_ / scale, atol=0.06)
@@ -272,7 +272,7 @@ def test_log_density_mixes_the_classes_and_is_low_for_outliers(model, data):
     X, y = data
     fitted = clone(model).fit(X, y)
 
-    mixed = np.log(np.exp(fitted.log_likelihood(X)) @ fitted.training_priors_)
+    mixed = np.log(np.exp(fitted.log_likelihood(X)) @ default_priors(fitted))
     assert_allclose(fitted.log_density(X), mixed, rtol=1e-9)
     assert fitted.log_density([[100.0] * 4])[0] < mixed.min()
 
@@ -286,3 +286,21 @@ def test_the_llr_surface_equals_the_llr(model, data):
 
     assert_allclose(surface(X), fitted.llr(X), rtol=1e-8, atol=1e-8)
     assert (surface.A is None) == getattr(model, "tied", True)
+
+
+def default_priors(model):
+    """Priors of predictions by default: those of training, or equal ones for the nearest mean."""
+    equal = np.full(len(model.classes_), 1 / len(model.classes_))
+    return equal if isinstance(model, NearestMeanClassifier) else model.training_priors_
+
+
+def test_the_nearest_mean_is_predicted_whatever_the_shares(data):
+    X, y = data
+    kept = np.r_[np.flatnonzero(y == "a")[:5], np.flatnonzero(y != "a")]
+    model = NearestMeanClassifier().fit(X[kept], y[kept])
+    distances = np.linalg.norm(X[:, None] - model.means_, axis=2)
+
+    assert_array_equal(model.predict(X), model.classes_[distances.argmin(axis=1)])
+    assert_allclose(model.training_priors_[0], 5 / len(kept))
+    weighted = NearestMeanClassifier(priors=model.training_priors_).fit(X[kept], y[kept])
+    assert (weighted.predict(X) == "a").sum() < (model.predict(X) == "a").sum()

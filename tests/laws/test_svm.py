@@ -49,7 +49,7 @@ TOLERANCE, C = 1e-9, 0.7
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 every_kernel_of_rows = pytest.mark.parametrize("name", [name for name in KERNELS if name != "precomputed"])
-every_bias = pytest.mark.parametrize("bias_scale", [None, 1.5], ids=["free", "scaled"])
+every_bias = pytest.mark.parametrize("bias_scale", [None, 1.5, 0], ids=["free", "scaled", "none"])
 every_scheme = pytest.mark.parametrize("scheme", ["two", "ovr", "ovo"])
 weighted_or_not = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 
@@ -157,7 +157,7 @@ def test_both_objectives_are_those_of_the_dual_coefficients_and_meet(name, bias_
     primal, dual, squares = 0.0, 0.0, []
     for k, (z, most, alpha, signed) in enumerate(problems_of(model, X, y, scheme, weight)):
         scores, bias, extra = K @ signed, model.intercept_[k], 0.0 if bias_scale is None else bias_scale**2
-        square, dear = signed @ scores, 0.0 if bias_scale is None else (model.intercept_[k] / bias_scale) ** 2
+        square, dear = signed @ scores, (model.intercept_[k] / bias_scale) ** 2 if bias_scale else 0.0
         dual += alpha.sum() - (square + extra * signed.sum() ** 2) / 2
         if hasattr(model, "coef_"):
             scores, square = X @ model.coef_[k], model.coef_[k] @ model.coef_[k]
@@ -405,10 +405,10 @@ def test_a_scaled_bias_is_the_weight_of_a_constant_column(name, scheme, scale):
     extended = np.column_stack([X, np.full(len(X), scale)])
 
     with_bias = model_of(name, scheme, bias_scale=scale).fit(X, y)
-    without = model_of(name, scheme, bias_scale=1e-7).fit(extended, y)  # a penalty on the bias that makes it 0
+    without = model_of(name, scheme, bias_scale=0).fit(extended, y)
 
     assert_allclose(with_bias.primal_objective_, without.primal_objective_, rtol=1e-7)
-    assert_allclose(without.intercept_, 0, atol=1e-9)
+    assert_array_equal(without.intercept_, 0)
     assert_allclose(with_bias.coef_, without.coef_[:, :-1], atol=1e-3)
     assert_allclose(with_bias.intercept_, scale * without.coef_[:, -1], atol=1e-3)
     assert_allclose(with_bias.decision_function(X), without.decision_function(extended), atol=2e-3)
@@ -422,7 +422,7 @@ def test_a_scaled_bias_is_a_constant_added_to_the_kernel(name, scheme):
 
     with_bias = model_of(name, scheme, bias_scale=2.0).fit(given(name, X, X), y)
     without = SVM(
-        C, kernel="precomputed", bias_scale=1e-7, multiclass="ovo" if scheme == "ovo" else "ovr", tol=TOLERANCE
+        C, kernel="precomputed", bias_scale=0, multiclass="ovo" if scheme == "ovo" else "ovr", tol=TOLERANCE
     ).fit(K + 4, y)
 
     assert_allclose(with_bias.primal_objective_, without.primal_objective_, rtol=1e-7)

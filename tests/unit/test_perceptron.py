@@ -283,3 +283,23 @@ def test_it_has_no_log_likelihood_until_it_is_calibrated(rng):
 def test_an_unfitted_model_raises_an_error():
     with pytest.raises(NotFittedError):
         Perceptron().predict([[1.0]])
+
+
+@pytest.mark.parametrize("keep", ["average", "pocket", "last"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_model_that_converged_classifies_its_training_rows_correctly(keep, n_classes):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = np.arange(60) % n_classes
+        X = rng.normal(size=(60, 2)) * 0.5 + 4 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+        model = Perceptron(keep=keep, max_iter=10_000).fit(X, y)
+
+        assert model.converged_
+        assert model.score(X, y) == 1
+
+
+def test_the_average_is_kept_without_convergence():
+    with pytest.warns(NotConvergedWarning):
+        model = Perceptron(max_iter=3).fit(*XOR)
+
+    assert_allclose(np.append(model.coef_, model.intercept_), model._weights.average[0])

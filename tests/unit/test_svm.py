@@ -270,10 +270,10 @@ def test_invalid_costs_are_refused(value):
         SVM(value).fit(*two_classes())
 
 
-@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "1", True, [1.0]], ids=repr)
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "1", True, [1.0]], ids=repr)
 @pytest.mark.parametrize(
     ("name", "rule"),
-    [("bias_scale", r"a number from 1e-50 to 1e\+50 or None"), ("regularization", "a finite number > 0 or None")],
+    [("bias_scale", r"0, a number from 1e-50 to 1e\+50 or None"), ("regularization", "a finite number > 0 or None")],
 )
 def test_invalid_scales_and_penalties_are_refused(name, rule, value):
     with pytest.raises(InvalidParameterError, match=f"{name} of SVM must be {rule}, but is"):
@@ -567,8 +567,16 @@ def test_extreme_costs_are_refused(C, regularization, weight):
 
 @pytest.mark.parametrize("bias_scale", [1e60, 1e-200])
 def test_extreme_bias_scales_are_refused(bias_scale):
-    with pytest.raises(InvalidParameterError, match=r"bias_scale of SVM must be a number from 1e-50 to 1e\+50 or None"):
+    rule = r"bias_scale of SVM must be 0, a number from 1e-50 to 1e\+50 or None"
+    advice = "with 0 there is none. Without bias_scale the bias is free"
+    with pytest.raises(InvalidParameterError, match=rule) as caught:
         SVM(bias_scale=bias_scale).fit(*two_classes())
+    assert (advice in str(caught.value)) == (bias_scale < 1)
+
+
+def test_a_regularization_of_0_is_refused():
+    with pytest.raises(InvalidParameterError, match="regularization of SVM must be a finite number > 0 or None"):
+        SVM(regularization=0).fit(*two_classes())
 
 
 def test_a_stopped_primal_solver_warns():

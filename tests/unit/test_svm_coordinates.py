@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, random_array
 from likely import SVM, DualSolver, InvalidDataError, NotConvergedWarning, NotSeparableError
 from likely.objectives.svm import coordinate_descent
 
-both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1])
+both_biases = pytest.mark.parametrize("bias_scale", [None, 1.0, 0.1, 0])
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def texts(n=300, d=40, n_classes=2, seed=0):
 def objectives(model, X, y, C, bias_scale):
     """Primal and dual objective of two classes, from the attributes of the model."""
     z, w, b = np.where(y == 1, 1.0, -1.0), model.coef_[0], model.intercept_[0]
-    penalty = (w @ w + (0 if bias_scale is None else (b / bias_scale) ** 2)) / 2
+    penalty = (w @ w + ((b / bias_scale) ** 2 if bias_scale else 0)) / 2
     return penalty + (C * np.maximum(0, 1 - z * (X @ w + b))).sum(), np.abs(model.dual_coef_).sum() - penalty
 
 

@@ -45,7 +45,7 @@ def solved(X, y, C=1.0, bias_scale=None, tol=1e-8, max_passes=1000, weight=None,
 
 def objective(X, y, C, coef, intercept, bias_scale=None):
     losses = np.maximum(0, 1 - (2 * y - 1) * (X @ coef + intercept))
-    bias = 0.0 if bias_scale is None else (intercept / bias_scale) ** 2 / 2
+    bias = (intercept / bias_scale) ** 2 / 2 if bias_scale else 0.0
     return coef @ coef / 2 + bias + float(np.sum(C * losses))
 
 
@@ -134,7 +134,7 @@ def test_two_rows_have_the_maximum_margin_between_them():
     assert_allclose(found.primal, 0.1, rtol=1e-7)
 
 
-@pytest.mark.parametrize("bias_scale", [None, 2.0])
+@pytest.mark.parametrize("bias_scale", [None, 2.0, 0])
 @pytest.mark.parametrize("max_passes", [1, 2, 3, 5, 8])
 def test_bounds_hold_wherever_the_solver_is_stopped(max_passes, bias_scale):
     for shape in SHAPES:
@@ -196,7 +196,7 @@ def test_division_into_blocks_does_not_matter(block_rows):
     assert_allclose(cut.coef, whole.coef, atol=1e-4)
 
 
-@pytest.mark.parametrize("bias_scale", [None, 1.0])
+@pytest.mark.parametrize("bias_scale", [None, 1.0, 0])
 def test_sparse_rows_are_like_dense_ones(bias_scale):
     X, y = rows_of(120, 6, 0.5, "ties")
     dense, sparse = solved(X, y, 1.0, bias_scale), solved(csr_array(X), y, 1.0, bias_scale)
@@ -204,7 +204,7 @@ def test_sparse_rows_are_like_dense_ones(bias_scale):
     assert_allclose(sparse.primal, dense.primal, rtol=2e-8)
 
 
-@pytest.mark.parametrize("bias_scale", [None, 1.0])
+@pytest.mark.parametrize("bias_scale", [None, 1.0, 0])
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_hessian_products_and_formed_hessians_give_the_same_minimum(form, bias_scale, monkeypatch):
     X, y = rows_of(150, 20, 0.5)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely._constraints import (
+    ABSENT,
     Constraints,
     Scope,
     ViolationError,
@@ -118,7 +119,7 @@ class AdditiveState:
     Parameters
     ----------
     statistics_ : statistic
-        The sum over all training rows.
+        The sum over all training rows; ABSENT if the parameters were given.
     _parameters : frozen value, or None
         None if rows were added since parameters were last estimated.
     _announced : bool
@@ -171,6 +172,12 @@ class AdditiveLearner(SourceLearner):
             self._state = self._State(statistics, self._estimate(statistics), _adds_up=adds_up)
         return self
 
+    def _set_given(self, parameters: Any, n_features: int, statistics: Any = ABSENT) -> Self:
+        """Set parameters that were given, not estimated; rows cannot be added to them."""
+        self.n_features_in_ = n_features
+        self._state = self._State(statistics, parameters, _adds_up=False)
+        return self
+
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows; the order and sizes of batches do not matter.
 
@@ -201,6 +208,11 @@ class AdditiveLearner(SourceLearner):
 
     def _check_can_add(self) -> None:
         """Raise if no rows can be added to the sums, or if the parameters now need another kind of sums."""
+        if self._is_given():
+            raise IncompatiblePartsError(
+                f"{self._name()} has given parameters and no sums over rows, so partial_fit cannot add rows. Use fit, "
+                "which replaces the parameters by estimates."
+            )
         if not self._adds_up:
             raise IncompatiblePartsError(
                 f"{self._name()} was fitted by EM to rows with missing values, so partial_fit cannot add rows. Fit all "
@@ -211,6 +223,10 @@ class AdditiveLearner(SourceLearner):
                 f"Parameters of {self._name()} were changed after it was fitted, so partial_fit cannot add rows. Call "
                 "fit again."
             )
+
+    def _is_given(self) -> bool:
+        """Return whether the parameters were given, not estimated."""
+        return not hasattr(self, "statistics_")
 
     def _encode(self, labels: Labels, classes: Any) -> tuple[Labels, Integers]:
         """Return ``classes_``, with new labels added unless all classes were given, and the code of each label."""
@@ -239,7 +255,7 @@ class AdditiveLearner(SourceLearner):
 
     def _get_parameters(self) -> Any:
         """Return the parameters; estimate them first if rows were added since the last use."""
-        check_is_fitted(self, "statistics_")
+        check_is_fitted(self)
         if self._parameters is None:
             try:
                 check_parameters(self)
@@ -251,6 +267,12 @@ class AdditiveLearner(SourceLearner):
     def _check_state(self, scope: Scope) -> None:
         """Check the sums of a loaded model: their classes and type and, if it has parameters, that none are missing."""
         if not scope.fitted:
+            return
+        if not hasattr(self, "statistics_"):
+            if self._parameters is None:
+                raise ViolationError("must have parameters, or sums to estimate them from, but has neither")
+            if self._adds_up:
+                raise ViolationError("must have sums to which rows can be added, but has none")
             return
         sums, pending, k = self.statistics_, self._parameters is None, scope.sizes.get("k", 0)
         by_class = isinstance(sums, ByClass)

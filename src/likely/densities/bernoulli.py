@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from likely._constraints import Constraints, Scope, ViolationError, floats, instance_of, none_or, number
+from likely._constraints import Constraints, Scope, ViolationError, floats, instance_of, none_or, number, optional
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
 from likely.blocks import AdditiveState, Block
@@ -20,6 +20,8 @@ from likely.densities.base import (
     row_weights,
     score_rows,
 )
+from likely.densities.given import check_array
+from likely.exceptions import InvalidParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class BinaryColumns:
 class BernoulliState(AdditiveState):
     """Counts of zeros and ones, and their probabilities."""
 
-    statistics_: Annotated[BinaryCounts, instance_of(BinaryCounts, d="d")]
+    statistics_: Annotated[Any, optional(instance_of(BinaryCounts, d="d"))]
     _parameters: Annotated[BinaryColumns | None, none_or(instance_of(BinaryColumns, d="d"))] = None
 
 
@@ -103,7 +105,7 @@ class Bernoulli(Density):
     n_parameters_ : int
         One for each column.
     statistics_ : BinaryCounts
-        Counts of zeros and ones.
+        Counts of zeros and ones. They do not exist if the probabilities were given.
 
     Notes
     -----
@@ -127,6 +129,25 @@ class Bernoulli(Density):
     def __init__(self, pseudo_count: float = 0.0, *, threshold: float | None = None) -> None:
         self.pseudo_count = pseudo_count
         self.threshold = threshold
+
+    @classmethod
+    def given(cls, probabilities: Any) -> Bernoulli:
+        """Return the density with given probabilities of one, an array of shape (n_features,).
+
+        Examples
+        --------
+        >>> Bernoulli.given([0.5, 0.25]).log_density([[1, 0]])
+        array([-0.98082925])
+        """
+        p = check_array("probabilities", probabilities, 1, cls.__name__)
+        outside = np.flatnonzero((p < 0) | (p > 1))
+        if len(outside):
+            raise InvalidParameterError(
+                f"probabilities of {cls.__name__}.given must be from 0 to 1, but that of column {outside[0]} is "
+                f"{p[outside[0]]:g}.",
+                parameter="probabilities",
+            )
+        return cls()._set_given(BinaryColumns(1 - p, p), len(p))
 
     @property
     def probabilities_(self) -> Floats:

@@ -21,6 +21,8 @@ from likely._constraints import (
     none_or,
     number,
     numbers,
+    optional,
+    show,
 )
 from likely._numerics import dense, log
 from likely._typing import Booleans, Floats, Integers, Rows
@@ -34,6 +36,7 @@ from likely.densities.base import (
     row_weights,
     score_rows,
 )
+from likely.densities.given import check_probabilities
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 MAX_CATEGORIES = 2**20
@@ -144,7 +147,7 @@ class CategoryTable:
 class CategoricalState(AdditiveState):
     """Counts of categories, and their probabilities."""
 
-    statistics_: Annotated[CategoryCounts, instance_of(CategoryCounts, d="d")]
+    statistics_: Annotated[Any, optional(instance_of(CategoryCounts, d="d"))]
     _parameters: Annotated[CategoryTable | None, none_or(instance_of(CategoryTable, d="d"))] = None
 
 
@@ -169,7 +172,7 @@ class Categorical(Density):
     n_parameters_ : int
         One less than the number of categories, summed over the columns.
     statistics_ : CategoryCounts
-        Counts of the categories.
+        Counts of the categories. They do not exist if the probabilities were given.
 
     Notes
     -----
@@ -201,6 +204,35 @@ class Categorical(Density):
     def __init__(self, pseudo_count: float = 0.0, *, n_categories: Any = None) -> None:
         self.pseudo_count = pseudo_count
         self.n_categories = n_categories
+
+    @classmethod
+    def given(cls, probabilities: Any) -> Categorical:
+        """Return the density with given probabilities of the categories.
+
+        Parameters
+        ----------
+        probabilities : list of arrays
+            One for each column, with the probabilities of the categories 0, 1, 2, …, which sum to 1. Larger codes have
+            probability 0.
+
+        Examples
+        --------
+        >>> Categorical.given([[0.5, 0.5], [0.2, 0.3, 0.5]]).log_density([[0, 2]])
+        array([-1.38629436])
+        """
+        hint = " Give a list with one vector for each column, such as [[0.5, 0.5]] for one column."
+        listed = list(probabilities) if isinstance(probabilities, (list, tuple, np.ndarray)) else []
+        if not listed:
+            raise InvalidParameterError(
+                f"probabilities of {cls.__name__}.given must be a list, but is {show(probabilities)}.{hint}",
+                parameter="probabilities",
+            )
+        name = "probabilities (column {})"
+        columns = [check_probabilities(name.format(j), p, cls.__name__, hint) for j, p in enumerate(listed)]
+        widths = np.array([len(p) for p in columns], dtype=np.intp)
+        # The extra entry of each column is the probability of larger codes.
+        table = CategoryTable(widths, np.concatenate([np.append(p, 0.0) for p in columns]))
+        return cls(n_categories=widths.tolist())._set_given(table, len(columns))
 
     @property
     def probabilities_(self) -> list[Floats]:

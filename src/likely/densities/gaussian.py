@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from likely._constraints import Constraints, floats, instance_of, none_or
+from likely._constraints import Constraints, floats, instance_of, none_or, optional
 from likely._numerics import dense
 from likely._typing import Booleans, CovarianceName, Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, Source, over_rows
@@ -16,6 +16,7 @@ from likely.blocks.gathering import moments, total_moments
 from likely.densities.base import Density
 from likely.densities.covariance import SHAPE, Covariance, shape_of
 from likely.densities.factors import LOG_2PI, Covariances, DiagonalCovariances, FullCovariances
+from likely.densities.given import check_array, check_covariances
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, MissingValuesError
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
@@ -111,7 +112,7 @@ class Gaussians:
 class GaussianState(AdditiveState):
     """Moments of all rows, and the Gaussian estimated from them."""
 
-    statistics_: Annotated[Moments | DiagonalMoments, instance_of(Moments, DiagonalMoments, d="d")]
+    statistics_: Annotated[Any, optional(instance_of(Moments, DiagonalMoments, d="d"))]
     _parameters: Annotated[Gaussians | None, none_or(instance_of(Gaussians, d="d", k="one"))] = None
 
 
@@ -136,7 +137,7 @@ class Gaussian(Density):
     n_parameters_ : int
         With d columns: d + d(d + 1)/2 for the full shape, 2d for the diagonal shape, d + 1 for the spherical shape.
     statistics_ : Moments or DiagonalMoments
-        Weight, mean and scatter of the rows.
+        Weight, mean and scatter of the rows. It does not exist if the parameters were given.
 
     Examples
     --------
@@ -153,6 +154,27 @@ class Gaussian(Density):
 
     def __init__(self, covariance: CovarianceName | Covariance = "full") -> None:
         self.covariance = covariance
+
+    @classmethod
+    def given(cls, mean: Any, covariance: Any) -> Gaussian:
+        """Return the Gaussian with a given mean and covariance.
+
+        Parameters
+        ----------
+        mean : array of shape (n_features,)
+        covariance : array of shape (n_features, n_features) or (n_features,), or float
+            A symmetric positive-definite matrix gives the full shape, a vector of variances the diagonal shape, and one
+            variance of all columns the spherical shape.
+
+        Examples
+        --------
+        >>> standard = Gaussian.given([0.0, 0.0], 1.0)
+        >>> standard, standard.log_density([[0.0, 0.0]])
+        (Gaussian(covariance='spherical'), array([-1.83787707]))
+        """
+        mu = check_array("mean", mean, 1, cls.__name__)
+        shape, covariances = check_covariances("covariance", covariance, len(mu), None, cls.__name__)
+        return cls(shape)._set_given(Gaussians(mu[None], covariances), len(mu))
 
     @classmethod
     def from_moments(

@@ -19,11 +19,13 @@ from likely._constraints import (
     list_of,
     none_or,
     object_with,
+    optional,
     size,
 )
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import AdditiveLearner, AdditiveState, Block
 from likely.densities.base import Density, align_categories, check_addable, detach
+from likely.densities.given import copy_fitted
 from likely.exceptions import IncompatiblePartsError, InvalidParameterError, prefix_messages
 
 REST = "rest"
@@ -64,7 +66,7 @@ class IndependentState(AdditiveState):
     A model file holds these statistics only once, in the fitted densities.
     """
 
-    statistics_: Annotated[ProductStatistics | None, none_or(instance_of(ProductStatistics, d="d"))]
+    statistics_: Annotated[Any, optional(none_or(instance_of(ProductStatistics, d="d")))]
     _parameters: Annotated[list[Any] | None, none_or(list_of(instance_of(Density), 1, (list,)))] = None
 
 
@@ -91,7 +93,7 @@ class Independent(Density):
     n_parameters_ : int
         Number of free parameters of all parts together.
     statistics_ : ProductStatistics
-        Statistics of the parts.
+        Statistics of the parts. They do not exist if the densities were given.
 
     Notes
     -----
@@ -122,6 +124,35 @@ class Independent(Density):
 
     def __init__(self, parts: Any) -> None:
         self.parts = parts
+
+    @classmethod
+    def given(cls, parts: Any) -> Independent:
+        """Return the product of densities that are fitted already.
+
+        Parameters
+        ----------
+        parts : list of (fitted density, columns)
+            The same as for the constructor. The densities are copied; ``parts`` of the result holds unfitted clones.
+
+        Examples
+        --------
+        >>> from likely import Bernoulli, Gaussian
+        >>> both = Independent.given([(Gaussian.given([0.0], [1.0]), [1]), (Bernoulli.given([0.5]), [0])])
+        >>> both.log_density([[1, 0.0]])
+        array([-1.61208571])
+        """
+        pairs = cls(parts)._pairs()
+        densities = [copy_fitted(density, f"Part {i}", cls.__name__) for i, (density, _) in enumerate(pairs)]
+        model = cls([(clone(density), columns) for density, columns in pairs])
+        n_features = sum(density.n_features_in_ for density in densities)
+        for i, columns in enumerate(model._columns(n_features)):
+            if len(columns) != densities[i].n_features_in_:
+                raise InvalidParameterError(
+                    f"Part {i} of {cls.__name__}.given has {len(columns)} columns, but its density has "
+                    f"{densities[i].n_features_in_}. Name as many columns as the density has.",
+                    parameter="parts",
+                )
+        return model._set_given(densities, n_features)
 
     @property
     def densities_(self) -> list[Any]:
@@ -212,10 +243,11 @@ class Independent(Density):
         return results
 
     def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
-        return state if state["_parameters"] is None else {**state, "statistics_": None}
+        is_whole = state["_parameters"] is None or "statistics_" not in state
+        return state if is_whole else {**state, "statistics_": None}
 
     def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
-        if state["_parameters"] is None:
+        if state["_parameters"] is None or "statistics_" not in state:
             return state
         groups = tuple(density.statistics_ for density in state["_parameters"])
         return {**state, "statistics_": ProductStatistics(int(state["n_features_in_"]), groups)}
@@ -224,10 +256,15 @@ class Independent(Density):
         self._pairs()
         if not scope.fitted:
             return
-        if self.statistics_ is None:
+        if self._is_given():
+            super()._check_state(scope)
+            found = [density.n_features_in_ for density in self._parameters]
+        elif self.statistics_ is None:
             raise ViolationError("must have statistics, or densities with statistics, but has neither")
+        else:
+            found = [group.n_features for group in self.statistics_.groups]
         widths = [len(columns) for columns in self._columns(scope.sizes["d"])]
-        if [group.n_features for group in self.statistics_.groups] != widths:
+        if found != widths:
             raise ViolationError(f"must have statistics of {widths} columns, like its parts, but does not")
         kinds = [type(density) for density, _ in self.parts]
         if self._parameters is not None and [type(density) for density in self._parameters] != kinds:

@@ -19,6 +19,7 @@ from likely._constraints import (
     list_of,
     none_or,
     number,
+    optional,
     show,
     size,
 )
@@ -26,7 +27,8 @@ from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, block_rows, for_each
 from likely.densities.base import Density, check_addable, check_column_weights, raise_if_invalid, score_rows
-from likely.exceptions import DegenerateDataError, InvalidDataError, warn_of_degenerate_data
+from likely.densities.given import check_array
+from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
 FLOOR = 1e-5
 """Default scale of a constant column, relative to the size of its values."""
@@ -117,7 +119,7 @@ class LaplaceColumns:
 class LaplaceState(AdditiveState):
     """Rows, and location and scale of each column."""
 
-    statistics_: Annotated[HeldRows, instance_of(HeldRows, d="d")]
+    statistics_: Annotated[Any, optional(instance_of(HeldRows, d="d"))]
     _parameters: Annotated[LaplaceColumns | None, none_or(instance_of(LaplaceColumns, d="d"))] = None
 
 
@@ -146,7 +148,7 @@ class Laplace(Density):
     n_parameters_ : int
         Two for each column.
     statistics_ : HeldRows
-        The rows and their weights.
+        The rows and their weights. They do not exist if the parameters were given.
 
     Notes
     -----
@@ -166,6 +168,32 @@ class Laplace(Density):
 
     def __init__(self, *, floor: float = FLOOR) -> None:
         self.floor = floor
+
+    @classmethod
+    def given(cls, location: Any, scale: Any) -> Laplace:
+        """Return the density with given locations and scales.
+
+        Parameters
+        ----------
+        location : array of shape (n_features,)
+        scale : array of shape (n_features,), or float
+            Above 0; a number is the scale of every column.
+
+        Examples
+        --------
+        >>> Laplace.given([0.0, 1.0], 2.0).log_density([[0.0, 3.0]])
+        array([-3.77258872])
+        """
+        m = check_array("location", location, 1, cls.__name__)
+        b = check_array("scale", np.full(len(m), scale) if np.ndim(scale) == 0 else scale, 1, cls.__name__)
+        if len(b) != len(m) or not (b > 0).all():
+            found = f"has {len(b)} numbers" if len(b) != len(m) else f"the smallest is {b.min():g}"
+            raise InvalidParameterError(
+                f"scale of {cls.__name__}.given must be a number above 0, or one for each of the {len(m)} columns, but "
+                f"{found}.",
+                parameter="scale",
+            )
+        return cls()._set_given(LaplaceColumns(m, b), len(m))
 
     @property
     def location_(self) -> Floats:

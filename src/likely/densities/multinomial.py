@@ -10,11 +10,12 @@ from scipy.sparse import issparse
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from likely._constraints import Constraints, floats, instance_of, is_count, none_or, number, probabilities
+from likely._constraints import Constraints, floats, instance_of, is_count, none_or, number, optional, probabilities
 from likely._numerics import dense, log
 from likely._typing import Floats, Rows
 from likely.blocks import AdditiveState, Block, block_rows
 from likely.densities.base import Density, check_addable, raise_if_invalid, row_weights, score_rows
+from likely.densities.given import check_probabilities
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, MissingValuesError
 
 MAX_COUNT = np.float64(1e200)
@@ -65,7 +66,7 @@ class CountSums:
 class MultinomialState(AdditiveState):
     """Sums of counts, and the probabilities of the columns."""
 
-    statistics_: Annotated[CountSums, instance_of(CountSums, d="d")]
+    statistics_: Annotated[Any, optional(instance_of(CountSums, d="d"))]
     _parameters: Annotated[Floats | None, none_or(probabilities("d"))] = None
 
 
@@ -90,7 +91,7 @@ class Multinomial(Density):
     n_parameters_ : int
         One less than the number of columns.
     statistics_ : CountSums
-        Weight of the rows and sums of the counts.
+        Weight of the rows and sums of the counts. They do not exist if the probabilities were given.
 
     Notes
     -----
@@ -113,6 +114,20 @@ class Multinomial(Density):
     def __init__(self, pseudo_count: float = 0.0) -> None:
         self.pseudo_count = pseudo_count
 
+    @classmethod
+    def given(cls, probabilities: Any) -> Multinomial:
+        """Return the density with given probabilities of the columns, an array of shape (n_features,) with sum 1.
+
+        ``sample`` then needs the total of a row.
+
+        Examples
+        --------
+        >>> Multinomial.given([0.5, 0.5]).log_density([[6, 4]]).round(3)
+        array([-1.584])
+        """
+        found = check_probabilities("probabilities", probabilities, cls.__name__)
+        return cls()._set_given(found, len(found))
+
     @property
     def probabilities_(self) -> Floats:
         probabilities: Floats = self._get_parameters()
@@ -126,9 +141,16 @@ class Multinomial(Density):
         n_samples : int
         random_state : int, RandomState or None
         total : int, optional
-            Total of each row; by default the rounded mean total of the training rows.
+            Total of each row; by default the rounded mean total of the training rows. It is needed if the probabilities
+            were given.
         """
         parameters = self._get_parameters()
+        if total is None and self._is_given():
+            raise InvalidParameterError(
+                "Multinomial has given probabilities and no training rows, whose mean total is the default total. Set "
+                "total, as in sample(10, total=50).",
+                parameter="total",
+            )
         of_each = self.statistics_.mean_total() if total is None else total
         for name, value in (("n_samples", n_samples), ("total", of_each)):
             if not is_count(value, 0, MAX_DRAWS):

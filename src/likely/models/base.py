@@ -32,7 +32,8 @@ class EvidenceClassifier(Fitted, ClassifierMixin):  # type: ignore[misc]
     constructor parameter ``priors``. A subclass whose parts validate the rows provides ``log_likelihood`` instead of
     ``_evidence``. This class derives the other methods. ``log_likelihood`` and ``llr`` contain no priors. The
     posteriors of ``predict``, ``predict_proba`` and ``decision_function`` use ``priors``, or ``training_priors_`` by
-    default. ``decide`` uses the priors and costs of the application it is given.
+    default (equal priors for :class:`likely.NearestMeanClassifier`). ``decide`` uses the priors and
+    costs of the application it is given.
     """
 
     _inputs: ClassVar[Constraints] = LABELLED_INPUTS
@@ -108,7 +109,7 @@ class DensityClassifier(EvidenceClassifier):
     def log_density(self, X: Any) -> Floats:
         """Return the log-density of each row, summed over the classes, of shape (n,). It is low for outliers.
 
-        The classes are weighted by ``priors``, or by ``training_priors_`` by default.
+        The classes are weighted by the priors of ``predict``.
         """
         scores = self.log_likelihood(X)
         return np.asarray(logsumexp(scores + log(self._application().priors), axis=1))

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, priors
+from likely._constraints import Constraints, flag, floats, instance_of, none_or, number, optional, priors
 from likely._typing import Booleans, CovarianceName, Floats, Integers, Labels, Rows
 from likely.blocks import AdditiveLearner, AdditiveState, Source, check_classes, class_moments
+from likely.decisions import Application
 from likely.densities import Gaussians, Spherical
 from likely.densities.covariance import FLOOR, SHAPE, Covariance, shape_of
 from likely.densities.gaussian import estimate_gaussians
@@ -209,16 +210,24 @@ class GaussianClassifier(_MomentGaussianClassifier):
         return self.tied
 
 
+@dataclass(frozen=True, eq=False)
+class NearestMeanState(GaussianClassifierState):
+    """The same, and whether predictions use equal priors by default; earlier files lack this and use the shares."""
+
+    _equal_priors: Annotated[Any, optional(flag)] = True
+
+
 class NearestMeanClassifier(_MomentGaussianClassifier):
     """Nearest mean classifier: Gaussians with one spherical covariance shared by all classes.
 
-    With equal priors it chooses the class whose mean has the smallest Euclidean distance. The common variance,
-    estimated from the data, converts distances to log-likelihoods.
+    ``predict`` chooses the class whose mean has the smallest Euclidean distance, unless ``priors`` are given. The
+    common variance, estimated from the data, converts distances to log-likelihoods.
 
     Parameters
     ----------
     priors : sequence in class order or mapping {label: prior}, optional
-        As for :class:`GaussianClassifier`.
+        Priors for ``predict``, ``predict_proba``, ``decision_function``, ``log_density`` and ``sample``. By default
+        they are equal, not the training priors, so that the shares of the classes do not move the boundary.
     floor : float, default 1e-9
         Variance relative to that of the data, used if all rows equal their class mean. With 0 this case raises an
         error.
@@ -230,11 +239,12 @@ class NearestMeanClassifier(_MomentGaussianClassifier):
 
     Examples
     --------
-    >>> model = NearestMeanClassifier(priors=[0.5, 0.5]).fit([[0.0], [2.0], [9.0], [11.0]], [0, 0, 1, 1])
-    >>> model.predict([[5.4], [5.6]])
-    array([0, 1])
+    >>> model = NearestMeanClassifier().fit([[0.0], [2.0], [2.0], [0.0], [9.0], [11.0]], [0, 0, 0, 0, 1, 1])
+    >>> model.predict([[5.4], [5.6]]), model.training_priors_
+    (array([0, 1]), array([0.66666667, 0.33333333]))
     """
 
+    _State = NearestMeanState
     _constraints: ClassVar[Constraints] = {"priors": priors(), "floor": number(0, 1)}
 
     def __init__(self, *, priors: Any = None, floor: float = FLOOR) -> None:
@@ -243,6 +253,10 @@ class NearestMeanClassifier(_MomentGaussianClassifier):
 
     def _shape(self) -> Covariance:
         return Spherical(floor=self.floor)
+
+    def _application(self) -> Application:
+        is_equal = self.priors is None and getattr(self, "_equal_priors", False)
+        return Application.equal(len(self.classes_)) if is_equal else super()._application()
 
     def _is_tied(self) -> bool:
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -10,11 +11,13 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from likely._constraints import Constraints, Scope, ViolationError, list_of, priors, probabilities
+from likely._constraints import Constraints, Scope, ViolationError, check_argument, list_of, priors, probabilities
 from likely._typing import Floats, Labels, Rows
-from likely._validation import check_n_classes
+from likely._validation import check_labels, check_n_classes, encode_labels
 from likely.blocks import Source, SourceLearner, count_classes
+from likely.decisions import Application
 from likely.densities.base import DENSITY, FITTED_DENSITY
+from likely.densities.given import copy_fitted
 from likely.exceptions import InvalidParameterError, prefix_messages
 from likely.models.base import DensityClassifier
 
@@ -67,6 +70,9 @@ class DensitiesByClass(DensityClassifier, SourceLearner):
             )
 
 
+_PRIORS = priors()
+
+
 class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[misc]
     """Generative classifier: one density of a given type per class.
 
@@ -90,7 +96,7 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
     densities_ : list of densities
         Fitted densities, in class order.
     training_priors_ : array of shape (n_classes,)
-        Share of each class among the training rows.
+        Share of each class among the training rows, or the priors of ``given``.
 
     Examples
     --------
@@ -106,11 +112,58 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
     array([5.006, 3.428, 1.462, 0.246])
     """
 
-    _constraints: ClassVar[Constraints] = {"density": DENSITY, "priors": priors()}
+    _constraints: ClassVar[Constraints] = {"density": DENSITY, "priors": _PRIORS}
 
     def __init__(self, density: Any, *, priors: Any = None) -> None:
         self.density = density
         self.priors = priors
+
+    @classmethod
+    def given(cls, densities: Mapping[Any, Any], priors: Any = None) -> GenerativeClassifier:
+        """Return the classifier of classes whose densities are known.
+
+        No classifier has a lower error rate than this one, if the densities and the priors are those of the rows
+        (Bayes classifier).
+
+        Parameters
+        ----------
+        densities : mapping {label: fitted density}
+            Densities with the same number of columns, such as ``Gaussian.given(mean, covariance)``. They are copied.
+            ``density`` of the result is an unfitted clone of that of the first class.
+        priors : sequence in class order or mapping {label: prior}, optional
+            The ``training_priors_``, by default equal.
+
+        Examples
+        --------
+        >>> from likely import Gaussian
+        >>> model = GenerativeClassifier.given({"low": Gaussian.given([0.0], 1.0), "high": Gaussian.given([2.0], 1.0)})
+        >>> model.classes_, model.llr([[1.0], [2.0]])
+        (array(['high', 'low'], dtype='<U4'), array([ 0., -2.]))
+        """
+        classes, parts = _sort_densities(densities, cls.__name__)
+        check_argument("priors", priors, _PRIORS, f"{cls.__name__}.given")
+        equal = np.full(len(classes), 1 / len(classes))
+        shares = equal if priors is None else Application(priors).aligned(classes).priors
+        names = [getattr(density, "feature_names_in_", None) for density in parts]
+        copies = [
+            copy_fitted(density, f"The density of class {label!r}", cls.__name__)
+            for label, density in zip(classes.tolist(), parts, strict=True)
+        ]
+        widths = [density.n_features_in_ for density in copies]
+        different = next((k for k, width in enumerate(widths) if width != widths[0]), None)
+        if different is not None:
+            raise InvalidParameterError(
+                f"Densities of {cls.__name__}.given must have the same number of columns, but that of class "
+                f"{classes.tolist()[0]!r} has {widths[0]} and that of class {classes.tolist()[different]!r} has "
+                f"{widths[different]}.",
+                parameter="densities",
+            )
+        model = cls(clone(parts[0]))
+        model.n_features_in_ = widths[0]
+        if names[0] is not None and all(other is not None and list(other) == list(names[0]) for other in names):
+            model.feature_names_in_ = names[0]
+        model._keep(classes, copies, np.asarray(shares))
+        return model
 
     def _learn(self, source: Source) -> None:
         check_density("density", self.density, self._name())
@@ -122,6 +175,30 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
 
     def __sklearn_tags__(self) -> Any:
         return restrict_input_tags(super().__sklearn_tags__(), self.density)
+
+
+def _sort_densities(densities: Any, owner: str) -> tuple[Labels, list[Any]]:
+    """Return the sorted labels of a mapping {label: density}, and the densities in their order."""
+    if not isinstance(densities, Mapping):
+        raise InvalidParameterError(
+            f"densities of {owner}.given must be a mapping from labels to fitted densities, but is {densities!r}.",
+            parameter="densities",
+        )
+    if len(densities) < 2:
+        raise InvalidParameterError(
+            f"{owner}.given needs at least two classes, but got {list(densities)}. To score a single population use "
+            "the density itself.",
+            parameter="densities",
+        )
+    classes, codes = encode_labels(check_labels(f"{owner}.given", list(densities)))
+    if len(classes) < len(densities):
+        raise InvalidParameterError(
+            f"Labels of {owner}.given must differ, but are {list(densities)}.", parameter="densities"
+        )
+    in_order: list[Any] = [None] * len(classes)
+    for code, density in zip(codes, densities.values(), strict=True):
+        in_order[code] = density
+    return classes, in_order
 
 
 def restrict_input_tags(tags: Any, *densities: Any) -> Any:

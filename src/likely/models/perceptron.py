@@ -62,10 +62,11 @@ class Perceptron(ScoreClassifier, SourceLearner):
     Parameters
     ----------
     keep : {"average", "pocket", "last"}, default "average"
-        Weights to keep. "average" keeps the average over all presentations of rows. It generalises best if the classes
-        overlap, but may misclassify a few training rows even if the last weights misclassify none. "pocket" keeps the
-        weights with the fewest mistakes on all training rows, among the candidates of every epoch. "last" keeps the
-        last weights, to which the convergence theorem applies.
+        Weights to keep. "average" keeps the average over all presentations of rows, which generalises best if the
+        classes overlap. The average may misclassify a few training rows even if the last weights misclassify none, so
+        ``fit`` keeps the last weights if it converges. "pocket" keeps the weights with the fewest mistakes on all
+        training rows, among the candidates of every epoch. "last" keeps the last weights, to which the convergence
+        theorem applies. A model whose ``fit`` converged thus classifies all training rows correctly.
     max_iter : int, default 100
         Maximum number of passes over the rows.
     shuffle : bool, default False
@@ -195,7 +196,8 @@ class Perceptron(ScoreClassifier, SourceLearner):
             source = self._source(X, y, sample_weight, first, lambda labels: self._encode(labels, classes, first))
             weights = PerceptronWeights.zero(len(self.classes_), source.n_features) if first else self._weights.copy()
             missed = weights.run_pass(source.iter_blocks(self._order_state()))
-            self._set_state(weights, [missed] if first else [*self.mistakes_, missed])
+            kept = weights.average if self.keep == "average" else weights.last
+            self._set_state(weights, [missed] if first else [*self.mistakes_, missed], kept)
         return self
 
     def _block_rows(self, X: Rows) -> int:
@@ -219,11 +221,12 @@ class Perceptron(ScoreClassifier, SourceLearner):
                 counts = source.reduce(count_block_mistakes, weights.candidates, weights.n_passes)
                 if counts.min() < fewest:
                     fewest, pocket = counts.min(), weights.candidates[counts.argmin()]
-        self._set_state(weights, missed, pocket)
+        # After a pass without mistakes the last weights are right in all rows; the average need not be.
+        has_average = self.keep == "average" and missed[-1] > 0
+        self._set_state(weights, missed, weights.average if has_average else weights.last if pocket is None else pocket)
 
-    def _set_state(self, weights: PerceptronWeights, missed: list[float], pocket: Floats | None = None) -> None:
-        """Set the fitted state from the weights of the last pass, or from those in the pocket."""
-        kept = pocket if pocket is not None else weights.average if self.keep == "average" else weights.last
+    def _set_state(self, weights: PerceptronWeights, missed: list[float], kept: Floats) -> None:
+        """Set the fitted state from the weights of the last pass, the mistakes of all passes, and the kept weights."""
         self._state = PerceptronState(
             coef_=kept[:, :-1].copy(),
             intercept_=kept[:, -1].copy(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -17,10 +17,12 @@ from likely._constraints import (
     ViolationError,
     check_parameters,
     count,
+    either,
     flag,
     floats,
     instance_of,
     integers,
+    is_number,
     none_or,
     number,
     one_of,
@@ -48,6 +50,16 @@ from likely.objectives.svm.task import SVM_SOLVER, Machine, Task, combine_scores
 
 MIN_COST = 1e-100
 """Lower bound of the cost of a row; the upper bound is its inverse."""
+
+BIAS_SCALE = replace(
+    none_or(replace(either(number(0, 0), number(1e-50, 1e50)), description="0, a number from 1e-50 to 1e+50")),
+    remedy=lambda value: (
+        "A small constant leaves almost no bias; with 0 there is none. Without bias_scale the bias is free."
+        if is_number(value) and 0 < value < 1e-50
+        else ""
+    ),
+)
+"""Scale of a penalised bias: 0 for no bias, None for a free bias."""
 
 _SHARED = ("n_features_in_", "feature_names_in_")
 """Attributes that the models of a path share."""
@@ -94,9 +106,11 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
     kernel : {"linear", "polynomial", "rbf", "precomputed"}, Kernel or function, default "linear"
         Kernel function, such as ``RBFKernel(0.1)``, ``PolynomialKernel(3)``, a sum or product of kernels, or a
         function of two arrays of rows. With "precomputed", X is the kernel matrix of the training rows.
-    bias_scale : float > 0, optional
+    bias_scale : float >= 0, optional
         By default the bias is not penalised. A number K adds a feature that equals K in all rows and whose weight is
-        penalised like the other weights, as in many textbooks. The kernel then increases by K².
+        penalised like the other weights, as in many textbooks. The kernel then increases by K². With 0 there is no
+        bias: the decision surface of a linear kernel passes through the origin. A joint margin of more than two classes
+        needs a bias.
     training_prior : float, sequence in class order or mapping {label: prior}, optional
         Priors to which the classes are reweighted: rows of class k then have the cost C · prior / share of the class.
         A number is the prior of the second of two classes.
@@ -152,8 +166,8 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
 
     with w = Σ α_i z_i φ(x_i). C_i is the product of C, the weight of the row, and the ratio of ``training_prior`` to
     the share of the class; thus weights are frequencies. With ``bias_scale`` the penalty is ½ (‖w‖² + b² / K²), and the
-    dual has no constraint Σ α_i z_i = 0. Every dual value is a lower bound of every primal value, so the gap bounds the
-    distance of both from the optimum.
+    dual has no constraint Σ α_i z_i = 0. For K = 0, b is 0. Every dual value is a lower bound of every primal value,
+    so the gap bounds the distance of both from the optimum.
 
     A joint margin has one score f_k = w_k'φ(x) + b_k per class. The primal and the dual are
 
@@ -193,7 +207,7 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
     _constraints: ClassVar[Constraints] = {
         "C": none_or(number(above=0, finite=False)),
         "kernel": KERNEL,
-        "bias_scale": none_or(number(1e-50, 1e50)),
+        "bias_scale": BIAS_SCALE,
         "training_prior": priors(scalar=True),
         "multiclass": one_of("ovr", "ovo", "joint"),
         "regularization": none_or(number(above=0)),
@@ -285,7 +299,14 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         kernel, rows = resolve_kernel(self.kernel, "SVM"), source.arrays
         is_hard = any(model.regularization is None and np.isinf(model._cost) for model in models)
         # With two classes the joint problem is the ordinary one.
-        plan = plan_solvers(self.solver, kernel, source, is_hard, self.multiclass == "joint" and len(classes) > 2)
+        is_joint = self.multiclass == "joint" and len(classes) > 2
+        if is_joint and self.bias_scale == 0:
+            raise InvalidParameterError(
+                "SVM with multiclass='joint' needs biases, but bias_scale is 0. Use multiclass='ovr' or 'ovo', or a "
+                "bias_scale above 0.",
+                parameter="bias_scale",
+            )
+        plan = plan_solvers(self.solver, kernel, source, is_hard, is_joint)
         counts = count_classes(source)
         source.reduce(check_finite)
         if rows is not None:

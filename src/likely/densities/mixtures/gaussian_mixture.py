@@ -30,9 +30,10 @@ from likely._typing import Assignments, CovarianceName, Floats, Integers, StartN
 from likely.blocks import Source
 from likely.densities.covariance import SHAPE, Covariance, shape_of
 from likely.densities.gaussian import Gaussians
+from likely.densities.given import check_array, check_covariances, check_probabilities
 from likely.densities.mixtures.em import MAX_ITER, EMOptions, EMResult
 from likely.densities.mixtures.gaussian_family import GaussianFamily
-from likely.densities.mixtures.mixture import MixtureBase, MixtureState
+from likely.densities.mixtures.mixture import Mixed, MixtureBase, MixtureState
 from likely.densities.mixtures.starting import (
     FLOOR,
     FLOORS,
@@ -47,13 +48,17 @@ from likely.densities.mixtures.updating import Stepwise, adapt_means
 from likely.exceptions import (
     DegenerateDataError,
     IncompatiblePartsError,
+    InvalidParameterError,
     warn_of_degenerate_data,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixtureState(MixtureState):
-    """Mixture, record of the EM iterations, and the sums that ``partial_fit`` updates (None after ``adapt``)."""
+    """Mixture, record of the EM iterations, and the sums that ``partial_fit`` updates.
+
+    ``adapt`` and ``given`` return mixtures without these sums.
+    """
 
     _instalments: Annotated[Stepwise | None, none_or(instance_of(Stepwise, k="k", d="d"))]
 
@@ -108,10 +113,17 @@ class GaussianMixture(MixtureBase):
         Equal for all components if tied.
     gaussians_ : Gaussians
         The components themselves.
+    <<<<<<< HEAD
     history_ : array of shape (n_iter_ + 1,)
         Mean log-likelihood of the start with ``n_components`` and after each pass; with hard assignments, the mean
         log-likelihood of rows and assignments together. The last value is that of the fitted mixture. The history never
         falls, except at ``restarts_``. Empty after ``partial_fit`` and ``adapt``.
+    =======
+    history_ : array of shape (n_iter_,)
+        Mean log-likelihood of each iteration with ``n_components``; with hard assignments, the mean log-likelihood of
+        rows and assignments together. The last value is that of the fitted mixture. The history never falls, except
+        after ``restarts_``. Empty after ``partial_fit``, ``adapt`` and ``given``.
+    >>>>>>> work-given
     restarts_ : list of int
         Positions in the history of the first value after a component was moved, because it had collapsed or was
         nearly equal to another one.
@@ -191,6 +203,43 @@ class GaussianMixture(MixtureBase):
 
     _instalments: Stepwise | None
 
+    @classmethod
+    def given(cls, weights: Any, means: Any, covariances: Any, *, tied: bool = False) -> GaussianMixture:
+        """Return the mixture with given weights, means and covariances.
+
+        Parameters
+        ----------
+        weights : array of shape (n_components,)
+            Probabilities of the components, which sum to 1.
+        means : array of shape (n_components, n_features)
+        covariances : array of shape (n_components, d, d), (n_components, d) or (n_components,)
+            With d = n_features: symmetric positive-definite matrices for the full shape, variances for the diagonal
+            shape, or one variance of each component for the spherical shape.
+        tied : bool, default False
+            Whether all components share one covariance, which then has no first axis.
+
+        Examples
+        --------
+        >>> mixture = GaussianMixture.given([0.5, 0.5], [[-2.0], [2.0]], [[1.0], [1.0]])
+        >>> mixture.log_density([[0.0]]), mixture.responsibilities([[0.0]])
+        (array([-2.91893853]), array([[0.5, 0.5]]))
+        """
+        check_argument("tied", tied, flag, cls.__name__)
+        w = check_probabilities("weights", weights, cls.__name__)
+        mu = check_array("means", means, 2, cls.__name__)
+        (K, d) = mu.shape
+        if len(w) != K:
+            raise InvalidParameterError(
+                f"means of {cls.__name__}.given must have one row for each of the {len(w)} weights, but have {K} rows.",
+                parameter="means",
+            )
+        name, found = check_covariances("covariances", covariances, d, None if tied else K, cls.__name__)
+        model = cls(K, covariance=name, tied=bool(tied))
+        model.n_features_in_ = d
+        mixed, n_parameters = Mixed(w, Gaussians(mu, found)), model._count_parameters(K, d)
+        model._state = GaussianMixtureState(mixed, np.empty(0), [], False, n_parameters, None)
+        return model
+
     @property
     def means_(self) -> Floats:
         return self._mixed().components.means  # type: ignore[no-any-return]
@@ -220,8 +269,8 @@ class GaussianMixture(MixtureBase):
             return self.fit(X, sample_weight=sample_weight)
         if self._instalments is None:
             raise IncompatiblePartsError(
-                f"partial_fit cannot update a {self._name()} returned by adapt, which has no sums. Fit a new one, with "
-                "init set to (weights_, means_, covariances_) to continue from this one."
+                f"partial_fit cannot update a {self._name()} returned by adapt or given, which has no sums. Fit a new "
+                "one, with init set to (weights_, means_, covariances_) to continue from this one."
             )
         self._check_unchanged(self._instalments.family)
         with all_or_nothing(self):
@@ -342,12 +391,15 @@ class GaussianMixture(MixtureBase):
 
     def _keep(self, found: EMResult, family: GaussianFamily) -> None:
         K, d = found.mixture.components.means.shape
-        covariances = (1 if self.tied else K) * mixture_shape(self.covariance).n_parameters(d)
-        history, n_parameters = np.array(found.history), K - 1 + K * d + covariances
+        history, n_parameters = np.array(found.history), self._count_parameters(K, d)
         self._state = GaussianMixtureState(
             found.mixture, history, found.restarts, found.converged, n_parameters, Stepwise.from_fit(found, family)
         )
         self._warn()
+
+    def _count_parameters(self, K: int, d: int) -> int:
+        """Return the number of free parameters: weights, means and covariances."""
+        return K - 1 + K * d + (1 if self.tied else K) * mixture_shape(self.covariance).n_parameters(d)
 
     def _warn(self) -> None:
         super()._warn()

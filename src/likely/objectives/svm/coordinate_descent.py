@@ -55,7 +55,7 @@ def solve_dual_by_coordinates(
     z, C : arrays of shape (n,)
         Sides, +1 or −1, and upper bounds, which are finite.
     bias_scale : float, optional
-        Scale K of a penalised bias; None for a free bias.
+        Scale K of a penalised bias, 0 for no bias; None for a free bias.
     max_passes : int
         Maximum number of passes over the rows.
     start : (dual coefficients, their scores), optional
@@ -124,7 +124,8 @@ class _CoordinateDescent:
         with np.errstate(over="ignore"):
             squares = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
         self.rho = float(squares.mean()) or 1.0 if self.bias_scale is None else self.bias_scale**2
-        self.curvatures = squares + self.rho
+        # Without a bias the curvature of an empty row is 0; its coefficient then moves to the bound.
+        self.curvatures = np.maximum(squares + self.rho, np.finfo(np.float64).tiny)
         if not np.isfinite(self.curvatures).all():
             raise Block(self.X).non_finite()
         self.w, self.balance = self._weights(self.alpha), float(self.z @ self.alpha)

@@ -111,7 +111,7 @@ class _Problems:
     def _gram_rows(self, members: Integers | slice) -> GramRows:
         """Return the cached Gram matrix of some rows; a penalised bias adds the constant K² to the kernel."""
         kernel, bias_scale = self.task.kernel, self.task.bias_scale
-        kernel = kernel if bias_scale is None else kernel + ConstantKernel(bias_scale**2)
+        kernel = kernel + ConstantKernel(bias_scale**2) if bias_scale else kernel
         X: Any = self.X[members]
         if kernel.is_precomputed:
             X = X[:, members]
@@ -132,7 +132,8 @@ class _Problems:
         def ascend(C: Floats, start: Start) -> DualSolution:
             # A hard margin may not exist, so its solver checks separability on the way.
             is_hard, is_linear = not np.isfinite(C).all(), isinstance(task.kernel, LinearKernel)
-            check = SeparabilityCheck(rows, z, is_linear, positions, problem) if is_hard else None
+            options = is_linear, positions, problem, task.bias_scale != 0
+            check = SeparabilityCheck(rows, z, *options) if is_hard else None
             has_bias, most = task.bias_scale is None, self.solver.max_rounds(is_hard)
             solution = solve_dual(rows, z, C, has_bias, task.tol, most, start, on_round, check)
             if not np.isfinite(solution.primal):

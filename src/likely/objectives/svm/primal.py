@@ -26,7 +26,7 @@ from likely.objectives.linear_rows import (
 )
 from likely.objectives.svm.coordinate_descent import balance_coefficients
 from likely.objectives.svm.path_following import FIRST_MU, MarginProblem, MarginSetting, PathPoint, follow_path
-from likely.objectives.svm.smoothed_hinge import HingeProblem
+from likely.objectives.svm.smoothed_hinge import HingeProblem, OriginHingeProblem
 from likely.objectives.svm.task import Machine, PrimalSolver, Task, describe_sides, report_progress
 
 WARM_MU = 0.1
@@ -127,7 +127,7 @@ def solve_primal(
     costs : array of shape (n_classes,)
     bias_scale : float, optional
         Scale K of a penalised bias: rows are extended by the constant K, whose weight v is penalised like the others.
-        So ½ b² / K² is added to the objective, and b = K v. By default the bias is free.
+        So ½ b² / K² is added to the objective, and b = K v. With 0 there is no bias. By default the bias is free.
     tol : float
         Duality gap to reach, relative to the primal objective.
     max_passes : int
@@ -161,7 +161,11 @@ def solve_primal(
     with one_blas_thread():
         sample = None if start is not None else subsample(source, counts, signs != 0)
         setting = make_margin_setting(source, sample, signs, costs, source.n_features < FEW_PARAMETERS)
-        problem = HingeProblem(source, setting, bias_scale, setting.centre)
+        if bias_scale == 0:
+            # Without a bias, centring would change the problem.
+            setting = replace(setting, centre=np.zeros(source.n_features), is_far=False)
+        kind = OriginHingeProblem if bias_scale == 0 else HingeProblem
+        problem = kind(source, setting, bias_scale, setting.centre)
         # If all rows have the same sign and the bias is free, a bias of ±1 gives a loss of 0.
         if min(sides) == 0 and (bias_scale is None or max(sides) == 0):
             sign = np.sign(sides[1] - sides[0])
@@ -223,7 +227,7 @@ def _project_on_span(problem: HingeProblem, n_rows: int) -> tuple[HingeProblem, 
     source = ArraySource(np.ascontiguousarray(triangle.T[:-1]), codes, weight, problem.source.classes)
     origin = triangle.T[-1].copy()
     setting = replace(setting, centre=np.zeros(len(origin)), is_far=False, forms_hessian=True)
-    return HingeProblem(source, setting, problem.bias_scale, origin), basis
+    return type(problem)(source, setting, problem.bias_scale, origin), basis
 
 
 def _as_list(block: Block) -> list[Block]:
@@ -338,10 +342,12 @@ class _DualRows:
         # Rows other than the free ones are at a bound. The free ones supply the rest of Σ α z (x, 1).
         alpha = np.where(excess > 0, self.C, 0.0)
         alpha[free] = 0.0
-        total = 0.0 if self.bias_scale is None else solution.intercept / self.bias_scale**2
+        total = solution.intercept / self.bias_scale**2 if self.bias_scale else 0.0
         sums = self.linear.sums((alpha * self.z)[None])[0]
         wanted = np.append(solution.coef - total * self.centre, total) - sums
-        found = _maximise_coefficients(dense(self.X[free]) - self.centre, self.z[free], self.C[free], wanted)
+        has_sum = self.bias_scale != 0
+        rows, wanted = dense(self.X[free]) - self.centre, wanted if has_sum else wanted[:-1]
+        found = _maximise_coefficients(rows, self.z[free], self.C[free], wanted, has_sum)
         if found is None:
             return None
         alpha[free] = found
@@ -360,19 +366,25 @@ def _select_nearest(distances: Floats, k: int) -> Integers:
     return np.flatnonzero(distances <= np.partition(distances, k - 1)[k - 1])
 
 
-def _maximise_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats) -> Floats | None:
-    """Maximise Σ α over 0 ≤ α ≤ C with Σ α z (x, 1) = ``wanted``, by a linear program; None if infeasible."""
+def _maximise_coefficients(rows: Floats, z: Floats, C: Floats, wanted: Floats, has_sum: bool) -> Floats | None:
+    """Maximise Σ α over 0 ≤ α ≤ C with Σ α z (x, 1) = ``wanted``, by a linear program; None if infeasible.
+
+    Without a bias, ``has_sum`` is False: the condition is Σ α z x = ``wanted``.
+    """
     # Columns and bounds are scaled to about 1 for the solver's absolute tolerances.
-    size = np.append(np.sqrt(np.square(rows).mean(axis=0)), 1.0)
+    columns = np.column_stack([rows, np.ones(len(z))]) if has_sum else rows
+    size = np.sqrt(np.square(columns).mean(axis=0))
     size[size == 0] = 1.0
     largest = C.max()
-    A = (z * C / largest) * (np.column_stack([rows, np.ones(len(z))]) / size).T
+    A = (z * C / largest) * (columns / size).T
     precise: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     found = linprog(-C / largest, A_eq=A, b_eq=wanted / size / largest, bounds=(0, 1), options=precise)
     if found.x is None:
         return None
-    # Distribute the remaining error of Σ α z over the rows strictly between their bounds.
     alpha = np.clip(found.x, 0, 1) * C
+    if not has_sum:
+        return np.asarray(alpha)
+    # Distribute the remaining error of Σ α z over the rows strictly between their bounds.
     missing = float(wanted[-1]) - float(alpha @ z)
     free = (alpha > 0) & (alpha < C)
     room = np.where(free, np.where(z * missing > 0, C - alpha, alpha), 0.0)

@@ -16,7 +16,7 @@ Optimization and Applications 5 (1996).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -134,6 +134,30 @@ class HingeLosses(SmoothedLosses):
         return partial(_multiply, rows, D[kept]), rows.n_values
 
 
+class OriginHingeLosses(HingeLosses):
+    """The same without a bias: the losses do not depend on b, which stays 0."""
+
+    def sums(self) -> HingeSums:
+        found = super().sums()
+        hessian = found.hessian.copy()
+        hessian[..., -1] = 0.0
+        hessian[-1] = 0.0
+        drop = np.append(np.ones(len(found.gradient) - 1), 0.0)
+        return replace(
+            found, gradient=found.gradient * drop, gradient_by_mu=found.gradient_by_mu * drop, hessian=hessian
+        )
+
+    def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
+        product, n_values = super().hessian_operator(kept)
+        return partial(_drop_bias, product), n_values
+
+
+def _drop_bias(product: Callable[[Floats], Floats], direction: Floats) -> Floats:
+    found = product(direction)
+    found[-1] = 0.0
+    return found
+
+
 def _multiply(rows: LinearRows, D: Floats, direction: Floats) -> Floats:
     """Return Σ D (x − centre, 1) (x − centre, 1)' times a direction."""
     return np.asarray(rows.sums((D * rows.scores(direction))[None])[0])
@@ -199,6 +223,20 @@ class HingeProblem(MarginProblem):
     def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
         """Return α of the rows of a block, the feasible point with the dual objective of ``point``."""
         return dual_coefficients(block, point.theta, point.mu, self.setting, point.repair)
+
+
+class OriginHingeProblem(HingeProblem):
+    """The same without a bias (K = 0), for rows that are not centred.
+
+    The parameter b remains in θ, so that all problems have the same layout. No loss depends on it. Its own penalty,
+    ½ b², keeps the Hessian regular, and b stays 0.
+    """
+
+    losses = OriginHingeLosses
+
+    @property
+    def bias_penalty(self) -> Floats:
+        return np.append(np.zeros(len(self.origin)), 1.0)
 
 
 def dual_coefficients(

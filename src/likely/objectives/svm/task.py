@@ -133,6 +133,7 @@ class Task:
     kernel : Kernel
         Fitted.
     bias_scale : float or None
+        Scale of a penalised bias, 0 for no bias; None for a free bias.
     sides : array of shape (n_problems, n_classes)
         Side of every class in every problem; see :func:`make_sides`.
     costs : list of arrays of shape (n_classes,)
