@@ -113,17 +113,10 @@ class GaussianMixture(MixtureBase):
         Equal for all components if tied.
     gaussians_ : Gaussians
         The components themselves.
-    <<<<<<< HEAD
     history_ : array of shape (n_iter_ + 1,)
         Mean log-likelihood of the start with ``n_components`` and after each pass; with hard assignments, the mean
         log-likelihood of rows and assignments together. The last value is that of the fitted mixture. The history never
-        falls, except at ``restarts_``. Empty after ``partial_fit`` and ``adapt``.
-    =======
-    history_ : array of shape (n_iter_,)
-        Mean log-likelihood of each iteration with ``n_components``; with hard assignments, the mean log-likelihood of
-        rows and assignments together. The last value is that of the fitted mixture. The history never falls, except
-        after ``restarts_``. Empty after ``partial_fit``, ``adapt`` and ``given``.
-    >>>>>>> work-given
+        falls, except at ``restarts_``. Empty after ``partial_fit``, ``adapt`` and ``given``.
     restarts_ : list of int
         Positions in the history of the first value after a component was moved, because it had collapsed or was
         nearly equal to another one.
