@@ -514,7 +514,7 @@ def test_messages_of_the_library_name_options(tmp_path):
         ("calibrate two.csv -o out.csv --column plain --save kept.pkl", "must end with .likely, but is 'kept.pkl'"),
         ("calibrate two.csv -o out.csv --save kept.likely", "--save takes the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
-        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method affine only"),
+        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method tail and affine"),
         ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "there is no map for --save"),
         ("calibrate two.csv -o out.csv --using features.likely", "is of kind PCA, which cannot calibrate scores"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),

@@ -17,7 +17,7 @@ import numpy as np
 from likely._constraints import is_count
 from likely._typing import Floats, Labels, RankedBy
 from likely._validation import check_labels, check_option, check_scores, check_weight
-from likely.calibration import AffineCalibrator
+from likely.calibration import TailCalibrator
 from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, LikelyError
 from likely.selection.candidates import (
@@ -86,7 +86,7 @@ class CompareOptions:
                 "held_out must be (X, y). Pass the scores of outside systems with scores=.", parameter="held_out"
             )
         if self.calibrator is None:
-            object.__setattr__(self, "calibrator", AffineCalibrator(rising=True))
+            object.__setattr__(self, "calibrator", TailCalibrator(rising=True))
 
 
 def compare(
@@ -147,7 +147,7 @@ def compare(
         Rows on which all systems are evaluated in the end, to check whether another choice would have been better.
     scores : mapping {name: array}, optional
         Scores of outside systems for the rows compared on: of shape (n,) for two classes, else (n, n_classes).
-    calibrator : calibrator, default AffineCalibrator(rising=True)
+    calibrator : calibrator, default TailCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
         Measure that ranks systems: minimum cost, actual cost after calibration, or Cllr.
     fuse : int, default 3
@@ -229,7 +229,7 @@ def compare_scores(
     groups : array of shape (n,), optional
         Equal values mark rows that depend on each other. Calibration folds keep them together, and intervals resample
         them together.
-    calibrator : calibrator, default AffineCalibrator(rising=True)
+    calibrator : calibrator, default TailCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
     fuse : int, default 0
         Fuse the best two, three, … systems, up to this number.
