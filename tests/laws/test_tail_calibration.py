@@ -288,7 +288,7 @@ def test_digits_keep_their_accuracy_and_gain_a_useful_cross_entropy():
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # some pixels are constant within a class
-        model = CalibratedClassifier(GaussianClassifier(), calibrator=TailCalibrator()).fit(X, y)
+        model = CalibratedClassifier(GaussianClassifier()).fit(X, y)
     affine = AffineCalibrator().fit(model.scores_, y).transform(model.model_.log_likelihood(X_test))
 
     assert model.score(X_test, y_test) >= 0.92
