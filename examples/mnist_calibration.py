@@ -11,7 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from likely import PCA, Application, CalibratedClassifier, GaussianClassifier, bayes_risk, cross_entropy, make_pipeline
+from likely import (
+    PCA,
+    AffineCalibrator,
+    Application,
+    CalibratedClassifier,
+    GaussianClassifier,
+    bayes_risk,
+    cross_entropy,
+    make_pipeline,
+)
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -22,7 +31,7 @@ def evaluate(x_train, y_train, x_test, y_test):
     The priors are the shares of the digits among the test images.
     """
     chain = make_pipeline(PCA(100), GaussianClassifier())
-    calibrated = CalibratedClassifier(chain, cv=5).fit(x_train, y_train)
+    calibrated = CalibratedClassifier(chain, calibrator=AffineCalibrator(), cv=5).fit(x_train, y_train)
     shares = np.bincount(y_test) / len(y_test)
     scores = {"as given": calibrated.model_.log_likelihood(x_test), "calibrated": calibrated.log_likelihood(x_test)}
     results = {

@@ -4,6 +4,7 @@ from .calibration import (
     IsotonicCalibrator,
     LogisticFusion,
     ProductFusion,
+    TailCalibrator,
     VotingFusion,
     estimate_priors,
 )
@@ -228,6 +229,7 @@ __all__ = [
     "Spherical",
     "Standardize",
     "TableError",
+    "TailCalibrator",
     "TippettDisplay",
     "Trials",
     "VotingFusion",

@@ -13,10 +13,10 @@ import pytest
 
 from likely import (
     PCA,
-    AffineCalibrator,
     Application,
     GaussianClassifier,
     LogisticFusion,
+    TailCalibrator,
     Trials,
     bayes_risk,
     compare,
@@ -182,13 +182,13 @@ def test_calibrated_scores_are_those_of_folds(run_json, two, tmp_path):
     facts = run_json("calibrate two.csv -o out.parquet --prior 0.1")
 
     written = read_scores(tmp_path / "out.parquet")
-    expected = kfold_calibrate(AffineCalibrator(training_prior=0.1), two.scores[:, 1], two.labels)
+    expected = kfold_calibrate(TailCalibrator(training_prior=0.1), two.scores[:, 1], two.labels)
     np.testing.assert_array_equal(written.scores[:, 1], expected)
     assert facts["systems"][1]["cllr_after"] == Trials(two.labels, expected).cllr()
     assert facts["systems"][1]["cllr_after"] < facts["systems"][1]["cllr_before"]
 
 
-@pytest.mark.parametrize("method", ["affine", "isotonic"])
+@pytest.mark.parametrize("method", ["tail", "affine", "isotonic"])
 def test_a_saved_calibrator_is_applied_to_scores_without_labels(run, two, tmp_path, method):
     run(f"calibrate two.csv -o out.csv --column sure --method {method} --save kept.likely")
     run("calibrate new.csv -o mapped.csv --using kept.likely --column sure")
@@ -211,7 +211,7 @@ def test_more_classes_are_calibrated_together(run_json, three, tmp_path):
     run_json("calibrate out.csv -o again.csv --using kept.likely")
 
     y, scores = three
-    expected = kfold_calibrate(AffineCalibrator(), scores, y)
+    expected = kfold_calibrate(TailCalibrator(), scores, y)
     np.testing.assert_array_equal(read_scores(tmp_path / "out.csv").scores, expected)
     assert facts["cross_entropy"]["after"] == cross_entropy(y, expected)
 
@@ -514,7 +514,7 @@ def test_messages_of_the_library_name_options(tmp_path):
         ("calibrate two.csv -o out.csv --column plain --save kept.pkl", "must end with .likely, but is 'kept.pkl'"),
         ("calibrate two.csv -o out.csv --save kept.likely", "--save takes the map of one system"),
         ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
-        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method affine only"),
+        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method tail and affine"),
         ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "so there is nothing to save"),
         ("calibrate two.csv -o out.csv --using features.likely", "is of kind PCA, which cannot calibrate scores"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),

@@ -31,6 +31,7 @@ from likely import (
     LogisticFusion,
     ProductFusion,
     RBFKernel,
+    TailCalibrator,
     VotingFusion,
     cllr,
     cross_entropy,
@@ -85,7 +86,7 @@ def test_the_k_fold_protocol_equals_its_manual_steps(calibrator):
     scores = np.empty(len(y))
     for train, test in StratifiedKFold(5).split(X, y):
         scores[test] = SVC().fit(X[train], y[train]).decision_function(X[test])
-    by_hand = clone(calibrator or AffineCalibrator()).fit(scores, y)
+    by_hand = clone(calibrator or TailCalibrator()).fit(scores, y)
 
     model = CalibratedClassifier(SVC(), calibrator=calibrator).fit(X, y)
 
@@ -94,7 +95,7 @@ def test_the_k_fold_protocol_equals_its_manual_steps(calibrator):
     assert_allclose(model.llr(X), by_hand.transform(SVC().fit(X, y).decision_function(X)))
     judged = np.empty(len(y))
     for train, test in StratifiedKFold(5).split(X, y):
-        judged[test] = clone(calibrator or AffineCalibrator()).fit(scores[train], y[train]).transform(scores[test])
+        judged[test] = clone(calibrator or TailCalibrator()).fit(scores[train], y[train]).transform(scores[test])
     assert_allclose(model.calibrated_scores_, judged, atol=1e-7)
     assert cllr(y, model.calibrated_scores_) < 1
 
@@ -129,7 +130,7 @@ def test_a_prefit_model_and_a_held_out_set_train_only_the_map():
     X, y = rows(2)
     new, truth = rows(2, seed=1)
     svm = SVC().fit(X, y)
-    by_hand = AffineCalibrator().fit(svm.decision_function(new), truth).transform(svm.decision_function(X))
+    by_hand = TailCalibrator().fit(svm.decision_function(new), truth).transform(svm.decision_function(X))
 
     prefit = CalibratedClassifier(svm, cv="prefit").fit(new, truth)
     held_out = CalibratedClassifier(SVC()).fit(X, y, calibration_set=(new, truth))

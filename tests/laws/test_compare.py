@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 import likely
 from likely import (
     SVM,
-    AffineCalibrator,
     Application,
     DegenerateDataError,
     GaussianClassifier,
@@ -30,6 +29,7 @@ from likely import (
     NearestMeanClassifier,
     Perceptron,
     Standardize,
+    TailCalibrator,
     bayes_risk,
     bayes_risk_after_affine,
     cross_entropy,
@@ -205,7 +205,7 @@ def test_costs_of_two_classes_are_the_librarys(two):
     comparison = compare(X, y, {"tied": OWN["tied"], "theirs": OWN["theirs"]}, applications)
 
     for system in comparison:
-        calibrated = kfold_calibrate(AffineCalibrator(), system.scores, y, FOLDS)
+        calibrated = kfold_calibrate(TailCalibrator(), system.scores, y, FOLDS)
         asked = [Application.binary(0.1, cost_fn=5), Application.binary(0.5)]
         assert_allclose(system.calibrated, calibrated)
         assert_allclose(system.standing.minimum, likely.min_dcf(y, system.scores, asked))
@@ -222,7 +222,7 @@ def test_costs_of_three_classes_are_the_librarys(three):
     comparison = compare(X, y, OWN, application)
 
     for system in comparison:
-        calibrated = kfold_calibrate(AffineCalibrator(), system.scores, y, FOLDS)
+        calibrated = kfold_calibrate(TailCalibrator(), system.scores, y, FOLDS)
         assert_allclose(system.calibrated, calibrated)
         assert_allclose(system.standing.actual, bayes_risk(y, calibrated, application))
         assert_allclose(system.standing.uncalibrated, bayes_risk(y, system.scores, application))
@@ -459,7 +459,7 @@ def test_groups_never_straddle_folds(rng):
     splitter = StratifiedGroupKFold(5, shuffle=True, random_state=0)
     alone = kfold_scores(TheirLogisticRegression(), X, y, splitter, groups)
     assert_allclose(comparison.best.scores, alone)
-    assert_allclose(comparison.best.calibrated, kfold_calibrate(AffineCalibrator(), alone, y, splitter, groups))
+    assert_allclose(comparison.best.calibrated, kfold_calibrate(TailCalibrator(), alone, y, splitter, groups))
 
 
 @pytest.mark.parametrize(
@@ -538,7 +538,7 @@ def test_integer_weights_count_in_training_and_evaluation(rng):
     for name in ("tied", "theirs"):
         scores = kfold_scores(OWN[name], X, y, FOLDS, sample_weight=weight)
         assert_allclose(comparison[name].scores, scores)
-        calibrated = kfold_calibrate(AffineCalibrator(), scores, y, FOLDS, sample_weight=weight)
+        calibrated = kfold_calibrate(TailCalibrator(), scores, y, FOLDS, sample_weight=weight)
         expected = bayes_risk(y, calibrated, Application.equal(3), sample_weight=weight)
         assert_allclose(comparison[name].standing.actual, expected)
     final = GaussianClassifier(tied=True).fit(X, y, sample_weight=weight)
@@ -700,7 +700,7 @@ def test_final_models_are_trained_on_all_rows_and_can_be_saved_and_loaded(n_clas
         assert set(model.decide(new, Application.equal(n_classes)).tolist()) <= set(y.tolist())
     raw = clone(OWN["tied"]).fit(X, y).log_likelihood(new)
     tied = comparison["tied"]
-    by_hand = AffineCalibrator().fit(tied.scores, y).transform(llr_of(raw) if n_classes == 2 else raw)
+    by_hand = TailCalibrator().fit(tied.scores, y).transform(llr_of(raw) if n_classes == 2 else raw)
     evidence = comparison.model("tied").llr(new) if n_classes == 2 else comparison.model("tied").log_likelihood(new)
     assert_allclose(evidence, by_hand, atol=1e-8)
 
@@ -736,7 +736,7 @@ def test_the_model_of_an_outside_system_takes_its_scores(rng, tmp_path):
     fusion = next(system for system in comparison if system.is_fusion)
     fuser = comparison.model(fusion.name)
 
-    assert_allclose(calibrator.transform(outside), AffineCalibrator().fit(outside, y).transform(outside))
+    assert_allclose(calibrator.transform(outside), TailCalibrator().fit(outside, y).transform(outside))
     likely.save(calibrator, tmp_path / "vendor.likely")
     assert_array_equal(likely.load(tmp_path / "vendor.likely").transform(outside), calibrator.transform(outside))
     inputs = np.column_stack([comparison[part.name].scores for part in fusion.parts])
@@ -784,7 +784,7 @@ def test_evaluation_rows_are_scored_by_models_trained_on_all_rows(rng):
             continue
         scores = outside[rest] if judged.name == "vendor" else clone(own[judged.name]).fit(X[first], y[first])
         scores = scores if judged.name == "vendor" else scores.log_likelihood(X[rest])
-        calibrator = AffineCalibrator().fit(comparison[judged.name].scores, y[first])
+        calibrator = TailCalibrator().fit(comparison[judged.name].scores, y[first])
         expected = bayes_risk(y[rest], calibrator.transform(scores), Application.equal(3))
         assert_allclose(judged.standing.actual, expected)
         assert_allclose(judged.standing.uncalibrated, bayes_risk(y[rest], scores, Application.equal(3)))

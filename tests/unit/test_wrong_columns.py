@@ -9,7 +9,7 @@ import pytest
 import likely
 from likely import InvalidDataError
 
-MAPS = ("AffineCalibrator", "IsotonicCalibrator", "LogisticFusion", "ProductFusion", "VotingFusion")
+MAPS = ("AffineCalibrator", "IsotonicCalibrator", "LogisticFusion", "ProductFusion", "TailCalibrator", "VotingFusion")
 MADE = {
     "CalibratedClassifier": lambda: likely.CalibratedClassifier(likely.SVM()),
     "FusedClassifier": lambda: likely.FusedClassifier([likely.GaussianClassifier(), likely.LogisticRegression()]),

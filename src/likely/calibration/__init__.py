@@ -4,12 +4,14 @@ from likely.calibration.affine import AffineCalibrator
 from likely.calibration.fusion import LogisticFusion, ProductFusion, VotingFusion
 from likely.calibration.isotonic import IsotonicCalibrator
 from likely.calibration.priors import estimate_priors
+from likely.calibration.tail import TailCalibrator
 
 __all__ = [
     "AffineCalibrator",
     "IsotonicCalibrator",
     "LogisticFusion",
     "ProductFusion",
+    "TailCalibrator",
     "VotingFusion",
     "estimate_priors",
 ]

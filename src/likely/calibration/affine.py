@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from likely._constraints import Constraints, check_parameters, count, flag, number, priors
 from likely._fitted import all_or_nothing
 from likely._typing import Floats, Labels
-from likely.calibration.logistic_map import OFFSET, LogisticMap
+from likely.calibration.logistic_map import OFFSET, LogisticMap, MapFit
 from likely.calibration.scores import Systems
-from likely.decisions import Application, training_priors
 from likely.exceptions import InvalidDataError
 
 
@@ -105,29 +104,20 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
         with all_or_nothing(self):
             check_parameters(self)
             start = None if near is None else (np.array([near.scale_]), near.offset_)
-            found = self._fit(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight, start)
-            state = AffineState(float(found.weights[0]), found.offset, found.objective, found.n_iter)
-            if self.rising and state.scale_ < 0:
-                state = self._constant_map(found.classes, found.n_iter)
-            self.classes_, self._state = found.classes, state
+            rows = self._rows(Systems.of_one(scores, "AffineCalibrator"), y, sample_weight)
+            found = self._fit(rows, start)
+            self._warn(found)
+            if self.rising:
+                found = keep_rising(found, rows.priors)
+            self._state = AffineState(float(found.weights[0]), found.offset, found.objective, found.n_iter)
+            self.classes_ = rows.classes
         return self
-
-    def _constant_map(self, classes: Labels, n_iter: int) -> AffineState:
-        """Return the map with scale 0, whose objective is the entropy of the priors."""
-        n = len(classes)
-        priors = Application.equal(n).priors
-        if self.training_prior is not None:
-            priors = training_priors("AffineCalibrator", self.training_prior, classes)
-        return AffineState(0.0, 0.0 if n == 2 else np.zeros(n), float(entr(priors).sum()), n_iter)
 
     def transform(self, scores: Any) -> Floats:
         """Return calibrated scores of the same shape: llrs, or log-likelihoods up to a constant per row."""
         check_is_fitted(self, "scale_")
         systems = Systems.of_one(scores, "AffineCalibrator")
-        expected = 2 if np.ndim(self.offset_) == 0 else len(self.classes_)
-        n_classes = 2 if systems.x.ndim == 2 else systems.x.shape[2]
-        if n_classes != expected:
-            raise InvalidDataError(f"The calibrator was fitted to scores of {expected} classes, but got {n_classes}.")
+        check_n_columns(systems, self.classes_)
         return systems.restore_columns(self._map(systems.x, np.array([self.scale_]), self.offset_)).reshape(
             np.shape(scores)
         )
@@ -135,3 +125,18 @@ class AffineCalibrator(LogisticMap, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, scores: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Fit the calibrator to scores, and return them calibrated."""
         return self.fit(scores, y, sample_weight).transform(scores)
+
+
+def keep_rising(found: MapFit, priors: Floats) -> MapFit:
+    """Return the map, or if its scale is negative the map of scale 0, whose objective is the entropy of the priors."""
+    if found.weights[0] >= 0:
+        return found
+    offset = 0.0 if len(priors) == 2 else np.zeros(len(priors))
+    return found._replace(weights=np.zeros(1), offset=offset, objective=float(entr(priors).sum()))
+
+
+def check_n_columns(systems: Systems, classes: Labels) -> None:
+    """Raise unless the scores are for as many classes as the calibrator."""
+    n_classes = 2 if systems.x.ndim == 2 else systems.x.shape[2]
+    if n_classes != len(classes):
+        raise InvalidDataError(f"The calibrator was fitted to scores of {len(classes)} classes, but got {n_classes}.")

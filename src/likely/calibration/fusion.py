@@ -129,8 +129,10 @@ class LogisticFusion(LogisticMap, _Fusion):
         self.training_prior = training_prior
 
     def _learn(self, systems: Systems, y: Any, sample_weight: Any) -> FusionState:
-        found = self._fit(systems, y, sample_weight)
-        self.classes_ = found.classes
+        rows = self._rows(systems, y, sample_weight)
+        found = self._fit(rows)
+        self._warn(found)
+        self.classes_ = rows.classes
         return LogisticFusionState(systems.x.shape[1], found.weights, found.offset, found.objective, found.n_iter)
 
     def _fuse(self, x: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from likely._constraints import Constraint, Constraints, Scope, class_labels, floats, number
 from likely._fitted import Fitted
 from likely._numerics import log
-from likely._typing import Floats, Labels
+from likely._typing import Floats, Integers, Labels
 from likely.blocks import ArraySource, Block, class_counts
 from likely.calibration.scores import Systems, check_training_scores
 from likely.decisions import Application, training_priors
@@ -22,6 +23,15 @@ from likely.statistics.objective import Objective
 _START_ROWS = 2**14
 """Rows per class of the subsample that gives the start; from there two or three passes over all rows suffice."""
 
+ROUNDED_GRADIENT = 1e-11
+"""Largest gradient, relative to the sum of the absolute values of its terms, that counts as rounding."""
+
+_SEPARATION = (
+    ": the scores separate some rows of the classes without error, so the likelihood has no maximum and the optimal "
+    "weight is infinite. The map is fitted as if every class had one more row of each label (Laplace's rule), which "
+    "keeps llrs finite. More rows, or rows that are harder to classify, would determine the weight."
+)
+
 
 def _check_offset(value: Any, scope: Scope) -> None:
     (number() if scope.sizes["k"] == 2 else floats("k"))(value, scope)
@@ -33,15 +43,33 @@ OFFSET = Constraint("a number for two classes, else one for each class", _check_
 class MapFit(NamedTuple):
     """Fitted map: one weight per system, and one offset (two classes) or one per class."""
 
-    classes: Labels
     weights: Floats
     offset: Any
     objective: float
     n_iter: int
+    is_softened: bool
+    """Whether the targets are those of Laplace's rule, because the scores separate the classes."""
+    problem: str
+    """Text of a warning, or empty."""
+
+
+class TrainingRows(NamedTuple):
+    """Scores, labels and weights that train a map, and the priors of its objective."""
+
+    x: Floats
+    classes: Labels
+    codes: Integers
+    weight: Floats | None
+    priors: Floats
+
+    @property
+    def totals(self) -> Floats:
+        """Total weight of the rows of each class."""
+        return np.bincount(self.codes, self.weight, len(self.classes)).astype(np.float64)
 
 
 class LogisticMap(Fitted):
-    """Base class of :class:`AffineCalibrator` and :class:`LogisticFusion`.
+    """Base class of :class:`AffineCalibrator`, :class:`TailCalibrator` and :class:`LogisticFusion`.
 
     Notes
     -----
@@ -64,41 +92,62 @@ class LogisticMap(Fitted):
     classes_: Labels
     training_prior: Any
 
-    def _fit(self, systems: Systems, y: Any, sample_weight: Any, near: tuple[Floats, Any] | None = None) -> MapFit:
-        """Fit the weights and the offset by Newton's method; ``near`` holds weights and offset for a warm start."""
-        x, classes, codes, weight = check_training_scores(type(self).__name__, systems, y, sample_weight)
-        whom, n = type(self).__name__, len(classes)
+    def _rows(self, systems: Systems, y: Any, sample_weight: Any) -> TrainingRows:
+        """Validate the scores, labels and weights of ``fit``."""
+        whom = type(self).__name__
+        x, classes, codes, weight = check_training_scores(whom, systems, y, sample_weight)
         priors = (
-            Application.equal(n).priors
+            Application.equal(len(classes)).priors
             if self.training_prior is None
             else training_priors(whom, self.training_prior, classes)
         )
+        return TrainingRows(x, classes, codes, weight, priors)
+
+    def _fit(self, rows: TrainingRows, near: tuple[Floats, Any] | None = None, soften: bool = False) -> MapFit:
+        """Fit the weights and the offset by Newton's method; :meth:`_warn` reports a likelihood without a maximum.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+        near : (weights, offset), optional
+            Warm start.
+        soften : bool, default False
+            Whether to use the targets of Laplace's rule even if the likelihood has a maximum.
+        """
+        x, classes, codes, weight, priors = rows
         # Standardise the scores; Newton's method runs in these units.
         standard, mean, scale = _standardize(x)
         source = ArraySource(standard.reshape(len(codes), -1), codes, weight, classes)
-        rows = np.bincount(codes, weight, len(classes)).astype(np.float64)
-        hard = np.eye(len(classes))
-        of = _binary if x.ndim == 2 else _multiclass
+        totals = rows.totals
+        of = objective_of(x)
         start = np.zeros(x.shape[1] + (1 if x.ndim == 2 else len(classes)))
         if near is not None:
             start = np.concatenate([near[0] * scale, np.atleast_1d(near[1] + near[0] @ mean)])
         # A misclassified row has a loss of at least log 2. An objective below that of the lightest such row means that
         # the scores separate the classes, so the solver can stop.
-        lower_bound = np.log(2) * (priors / rows).min() * (1.0 if weight is None else weight.min())
-        fitted = _solve(source, of, start, (priors / rows, priors, hard), lower_bound)
-        if fitted.objective.value < lower_bound or _is_unbounded(source, fitted, len(classes)):
-            warn_of_degenerate_data(_describe_separation(type(self).__name__))
-            fitted = _solve(source, of, start, (priors / rows, priors, soften_targets(rows)), -np.inf)
-        elif not fitted.converged:
-            warn_of_degenerate_data(
-                f"{type(self).__name__} stopped after {fitted.n_iter} steps before it reached the maximum likelihood. "
-                "The best weights so far are kept. Check the scores for outliers."
+        lower_bound = np.log(2) * (priors / totals).min() * (1.0 if weight is None else weight.min())
+        args = priors / totals, priors, np.eye(len(classes))
+        softened = priors / totals, priors, soften_targets(totals)
+        fitted = _solve(source, of, start, *((softened, -np.inf) if soften else (args, lower_bound)))
+        is_softened, problem = soften, ""
+        if not soften and (fitted.objective.value < lower_bound or _is_unbounded(source, fitted, len(classes))):
+            is_softened, problem = True, _SEPARATION
+            fitted = _solve(source, of, start, softened, -np.inf)
+        elif not soften and not fitted.converged and not _is_stationary(source, fitted, args):
+            problem = (
+                f" stopped after {fitted.n_iter} steps before it reached the maximum likelihood. The best weights so "
+                "far are kept. Check the scores for outliers."
             )
         # Convert the solution to the units of the scores.
         weights = fitted.parameters[: x.shape[1]] / scale
         offsets = fitted.parameters[x.shape[1] :] - weights @ mean
         offset = float(offsets[0]) if x.ndim == 2 else np.asarray(offsets - offsets.mean())
-        return MapFit(classes, weights, offset, fitted.objective.value, fitted.n_iter)
+        return MapFit(weights, offset, fitted.objective.value, fitted.n_iter, is_softened, problem)
+
+    def _warn(self, found: MapFit) -> None:
+        """Warn of a map that is not at the maximum of the likelihood."""
+        if found.problem:
+            warn_of_degenerate_data(type(self).__name__ + found.problem)
 
     @staticmethod
     def _map(x: Floats, weights: Floats, offset: Any) -> Floats:
@@ -108,6 +157,11 @@ class LogisticMap(Fitted):
             total = np.tensordot(x[:, used], weights[used], (1, 0)) + offset
         # ∞ − ∞: contradictory infinite scores carry no information.
         return np.where(np.isnan(total), 0.0, total) if x.ndim == 2 else np.where(np.isnan(total), -np.inf, total)
+
+
+def objective_of(x: Floats) -> Callable[..., Objective]:
+    """Return the function that computes value, gradient and Hessian of the objective for a block of the scores."""
+    return _binary if x.ndim == 2 else _multiclass
 
 
 def _solve(source: ArraySource, of: Any, start: Floats, args: tuple[Floats, ...], lower_bound: float) -> Solution:
@@ -133,6 +187,25 @@ def _is_unbounded(source: ArraySource, fitted: Solution, n_classes: int) -> bool
         return False
     margins = source.reduce(_margins, step, n_classes)
     return bool(margins.is_separating and margins.largest_size >= LONG_STEP)
+
+
+def _is_stationary(source: ArraySource, fitted: Solution, args: tuple[Floats, ...]) -> bool:
+    """Return whether the gradient is at rounding level, relative to the sum of the absolute values of its terms."""
+    sizes = source.reduce(_gradient_sizes, fitted.parameters, *args)
+    return bool((np.abs(fitted.objective.gradient) <= ROUNDED_GRADIENT * sizes).all())
+
+
+def _gradient_sizes(block: Block, theta: Floats, class_weight: Floats, priors: Floats, targets: Floats) -> Floats:
+    """Return the sums of the absolute values of the terms of the gradient, for a block."""
+    X, codes, n_classes = np.asarray(block.X), block.require_codes(), len(priors)
+    weight = class_weight[codes] if block.weight is None else class_weight[codes] * block.weight
+    if n_classes == 2:
+        logits = _llrs(block, theta) + np.log(priors[1] / priors[0])
+        sizes = weight * np.abs(logistic_loss(logits, targets[:, 1].take(codes))[1])
+        return np.append(sizes @ np.abs(X), sizes.sum())
+    logits = _log_likelihoods(block, theta, n_classes) + log(priors)
+    sizes = weight[:, None] * np.abs(softmax_loss(logits, targets, codes)[1])
+    return np.concatenate([[np.vdot(np.abs(x), sizes) for x in _by_system(block, n_classes)], sizes.sum(axis=0)])
 
 
 def _margins(block: Block, direction: Floats, n_classes: int) -> Margins:
@@ -235,11 +308,3 @@ def _standardize(x: Floats) -> tuple[Floats, Floats, Floats]:
     scale[constant] = 1.0
     centred /= scale if x.ndim == 2 else scale[:, None]
     return centred, middle, scale
-
-
-def _describe_separation(whom: str) -> str:
-    return (
-        f"{whom}: the scores separate some rows of the classes without error, so the likelihood has no maximum and the "
-        "optimal weight is infinite. The map is fitted as if every class had one more row of each label (Laplace's "
-        "rule), which keeps llrs finite. More rows, or rows that are harder to classify, would determine the weight."
-    )

@@ -35,6 +35,7 @@ from likely.cli.scores import (
 class Method(StrEnum):
     """Calibration methods."""
 
+    tail = "tail"
     affine = "affine"
     isotonic = "isotonic"
 
@@ -43,8 +44,12 @@ def calibrate(
     scores: ScoresFile,
     how: MapOptions,
     method: Annotated[
-        Method, typer.Option(help="affine: a scale and an offset; isotonic: any increasing map.")
-    ] = Method.affine,
+        Method,
+        typer.Option(
+            help="tail: a scale and an offset, after compression of heavy tails where it pays; affine: a scale and an "
+            "offset; isotonic: any increasing map."
+        ),
+    ] = Method.tail,
 ) -> None:
     """Turn scores into log-likelihood ratios, which can be used for decisions at any priors and costs.
 
@@ -74,15 +79,16 @@ def _learn(method: Method, path: Path, how: MapOptions) -> MapOutput:
 
 def _make_calibrator(method: Method, prior: float | None, table: Scores) -> Any:
     """Make the calibrator. Isotonic maps are bounded, since one row can contradict an infinite llr."""
-    from likely.calibration import AffineCalibrator, IsotonicCalibrator
+    from likely.calibration import AffineCalibrator, IsotonicCalibrator, TailCalibrator
 
     if method is Method.isotonic:
         if prior is not None:
-            raise CommandError("--prior is for --method affine only: an isotonic map is optimal at every prior.")
+            raise CommandError("--prior is for --method tail and affine: an isotonic map is optimal at every prior.")
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
         raise CommandError(f"--prior is for two classes, but there are {len(table.classes)} classes.")
-    return AffineCalibrator(training_prior=prior)
+    make = AffineCalibrator if method is Method.affine else TailCalibrator
+    return make(training_prior=prior)
 
 
 def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores, list[Any], dict[str, Any]]:
@@ -104,6 +110,8 @@ def _calibrate_each(calibrator: Any, table: Scores, folds: int) -> tuple[Scores,
     for system, trained in zip(systems, maps, strict=True):
         if hasattr(trained, "scale_"):
             system |= {"scale": trained.scale_, "offset": trained.offset_}
+        if np.isfinite(getattr(trained, "tail_", np.inf)):
+            system |= {"tail": trained.tail_, "center": trained.center_}
     note_reversal({system["name"]: system.get("scale", 1.0) for system in systems})
     return mapped, maps, {"systems": systems}
 

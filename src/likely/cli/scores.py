@@ -173,7 +173,12 @@ def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
 MapOutput = tuple[dict[str, Any], dict[str, Any]]
 """The columns to write, and the facts to show."""
 
-_COMMANDS = {"AffineCalibrator": "calibrate", "IsotonicCalibrator": "calibrate", "LogisticFusion": "fuse"}
+_COMMANDS = {
+    "AffineCalibrator": "calibrate",
+    "IsotonicCalibrator": "calibrate",
+    "LogisticFusion": "fuse",
+    "TailCalibrator": "calibrate",
+}
 """The command that applies each kind of saved map."""
 
 

@@ -25,7 +25,14 @@ from likely._constraints import (
 )
 from likely._typing import Floats
 from likely._validation import check_scores
-from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
+from likely.calibration import (
+    AffineCalibrator,
+    IsotonicCalibrator,
+    LogisticFusion,
+    ProductFusion,
+    TailCalibrator,
+    VotingFusion,
+)
 from likely.exceptions import InvalidParameterError
 from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped, ScoreMappedState
 
@@ -34,7 +41,7 @@ from likely.models.score_mapped import FOLDS, SCORER, ScoreMapped, ScoreMappedSt
 class CalibratedState(ScoreMappedState):
     """Fitted state of a calibrated classifier."""
 
-    map_: Annotated[Any, instance_of(AffineCalibrator, IsotonicCalibrator)]
+    map_: Annotated[Any, instance_of(AffineCalibrator, IsotonicCalibrator, TailCalibrator)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +64,7 @@ class CalibratedClassifier(ScoreMapped):
     ----------
     estimator : classifier
         Classifier to calibrate.
-    calibrator : calibrator, default AffineCalibrator()
+    calibrator : calibrator, default TailCalibrator()
         Object with ``fit(scores, y, sample_weight)`` and ``transform(scores)``.
     cv : int, splitter, iterable of (train, test), or "prefit", default 5
         Folds. Use ``"prefit"`` for an estimator that is already fitted: ``fit`` then trains only the calibrator, and
@@ -96,7 +103,7 @@ class CalibratedClassifier(ScoreMapped):
     _State: ClassVar[Any] = CalibratedState
     _constraints: ClassVar[Constraints] = {
         "estimator": SCORER,
-        "calibrator": none_or(object_with("a calibrator, such as AffineCalibrator()", "fit", "transform")),
+        "calibrator": none_or(object_with("a calibrator, such as TailCalibrator()", "fit", "transform")),
         "cv": FOLDS,
         "priors": priors(),
     }
@@ -121,7 +128,7 @@ class CalibratedClassifier(ScoreMapped):
         return [self.estimator]
 
     def _map(self) -> Any:
-        return AffineCalibrator() if self.calibrator is None else self.calibrator
+        return TailCalibrator() if self.calibrator is None else self.calibrator
 
     def _stack_scores(self, scores: list[Floats], models: list[Any]) -> Floats:
         return scores[0]

@@ -35,7 +35,14 @@ from likely._constraints import (
     size,
 )
 from likely._fitted import INPUTS
-from likely.calibration import AffineCalibrator, IsotonicCalibrator, LogisticFusion, ProductFusion, VotingFusion
+from likely.calibration import (
+    AffineCalibrator,
+    IsotonicCalibrator,
+    LogisticFusion,
+    ProductFusion,
+    TailCalibrator,
+    VotingFusion,
+)
 from likely.decisions import Application
 from likely.densities import (
     LBG,
@@ -332,6 +339,7 @@ MODELS: dict[str, Any] = {
     "Separator": Separator,
     "Spherical": Spherical,
     "Standardize": Standardize,
+    "TailCalibrator": TailCalibrator,
     "VotingFusion": VotingFusion,
     "Whiten": Whiten,
 }

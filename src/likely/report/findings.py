@@ -242,7 +242,7 @@ def _check_scores_as_given(facts: dict[str, Any], diagnostics: Diagnostics) -> F
     if costs.get("actual") is not None:
         calibrated = f" After calibration on other rows, they cost {format_cost(costs['actual'])}."
     remedy = (
-        f"Calibrate them before deciding, with likely calibrate or AffineCalibrator.{calibrated} "
+        f"Calibrate them before deciding, with likely calibrate or TailCalibrator.{calibrated} "
         "Scores that are not log-likelihood ratios, such as posteriors, always need calibration."
     )
     return "warning" if clear else "note", text, remedy

@@ -18,7 +18,7 @@ import numpy as np
 from likely._constraints import is_count
 from likely._typing import Floats, Labels, RankedBy
 from likely._validation import check_labels, check_option, check_scores, check_weight
-from likely.calibration import AffineCalibrator
+from likely.calibration import TailCalibrator
 from likely.decisions import Application
 from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidParameterError, LikelyError
 from likely.selection.candidates import (
@@ -87,7 +87,7 @@ class CompareOptions:
                 "held_out must be (X, y). Pass the scores of external systems with scores=.", parameter="held_out"
             )
         if self.calibrator is None:
-            object.__setattr__(self, "calibrator", AffineCalibrator(rising=True))
+            object.__setattr__(self, "calibrator", TailCalibrator(rising=True))
 
 
 def compare(
@@ -151,7 +151,7 @@ def compare(
     scores : mapping {name: array}, optional
         Scores that external systems gave to the rows on which systems are compared. Each array has shape (n,) for two
         classes, else (n, n_classes).
-    calibrator : calibrator, default AffineCalibrator(rising=True)
+    calibrator : calibrator, default TailCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
         Measure that ranks systems: minimum cost, actual cost after calibration, or Cllr.
     fuse : int, default 3
@@ -233,7 +233,7 @@ def compare_scores(
     groups : array of shape (n,), optional
         Equal values mark rows that depend on each other. Calibration folds keep them together, and intervals resample
         them together.
-    calibrator : calibrator, default AffineCalibrator(rising=True)
+    calibrator : calibrator, default TailCalibrator(rising=True)
     by : {"minimum", "actual", "cllr"}, default "minimum"
     fuse : int, default 0
         Fuse the best two, three, … systems, up to this number.
