@@ -208,7 +208,7 @@ def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
 def _make_equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
     """Return x and y axes of the same scale, so that a unit has the same length in both directions.
 
-    If the data extend less in the direction of y, the plot is less high.
+    If the data extend less in the direction of y, the plot is lower, but at least half as high as wide.
     """
     reach = [(cx + side * 2 * s, cy + side * 2 * s) for cx, cy, s, _, _ in ellipses.values() for side in (-1, 1)]
     both = np.vstack([points, np.reshape(reach, (-1, 2))])

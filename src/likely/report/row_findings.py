@@ -128,9 +128,9 @@ class Diagnostics:
     def unit_cost(self, i: int) -> float:
         """Return the most that one more mistake can add to a normalised cost.
 
-        Let s_k be the cost of a mistake about class k times the prior of the class, p_k the error rate and n_k the
-        number of units of the class. The cost Σ_k s_k p_k has variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k
-        / n_k. So the variance of a cost is at most the cost times the number returned, max_k s_k / n_k.
+        Let s_k be the largest normalised cost of a mistake about class k times the prior of the class, p_k the error
+        rate, and n_k the number of units of the class. The number returned is max_k s_k / n_k. A cost Σ_k s_k p_k has
+        variance Σ_k s_k² p_k (1 − p_k) / n_k, which is at most the cost times this number.
         """
         app = self.applications[i]
         stakes = app.priors * (app.costs.max(axis=1) - app.costs.diagonal())
@@ -223,9 +223,10 @@ def _wilson_interval(rate: float, n: int) -> tuple[float, float]:
 
 
 def check_overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check for overfitting: whether the held-out cost is far above the training cost.
+    """Check whether costs on new rows are far above the costs on rows that were used.
 
-    If it is not, check whether the cost on the evaluation rows is far above the cost that the comparison estimated.
+    First compare the cost on the evaluation rows with the cost that the comparison estimated. If there is no finding,
+    compare the held-out cost with the training cost.
     """
     found = _check_evaluation_cost(facts, diagnostics)
     if found is not None or diagnostics.training is None:
