@@ -5,9 +5,9 @@ fitted states declare constraints in the annotations of their fields: ``coef_: A
 ``fit`` checks the parameters with :func:`check_parameters`, and :mod:`likely.persistence` checks parameters and states
 on loading.
 
-Sizes of arrays are letters. The first value with a letter sets its size, and every later value must agree with it:
-``d`` is the number of features, ``k`` of classes, and ``r`` of weight vectors (one for two classes, otherwise one per
-class).
+Shapes of arrays are written in letters, one letter for each axis. The first array whose shape has a letter sets the
+size of this letter, and every later array must have the same size there. ``d`` is the number of features, ``k`` the
+number of classes, and ``r`` the number of weight vectors (one for two classes, otherwise one per class).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from likely.exceptions import InvalidParameterError
 
 
 class Absent(Enum):
-    """The value of a field of a fitted state that this model does not have."""
+    """Placeholder in a field of a fitted state, for an attribute that this model does not have."""
 
     ABSENT = "absent"
 
@@ -44,12 +44,14 @@ class Scope:
     Parameters
     ----------
     sizes : dict from letter to int
+        The size of each letter that occurred in the shape of an array so far, such as ``{"d": 4}``.
     kind : str
         Name of the object's class in a model file.
     fitted : bool
         Whether the object has a fitted state.
     parts : dict from int to (object, Scope)
-        The objects that were built before, with their scopes. The key is the ``id`` of the object.
+        The objects of the same model file that were built before this one, with their scopes. The key is the ``id`` of
+        the object.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class Scope:
     parts: dict[int, tuple[Any, Scope]] = field(default_factory=dict)
 
     def scope_of(self, value: Any) -> Scope | None:
-        """Return the scope of an object that was built before, or None."""
+        """Return the scope of ``value`` if it is an object that was built before, otherwise None."""
         found = self.parts.get(id(value))
         return None if found is None else found[1]
 
@@ -72,12 +74,12 @@ class Constraint:
     description : str
         The text after "must be", such as "a finite number >= 0".
     test : function of a value and a scope
-        For a value that is not allowed, it returns False or raises :class:`ViolationError` with a more specific
-        message.
+        For a value that is not allowed, the function returns False, or raises :class:`ViolationError` with a more
+        specific message.
     remedy : function of a value, optional
-        Returns a sentence that is added to the message, or an empty text.
+        The function returns a sentence that is added to the message, or an empty text.
     optional : bool
-        Whether the value may be absent from an object.
+        Whether the value may be absent from the object that holds it.
     saved : bool
         Whether model files hold the value.
     """
@@ -113,7 +115,10 @@ def check_parameters(owner: Any) -> None:
 
 
 def check_argument(name: str, value: Any, constraint: Constraint, owner: str = "") -> None:
-    """Raise InvalidParameterError unless an argument obeys a constraint; ``owner`` is the class that has it."""
+    """Raise InvalidParameterError unless an argument obeys a constraint.
+
+    ``owner`` is the name of the class whose constructor takes the argument. The message names this class.
+    """
     try:
         constraint(value)
     except ViolationError as error:
@@ -124,7 +129,11 @@ def check_argument(name: str, value: Any, constraint: Constraint, owner: str = "
 
 @cache
 def constraints_of(cls: Any) -> Constraints:
-    """Return the constraints of constructor parameters, from ``_constraints`` or the annotations of a dataclass."""
+    """Return the constraint of each constructor parameter of a class.
+
+    The constraints are those of the attribute ``_constraints``. A class without this attribute has the constraints in
+    the annotations of its fields, if it is a dataclass or a named tuple.
+    """
     declared: Constraints | None = getattr(cls, "_constraints", None)
     if declared is not None:
         return declared
@@ -134,7 +143,8 @@ def constraints_of(cls: Any) -> Constraints:
     for base in reversed(cls.__mro__):
         for name, annotation in vars(base).get("__annotations__", {}).items():
             words = getattr(annotation, "__forward_arg__", annotation)
-            # Evaluate only annotations that hold a constraint: others may use names imported for type checking alone.
+            # Evaluate only annotations that hold a constraint. Other annotations may use names that are imported for
+            # type checking only and do not exist at run time.
             if isinstance(words, str) and words.startswith("Annotated["):
                 found[name] = _constraint_in(words, vars(sys.modules[base.__module__]))
     order = [one.name for one in fields(cls)] if is_dataclass(cls) else list(cls._fields)
@@ -166,7 +176,7 @@ def number(
     def test(value: Any, scope: Scope) -> bool:
         if not is_number(value) or (finite and not np.isfinite(value)):
             return False
-        # A strict bound of infinity excludes nothing, so a number that need not be finite may be infinite.
+        # The default strict bounds are infinite and exclude nothing. If ``finite`` is False, infinity is allowed.
         inside = low <= value <= high and (value > above or above == -np.inf) and (value < below or below == np.inf)
         return bool(inside) or not bounded
 
@@ -186,13 +196,16 @@ def _describe_number(low: float, high: float, above: float, below: float, finite
 
 
 def count(low: int = 0, high: int = 2**53) -> Constraint:
-    """Constrain to a whole number in a range."""
+    """Constrain to a whole number with ``low <= value <= high``."""
     limit = f">= {low}" if high >= 2**31 else f"from {low} to {high}"
     return Constraint(f"a whole number {limit}", lambda value, scope: is_count(value, low, high))
 
 
 def size(letter: str) -> Constraint:
-    """Constrain to a whole number >= 1 that is a size of the model, such as the number of features."""
+    """Constrain to a whole number >= 1 that is the size of a letter, such as the number of features for ``d``.
+
+    If another value of the model has set the size of this letter before, the number must equal that size.
+    """
 
     def test(value: Any, scope: Scope) -> bool:
         if not is_count(value, 1, 2**53):
@@ -277,7 +290,10 @@ def either(*choices: Constraint, remedy: Callable[[Any], str] | None = None) -> 
 
 
 def _redescribe(test: Callable[[Any, Scope], None], description: str) -> Callable[[Any, Scope], None]:
-    """Replace the description in the standard message of an inner constraint by another description."""
+    """Return ``test`` with other messages: in "must be X, but is Y", X is replaced by ``description``.
+
+    Messages of another form are more specific and are not changed.
+    """
 
     def redescribed(value: Any, scope: Scope) -> None:
         try:
@@ -296,11 +312,12 @@ def optional(inner: Constraint) -> Constraint:
 
 
 NOT_SAVED = Constraint("a value that model files omit", lambda value, scope: True, saved=False)
-"""A field of a fitted state that describes the training rows; it is None after loading."""
+"""Constraint of a field of a fitted state that describes the training rows. Model files omit such a field, and it is
+None in a loaded model."""
 
 
 def list_of(inner: Constraint, min_length: int = 0, types: tuple[type, ...] = (list, tuple)) -> Constraint:
-    """Constrain to a list or tuple of values that each obey a constraint."""
+    """Constrain to a list or tuple in which every value obeys the constraint ``inner``."""
     kind = " or ".join(one.__name__ for one in types)
     description = f"a {kind} of{f' at least {min_length}' if min_length else ''} values, each {inner.description}"
 
@@ -348,9 +365,10 @@ def mapping_of(keys: Constraint, values: Constraint) -> Constraint:
 def floats(
     *shape: int | str, low: float = -np.inf, above: float | None = None, finite: bool = True, nan: bool = False
 ) -> Constraint:
-    """Constrain to an array of float64 whose shape is given in letters.
+    """Constrain to an array of float64 whose shape is given in letters, one for each axis.
 
-    "_" is any size, and a size with a star may be 0.
+    An axis "_" may have any size. The size of a letter with a star, such as "n*", may be 0; other letters have a size
+    of at least 1.
     """
 
     def test(value: Any, scope: Scope) -> bool:
@@ -372,7 +390,10 @@ def floats(
 
 
 def check_shape(shape: tuple[int, ...], letters: Iterable[int | str], scope: Scope) -> None:
-    """Raise ViolationError unless a shape agrees with the letters; set the sizes of letters that have none yet."""
+    """Raise ViolationError unless ``shape`` matches ``letters``, one number or letter per axis, such as ("n", "d").
+
+    A letter that has no size in ``scope`` yet takes the size of its axis.
+    """
     wanted = list(letters)
     known = [letter if isinstance(letter, int) else scope.sizes.get(letter.rstrip("*")) for letter in wanted]
     fits = len(shape) == len(wanted) and all(k is None or k == n for k, n in zip(known, shape, strict=True))
@@ -387,7 +408,10 @@ def check_shape(shape: tuple[int, ...], letters: Iterable[int | str], scope: Sco
 
 
 def integers(*shape: int | str, low: int = 0) -> Constraint:
-    """Constrain to an array of integers of NumPy's index type, whose shape is given in letters."""
+    """Constrain to an array of integers >= ``low`` of NumPy's index type, ``intp``.
+
+    The shape is given in letters, as in :func:`floats`.
+    """
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype != np.intp or (value < low).any():
@@ -399,7 +423,10 @@ def integers(*shape: int | str, low: int = 0) -> Constraint:
 
 
 def array_of(kinds: str, axes: int = 1) -> Constraint:
-    """Constrain to an array whose ``dtype.kind`` is one of ``kinds``, with values that are finite or NaN."""
+    """Constrain to an array with ``axes`` axes whose ``dtype.kind`` is one of ``kinds``.
+
+    Its values must be finite or NaN.
+    """
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != axes:
@@ -422,7 +449,7 @@ def nondecreasing(inner: Constraint) -> Constraint:
 
 
 def probabilities(letter: str) -> Constraint:
-    """Constrain to an array of probabilities that sum to 1."""
+    """Constrain to a vector of probabilities that sum to 1. The size of ``letter`` is the length of the vector."""
     shares = floats(letter, low=0.0)
 
     def test(value: Any, scope: Scope) -> bool:
@@ -435,9 +462,10 @@ def probabilities(letter: str) -> Constraint:
 
 
 def class_labels(min_classes: int = 2, unsorted: int = 0) -> Constraint:
-    """Constrain to distinct labels of one type, and set the sizes ``k`` and ``r``.
+    """Constrain to an array of distinct labels of one type.
 
-    All labels but the last ``unsorted`` ones must be sorted.
+    The labels must be sorted, except for the last ``unsorted`` labels. The number of labels becomes the size of ``k``,
+    the number of classes, and sets the size of ``r``, the number of weight vectors.
     """
 
     def test(value: Any, scope: Scope) -> bool:
@@ -458,7 +486,7 @@ def class_labels(min_classes: int = 2, unsorted: int = 0) -> Constraint:
 
 
 def names(letter: str) -> Constraint:
-    """Constrain to an array of column names."""
+    """Constrain to an array of column names. The size of ``letter`` is the number of names."""
 
     def test(value: Any, scope: Scope) -> bool:
         if type(value) is not np.ndarray or value.ndim != 1 or value.dtype != object:
@@ -470,7 +498,7 @@ def names(letter: str) -> Constraint:
 
 
 def numbers(axes: int) -> Constraint:
-    """Constrain to numbers in any form that a caller may use: an array or nested lists."""
+    """Constrain to an array of numbers with ``axes`` axes, or to nested lists that NumPy converts to such an array."""
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, (str, bytes, Mapping)) or is_number(value) or value is None:
@@ -485,9 +513,10 @@ def numbers(axes: int) -> Constraint:
 
 
 def priors(*, scalar: bool = False) -> Constraint:
-    """Constrain to priors in class order, or to a mapping from labels to priors. ``scalar`` allows one number too.
+    """Constrain to None, a sequence of priors in class order, or a mapping from labels to priors.
 
-    Whether the priors are probabilities is checked later, where the classes are known.
+    With ``scalar``, a single number is allowed too. Whether the priors are probabilities is checked later, where the
+    classes are known.
     """
     choices = [mapping_of(label, number()), numbers(1), one_of(None)]
     found = either(*([number(finite=False)] if scalar else []), *choices)
@@ -499,10 +528,12 @@ def priors(*, scalar: bool = False) -> Constraint:
 
 
 def instance_of(*classes: type, **links: str) -> Constraint:
-    """Require an object of one of the given classes. Its sizes may have to agree with those of its owner.
+    """Constrain to an object of one of the given classes.
 
-    In ``instance_of(Gaussians, k="k", d="d")``, each size of the object (left) must equal a size of its owner (right).
-    A size with a star may also be 1. Sizes are compared when a model is loaded.
+    ``links`` compares sizes of this object with sizes of its owner, the object that holds it. In
+    ``instance_of(Gaussians, k="k", d="d")``, the sizes k and d of the Gaussians (left) must equal the sizes k and d of
+    the owner (right). If the letter on the right has a star, such as ``k="k*"``, the size of the object may also be 1.
+    Sizes are compared when a model is loaded.
     """
 
     def test(value: Any, scope: Scope) -> bool:
@@ -514,7 +545,7 @@ def instance_of(*classes: type, **links: str) -> Constraint:
 
 
 def object_with(description: str, *methods: str, **links: str) -> Constraint:
-    """Require an object that has the given methods. Its sizes are compared as in :func:`instance_of`."""
+    """Constrain to an object that has the given methods. ``links`` compares sizes as in :func:`instance_of`."""
 
     def test(value: Any, scope: Scope) -> bool:
         if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
@@ -545,7 +576,7 @@ def _with_article(name: str) -> str:
 
 
 def show(value: Any) -> str:
-    """Format a value for a message: its shortened repr or, for an array, the dtype and shape."""
+    """Format a value for a message: an array by its dtype and shape, any other value by its shortened ``repr``."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype} of shape {value.shape}"
     words = repr(value)
@@ -558,5 +589,5 @@ def is_number(value: Any) -> bool:
 
 
 def is_count(value: Any, low: int, high: int) -> bool:
-    """Return whether a value is a whole number in a range and not a boolean."""
+    """Return whether a value is a whole number from ``low`` to ``high`` and not a boolean."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)

@@ -1,4 +1,4 @@
-"""Atomic writing of files: after a failure the old file is unchanged and no temporary file remains."""
+"""Atomic writing of files: if writing fails, the old file is unchanged and no temporary file remains."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ FilePath: TypeAlias = "str | os.PathLike[str]"
 def atomic_write(path: FilePath, error: type[LikelyError] = TableError) -> Iterator[IO[bytes]]:
     """Open a new binary file that replaces ``path`` when the block ends without an exception.
 
-    The file is written under a temporary name in the same folder, synchronised to disk and renamed. A symbolic link
-    stays a link: the file it points to is replaced. An existing file keeps its mode.
+    The file is written under a temporary name in the same folder, synchronised to disk and renamed. If ``path`` is a
+    symbolic link, the file that the link points to is replaced. A file that replaces another one takes over its
+    permissions.
 
     Parameters
     ----------
@@ -48,6 +49,6 @@ def atomic_write(path: FilePath, error: type[LikelyError] = TableError) -> Itera
 
 
 def write_whole(path: FilePath, text: str) -> None:
-    """Write a text file atomically, in UTF-8; lone surrogates are written as escapes."""
+    """Write a text file atomically, in UTF-8. Lone surrogates, which UTF-8 cannot encode, are written as escapes."""
     with atomic_write(path) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))

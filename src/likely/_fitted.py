@@ -1,4 +1,4 @@
-"""The fitted state of an estimator: one frozen dataclass, replaced as a whole."""
+"""The fitted state of an estimator: an instance of a frozen dataclass, which is always replaced as a whole."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, ClassVar
 from likely._constraints import ABSENT, Constraints, names, optional, size
 
 INPUTS: Constraints = {"n_features_in_": size("d"), "feature_names_in_": optional(names("d"))}
-"""The attributes that scikit-learn's ``validate_data`` sets."""
+"""Constraints of the attributes that scikit-learn's ``validate_data`` sets."""
 
 
 class Fitted:
     """Base class of estimators that store what they learn in ``_state``, an instance of the dataclass ``_State``.
 
-    The fields of the state are attributes of the estimator (``coef_`` reads ``_state.coef_``); a field that is ABSENT
-    is an attribute that the estimator does not have. ``fit`` assigns the state once, at its end. Assigning one of these
-    attributes of a fitted estimator replaces the whole state.
+    The fields of the state are attributes of the estimator: ``coef_`` reads ``_state.coef_``. If the value of a field
+    is ABSENT, the estimator does not have this attribute. ``fit`` assigns the state once, at its end. Assigning a new
+    value to one of these attributes replaces the state by a copy with this value.
     """
 
     _State: ClassVar[type | None] = None
     _inputs: ClassVar[Constraints] = INPUTS
-    """Fitted attributes that are not in the state, because they are set before the state is computed."""
+    """Constraints of the fitted attributes that are not in the state. They are set before the state is computed."""
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__.get("_state")
@@ -32,7 +32,8 @@ class Fitted:
             value = getattr(state, name)
             if value is not ABSENT:
                 return value
-        # The second lookup raises the property's own error if a property failed, else the usual AttributeError.
+        # Python calls this method after the usual lookup failed. If a property raised an AttributeError, repeating the
+        # lookup raises that error again. Otherwise it raises the usual AttributeError.
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -62,7 +63,7 @@ def _field_names(cls: Any) -> frozenset[str]:
 
 @contextmanager
 def all_or_nothing(*estimators: Any) -> Iterator[None]:
-    """Restore the attributes of the estimators if the block raises."""
+    """Restore the attributes that the estimators had before the block if the block raises an exception."""
     before = [estimator.__dict__.copy() for estimator in estimators]
     try:
         yield

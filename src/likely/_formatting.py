@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 _JOINERS = "\u200c\u200d"
-"""Invisible characters that some scripts and composed emoji need."""
+"""Invisible characters that join their neighbours. Some scripts and emoji need them, so they are not escaped."""
 
 
 def format_number(value: float | None, none: str = "") -> str:
-    """Format a number with three decimals, or with three significant digits where it is small or large.
+    """Format a number with three decimals, or with three significant digits if it is very small or large.
+
+    The three decimals are used for 0 and for magnitudes from 0.001 up to 1000.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def format_number(value: float | None, none: str = "") -> str:
 
 
 def format_cost(cost: float | None) -> str:
-    """Format a cost; None stands for an infinite cost, because JSON has no infinity.
+    """Format a cost. None is an infinite cost: costs may come from JSON, which has no infinity.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def format_significant(value: float | None, digits: int = 3, none: str = "infini
 
 
 def format_percent(share: float | None, digits: int = 3, none: str = "unknown") -> str:
-    """Format a share in percent with ``digits`` significant digits, at most two for a share below 1 %.
+    """Format a share in percent with ``digits`` significant digits, or with at most two if the share is below 1 %.
 
     Examples
     --------
@@ -78,7 +80,9 @@ def format_percent(share: float | None, digits: int = 3, none: str = "unknown") 
 
 
 def format_amount(value: float | None) -> str:
-    """Format a count or a setting: whole numbers with separators, others with three significant digits.
+    """Format a count or a setting.
+
+    Whole numbers have commas between groups of three digits. Other numbers have three significant digits.
 
     Examples
     --------
@@ -102,7 +106,7 @@ def format_count(n: int, noun: str, plural: str = "") -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text to a width, with an ellipsis where something was cut.
+    """Cut a text to at most ``width`` characters. A text that was cut ends with an ellipsis.
 
     Examples
     --------
@@ -113,7 +117,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Escape line breaks and other characters that are invisible or control a terminal.
+    r"""Replace line breaks, and other characters that are invisible or control a terminal, by escape sequences.
 
     Examples
     --------
@@ -148,7 +152,9 @@ def quote(name: Any, width: int = 60) -> str:
 
 
 def format_value(value: Any, width: int = 62) -> str:
-    """Format any value as Python writes it, cut to a width; a text that is cut keeps its closing quote.
+    """Format any value by its ``repr``, cut to at most ``width`` characters.
+
+    A text that is cut keeps its closing quotation mark.
 
     Examples
     --------
@@ -163,7 +169,7 @@ def format_value(value: Any, width: int = 62) -> str:
 
 
 def format_names(names: Sequence[Any], max_names: int = 10) -> str:
-    """Format names as a list in a sentence, at most ``max_names`` of them.
+    """Format names as a list in a sentence. After the first ``max_names``, only the number of further names is given.
 
     Examples
     --------

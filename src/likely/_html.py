@@ -17,7 +17,9 @@ MAX_ROWS = 40
 
 
 def html_table(caption: str, header: Sequence[Any], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """Return a table whose first column holds names; numbers are formatted and all texts are escaped.
+    """Return the HTML of a table whose first column holds the names of its rows.
+
+    Floats are formatted by :func:`format_number`. In all texts, the special characters of HTML are escaped.
 
     Parameters
     ----------

@@ -1,4 +1,8 @@
-"""Exceptions that derive from scikit-learn's; ``likely.exceptions`` loads this module when one is first used."""
+"""Exceptions that derive from exceptions of scikit-learn.
+
+``likely.exceptions`` loads this module when one of them is first used, so that importing it does not import
+scikit-learn.
+"""
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -6,7 +10,7 @@ from likely.exceptions import DegenerateDataError
 
 
 class NotEnoughDataError(DegenerateDataError, NotFittedError):  # type: ignore[misc]
-    """The batches seen so far do not determine the parameters; more batches may."""
+    """The batches seen so far do not determine the parameters. Further batches may determine them."""
 
 
 class NotConvergedWarning(ConvergenceWarning):  # type: ignore[misc]

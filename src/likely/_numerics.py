@@ -21,7 +21,7 @@ def dense(X: Rows) -> Floats:
 
 
 def log(values: Any) -> Floats:
-    """Return the natural logarithm; log 0 is minus infinity, without a warning."""
+    """Return the natural logarithms of values. The logarithm of 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.asarray(values, dtype=np.float64)))
 
@@ -38,9 +38,9 @@ def difference(a: Floats, b: Floats) -> Floats:
 
 
 def log_normalize(log_weights: Floats) -> Floats:
-    """Shift each row of log-weights so that its exponentials sum to one.
+    """Subtract a constant from each row of log-weights so that the exponentials of the row sum to one.
 
-    If a row contains plus infinities, they share all of its mass equally.
+    If entries of a row are plus infinity, these entries share the mass of the row equally, and the others get none.
     """
     top = log_weights.max(axis=1, keepdims=True)
     if np.isposinf(top).any():
@@ -55,22 +55,23 @@ def log_normalize(log_weights: Floats) -> Floats:
 def is_rounding(variance: Floats, mean: Floats) -> Any:
     """Return whether a variance is no larger than the rounding error of a constant column with this mean.
 
-    n copies of one number have a computed variance of the order of (eps · number)². The factor 64 allows for the
-    rounding of the sums.
+    The computed variance of n copies of one number is of the order of (eps · number)², where eps is the precision of a
+    double. The factor 64 allows for the rounding errors of the sums over rows.
     """
     return variance <= (64 * np.finfo(np.float64).eps * mean) ** 2
 
 
 class Workspace(threading.local):
-    """Named arrays that are reused for every block of rows; each thread has its own arrays.
+    """Working memory: named arrays that are reused for every block of rows.
 
-    A module or an object that needs working memory creates one workspace. Two workspaces never share memory. Two names
-    of one workspace do not share memory either, nor do two threads.
+    A module or an object that needs working memory creates one workspace. Arrays share memory only if they have the
+    same name in the same workspace and belong to the same thread.
 
     Notes
     -----
-    Without reuse, the system maps and unmaps new arrays of some megabytes for every block. On tall, thin data the page
-    faults cost as much as the arithmetic. Above eight megabytes the arithmetic dominates, and arrays are not kept.
+    Without reuse, the operating system maps and unmaps memory for new arrays of some megabytes in every block. For data
+    with many rows and few columns, these page faults take as long as the arithmetic. For arrays above eight megabytes
+    the arithmetic takes much longer, so these arrays are not kept.
 
     Examples
     --------
@@ -84,7 +85,10 @@ class Workspace(threading.local):
         self._buffers: dict[str, Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...]) -> Floats:
-        """Return an uninitialised array; its contents are valid until this thread requests the same name again."""
+        """Return an uninitialised array.
+
+        Its contents are valid until this thread requests an array of the same name again, which may use its memory.
+        """
         size = math.prod(shape)
         if size > MAX_BUFFER_VALUES:
             return np.empty(shape)
@@ -95,9 +99,10 @@ class Workspace(threading.local):
 
     @contextmanager
     def borrow(self, name: str, shape: tuple[int, ...]) -> Iterator[Floats]:
-        """Lend an uninitialised array; requests for the same name inside the block get other memory.
+        """Lend an uninitialised array to a ``with`` block.
 
-        This is for code that calls functions of the user, because such a function may call the same code again.
+        Inside the block, requests for an array of the same name get other memory. Code that calls a function of the
+        user in the block needs this: the function may call the same code again, which must not overwrite the array.
         """
         array = self.array(name, shape)
         lent = self._buffers.pop(name, None)

@@ -1,7 +1,8 @@
 """Validation of rows, labels, weights and scores in public methods. Internal functions trust their arguments.
 
-Finiteness of rows is not checked here. It follows from the sums that learning computes anyway (see
-``Block.non_finite``): a separate pass over the rows would cost as much as learning a diagonal Gaussian.
+Whether the values of rows are finite is not checked here, because a separate pass over the rows would take as long as
+learning a diagonal Gaussian. It is checked on the sums that learning computes anyway: they are not finite if a value is
+not (see ``Block.non_finite``).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 
 
 def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
-    """Return rows as an array of numbers or a CSR array, and store or compare the names and number of columns.
+    """Return rows as an array of numbers or a CSR array, after checking the names and the number of their columns.
 
-    Numbers keep their precision: blocks are converted to double precision one at a time.
+    With ``reset``, the names and the number are stored in the estimator; otherwise they must equal the stored ones.
+    Numbers keep their type here. They are converted to double precision later, one block of rows at a time.
     """
     name = _outermost.get() or type(estimator).__name__
     if not reset:
@@ -39,11 +41,12 @@ def check_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 
 _outermost: ContextVar[str] = ContextVar("_outermost", default="")
+"""Class name of the estimator that messages about rows name, or an empty text. See :func:`name_in_messages`."""
 
 
 @contextmanager
 def name_in_messages(estimator: Any) -> Iterator[None]:
-    """Let messages about rows name this estimator, and not the inner steps that it passes the rows to."""
+    """Let messages about rows name this estimator instead of the inner steps to which it passes the rows."""
     if _outermost.get():
         yield
         return
@@ -55,7 +58,10 @@ def name_in_messages(estimator: Any) -> Iterator[None]:
 
 
 def check_width(name: str, estimator: Any, X: Any) -> None:
-    """Raise unless rows have as many columns as the estimator was fitted to; scikit-learn checks the names."""
+    """Raise unless the rows have as many columns as the training rows of the estimator.
+
+    The names of the columns are checked by scikit-learn. ``name`` is the name of the estimator in the message.
+    """
     shape: Any = getattr(X, "shape", ())
     n = getattr(estimator, "n_features_in_", None)
     if n is None or len(shape) != 2 or shape[1] == n or not shape[0] or not shape[1]:
@@ -69,7 +75,7 @@ def check_width(name: str, estimator: Any, X: Any) -> None:
 
 
 def _describe_text(name: str, X: Any) -> str:
-    """Describe the first text in rows that must be numbers, or return an empty text if there is none."""
+    """Return a message about the first text among rows that must be numbers, or an empty text if there is none."""
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         return ""
     names = getattr(X, "columns", None)
@@ -99,7 +105,7 @@ def _is_number(text: str) -> bool:
 
 
 def _sum_duplicates(X: Any) -> Any:
-    """Return a CSR array in which no entry is stored twice."""
+    """Return a CSR array in which no entry is stored twice. Values that were stored for the same entry are added."""
     X = csr_array(X)
     if not X.has_canonical_format:
         X = X.copy()
@@ -117,9 +123,11 @@ def check_training(
     supervised: bool,
     regression: bool = False,
 ) -> tuple[Rows, Any, Floats | None, Integers | None]:
-    """Return training rows, labels, weights and, if rows of weight zero were dropped, the indices of the others.
+    """Return the training rows, their labels, their weights, and the indices of the rows that were kept.
 
-    With ``regression``, numeric targets replace the labels.
+    Rows of weight zero are dropped. The indices are None if all rows were kept, the labels are None unless
+    ``supervised``, and the weights are None if none were given. With ``regression``, numeric targets are returned in
+    place of the labels.
     """
     X = check_rows(estimator, X, reset)
     check_y = check_targets if regression else check_labels
@@ -134,7 +142,11 @@ def check_training(
 
 
 def check_weight(sample_weight: Any, n: int) -> Floats | None:
-    """Return the weights of the rows. They are frequencies: finite, not negative and not all zero."""
+    """Return the weights of n rows as an array, or None if ``sample_weight`` is None.
+
+    Weights are frequencies: they must be finite, not negative and not all zero. A single number is the weight of
+    every row.
+    """
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -161,7 +173,8 @@ def check_weight(sample_weight: Any, n: int) -> Floats | None:
 def encode_labels(y: Labels) -> tuple[Labels, Integers]:
     """Return the classes in sorted order, and the index of each label among them.
 
-    Integer labels in a small range are counted instead of sorted, which takes a tenth of the time for a million labels.
+    Integer labels in a small range are counted instead of sorted, because counting takes a tenth of the time for a
+    million labels.
     """
     if y.dtype.kind in "iub" and len(y):
         low, high = int(y.min()), int(y.max())
@@ -184,7 +197,7 @@ def check_option(name: str, value: Any, options: Any) -> None:
 
 
 def check_confidence(value: Any) -> None:
-    """Raise unless a value is the confidence level of an interval."""
+    """Raise unless a value can be the confidence level of an interval: a number between 0 and 1, both excluded."""
     if not (is_number(value) and 0 < value < 1):
         raise InvalidParameterError(
             f"confidence must be a number in the open interval (0, 1), such as 0.95, but is {value!r}."
@@ -192,7 +205,7 @@ def check_confidence(value: Any) -> None:
 
 
 def check_labels(owner: str, y: Any) -> Labels:
-    """Return labels as an array; raise if one is missing."""
+    """Return labels as an array of one type. Raise if a label is missing or infinite, or if the labels mix types."""
     if y is None:
         raise InvalidDataError(f"{owner} requires y to be passed, but the target y is None. Give one label per row.")
     labels: Labels = column_or_1d(y, warn=True)
@@ -222,7 +235,10 @@ def check_n_classes(owner: str, classes: Labels, remedy: str = "") -> None:
 
 
 def check_targets(owner: str, y: Any) -> Floats:
-    """Return the targets of a regression, of shape (n,) or (n, n_targets). Their sums show if they are finite."""
+    """Return the targets of a regression as an array of doubles, of shape (n,) or (n, n_targets).
+
+    Missing targets become NaN. Whether targets are finite is checked later, on the sums that learning computes.
+    """
     if y is None:
         raise InvalidDataError(f"{owner} requires y to be passed, but the target y is None. Give one number per row.")
     targets = np.asarray(y)
@@ -251,7 +267,7 @@ def _to_number(owner: str, value: Any) -> float:
 def _is_missing(value: Any) -> bool:
     try:
         return value is None or not bool(value == value)
-    except TypeError:  # comparing pandas' NA with itself gives NA, which has no truth value
+    except TypeError:  # NA of pandas: comparing it with itself gives NA, which has no truth value
         return True
 
 
@@ -264,7 +280,7 @@ def _to_one_type(values: list[Any]) -> Labels:
 
 
 def check_scores(owner: str, scores: Any) -> Floats:
-    """Return scores as an array of doubles; they may be infinite but not NaN."""
+    """Return scores as an array of doubles. Scores may be infinite. Raise if a score is NaN or not a number."""
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -35,8 +35,8 @@ class LikelyError(Exception):
     Attributes
     ----------
     parameter : str or None
-        Name of the argument that caused the error, or of one that avoids it if it is changed. The message has the
-        Python spelling (``exclude=``); the command line replaces it by the option (``--exclude``).
+        Name of the argument that caused the error, or of an argument that can be changed to avoid the error. The
+        message names it as in Python (``exclude=``). The command line replaces this by the option (``--exclude``).
     """
 
     def __init__(self, message: str = "", *, parameter: str | None = None) -> None:
@@ -102,7 +102,7 @@ class MissingDependencyError(LikelyError, ImportError):
 
 
 class DegenerateDataWarning(UserWarning):
-    """Parameters were floored because the data do not determine them."""
+    """Parameters were floored (raised to the smallest value allowed), because the data do not determine them."""
 
 
 _prefix: ContextVar[str] = ContextVar("_prefix", default="")
@@ -110,12 +110,12 @@ _prefix: ContextVar[str] = ContextVar("_prefix", default="")
 
 @contextmanager
 def prefix_messages(subject: str) -> Iterator[None]:
-    """Prefix errors and warnings of this library with their subject, as in "Class 'b': …"."""
+    """Put ``subject`` before the messages of all errors and warnings of this library in the block: "Class 'b': …"."""
     token = _prefix.set(f"{_prefix.get()}{subject}: ")
     try:
         yield
     except LikelyError as error:
-        error.args = (f"{subject}: {error}",)  # the same error object keeps its other attributes
+        error.args = (f"{subject}: {error}",)  # a new error would lose the other attributes of this one
         raise
     finally:
         _prefix.reset(token)
@@ -126,7 +126,7 @@ _suppressed: ContextVar[tuple[type[Warning], ...]] = ContextVar("_suppressed", d
 
 @contextmanager
 def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
-    """Suppress these warning categories of this library in the current thread."""
+    """Suppress the warnings of this library of the given categories, in the current thread, during the block."""
     token = _suppressed.set((*_suppressed.get(), *categories))
     try:
         yield
@@ -135,7 +135,7 @@ def suppress_warnings(*categories: type[Warning]) -> Iterator[None]:
 
 
 def warn_of_degenerate_data(message: str) -> None:
-    """Warn that parameters were floored."""
+    """Warn that parameters were raised to a floor, because the data do not determine them."""
     _warn_caller(message, DegenerateDataWarning)
 
 
@@ -145,7 +145,7 @@ def warn_of_no_convergence(message: str) -> None:
 
 
 def _warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn with the location of the line that called this library."""
+    """Issue a warning whose location is the line of the user's code that called this library."""
     if category in _suppressed.get():
         return
     frame, level = sys._getframe(1), 2
@@ -156,7 +156,10 @@ def _warn_caller(message: str, category: type[Warning]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Load the exceptions that derive from scikit-learn's on first use: an Application needs no scikit-learn."""
+    """Load, on first use, the exceptions that derive from exceptions of scikit-learn.
+
+    Code that does not need scikit-learn, such as ``Application``, can then use this module without importing it.
+    """
     if name in ("NotConvergedWarning", "NotEnoughDataError"):
         return getattr(import_module("likely._learning_exceptions"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -449,9 +449,12 @@ def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("compare train.csv --target label --reject-cost 0.1", "A reject cost is for 'likely decide'"),
-        ("compare train.csv --target label --application prior=0.1,reject_cost=0.1", "A reject cost is for 'likely"),
-        ("fit train.csv --target label -o m.likely --reject-cost 0.1", "A reject cost is for 'likely decide'"),
+        ("compare train.csv --target label --reject-cost 0.1", "This command accepts no reject cost"),
+        (
+            "compare train.csv --target label --application prior=0.1,reject_cost=0.1",
+            "This command accepts no reject cost",
+        ),
+        ("fit train.csv --target label -o m.likely --reject-cost 0.1", "This command accepts no reject cost"),
         ("fit train.csv --target label -o m.likely --scores vendor", "--scores is for 'likely compare'"),
     ],
 )

@@ -65,8 +65,11 @@ def test_score_columns_are_fused_by_the_classifier_too(halves):
 
 def test_calibration_of_one_biometric_system(halves):
     (train, y_train), (test, y_test) = halves
+    given = Trials(y_test, test[:, 0])
     trials = Trials(y_test, AffineCalibrator(training_prior=0.5).fit(train[:, 0], y_train).transform(test[:, 0]))
 
+    assert given.cllr() == pytest.approx(1.004, abs=5e-4)
+    assert 100 * given.eer() == pytest.approx(4.06, abs=5e-3)
     assert trials.cllr() == pytest.approx(0.152, abs=5e-4)
     assert trials.min_cllr() == pytest.approx(0.136, abs=5e-4)
 

@@ -16,22 +16,24 @@ from likely.blocks.source import Block, Source
 from likely.blocks.threads import for_each
 
 ROWS = 2**14
-"""Rows of a block with few features: 6.5 MB for 50 features. Shorter blocks have more Python overhead, longer blocks
-exceed the cache."""
+"""Number of rows of a block with few features. For 50 features the block takes 6.5 MB. With shorter blocks, the Python
+overhead of each block dominates; longer blocks exceed the cache."""
 
 ROW_VALUES = 2**20
-"""Maximum number of values of a block in row order, so that a centred copy of wide rows fits in reused memory."""
+"""Maximum number of values of a block whose rows follow the row order. A statistic makes a centred copy of the block;
+with this limit, the copy fits in memory that is reused from block to block."""
 
 WIDE, CELL_VALUES = 256, 2**22
 """With at least WIDE features, labelled rows are divided by class and fold into blocks of at most CELL_VALUES values.
-Statistics are then large compared with a block, and blocks with few classes and folds leave little to merge."""
+A scatter matrix of so many features is large compared with a block. A block of one class and one fold has only one
+such matrix to add to the total."""
 
 MIN_ROWS = 32
-"""Minimum number of rows of a block that will be widened. With fewer rows the cost of merging the statistics of the
-wide rows would dominate."""
+"""Minimum number of rows of a block whose rows will be mapped to more columns. With fewer rows per block, adding up the
+statistics of the blocks would take longer than computing them."""
 
 SCORED_ROWS = 2**10
-"""Rows scored at once: their products with all classes stay in the second-level cache."""
+"""Number of rows that are scored at once. Their scores for all classes then stay in the second-level cache."""
 
 
 class ArraySource(Source):
@@ -86,7 +88,7 @@ class ArraySource(Source):
         return again
 
     def _cuts_for(self, width: int, min_rows: int = 1) -> list[range] | list[Integers]:
-        """Return the positions of the rows of each block, for rows of ``width`` values."""
+        """Return, for each block, the positions of its rows; ``width`` is the number of values per row."""
         if width < WIDE or self.codes is None:
             return _runs(self.X.shape[0], max(min_rows, min(ROWS, ROW_VALUES // max(width, 1))))
         folds = self.folds
@@ -127,13 +129,18 @@ class ArraySource(Source):
 
 
 def block_rows(X: Rows) -> int:
-    """Return the number of rows with about a million stored numbers: the block size for rows that stay sparse."""
+    """Return the number of rows of X that have about a million stored numbers together, and at least 1.
+
+    It is the block size of models that keep sparse rows sparse.
+    """
     width = X.nnz // max(1, X.shape[0]) if issparse(X) else X.shape[1]
     return max(1, ROW_VALUES // max(1, width))
 
 
 def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> Floats:
-    """Stack ``function(rows)`` over blocks of dense, double-precision rows.
+    """Apply ``function`` to X block by block, and return the stacked results, of shape (n, n_outputs).
+
+    The function gets each block as dense rows in double precision.
 
     Parameters
     ----------
@@ -152,7 +159,10 @@ def over_rows(function: Callable[[Floats], Floats], X: Rows, n_outputs: int) -> 
 
 
 def _cut(X: Rows, rows: slice | Integers) -> Rows:
-    """Return some rows. A slice gives a view, also of a CSR array (SciPy would copy its rows)."""
+    """Return the given rows of X. For a slice the result is a view of X, also if X is a CSR array.
+
+    SciPy's own slicing would copy the rows of a CSR array.
+    """
     if not issparse(X) or not isinstance(rows, slice):
         return X[rows]
     ends = X.indptr[rows.start : rows.stop + 1]
@@ -168,14 +178,20 @@ def _runs(n: int, max_rows: int) -> list[range]:
 
 
 def _even_cuts(low: int, high: int, max_rows: int) -> list[tuple[int, int]]:
-    """Return runs of at most ``max_rows`` rows, of nearly equal length; one empty run if there are no rows."""
+    """Divide the rows ``low`` … ``high`` − 1 into runs of nearly equal length, each of at most ``max_rows`` rows.
+
+    Return the start and the end of each run. Without rows, return one empty run.
+    """
     n_runs = max(1, -(-(high - low) // max(max_rows, 1)))
     ends = [low + (high - low) * i // n_runs for i in range(n_runs + 1)]
     return list(pairwise(ends))
 
 
 def _cuts_by_cell(cells: Integers, max_rows: int) -> list[Integers]:
-    """Return the positions of the rows of each cell, in runs of at most ``max_rows`` rows."""
+    """Divide rows into blocks of one cell (a class, or a class and fold) and of at most ``max_rows`` rows.
+
+    Return the positions of the rows of each block. ``cells`` holds the number of the cell of each row.
+    """
     order = np.argsort(cells, kind="stable")
     ends = np.cumsum(np.bincount(cells))
     runs = [_even_cuts(low, high, max_rows) for low, high in pairwise([0, *ends.tolist()]) if high > low]

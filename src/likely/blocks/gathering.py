@@ -1,6 +1,7 @@
-"""Functions from blocks to statistics, which sources map over their blocks.
+"""Functions that compute a statistic of one block. A source applies such a function to its blocks and adds the results.
 
-They compute moments of all rows or of each class, class counts, and an even sample of the rows for starting points.
+The statistics are moments of all rows or of each class, class counts, and an even sample of the rows. Models find
+starting points, centres and landmarks in such a sample.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, SourceError
 from likely.statistics import ByClass, DiagonalMoments, JointMoments, Moments
 
 MAX_BYTES = 2**32
-"""Maximum memory of a scatter matrix."""
+"""Maximum memory of a scatter matrix, in bytes."""
 
 SAMPLE_ROWS = 2**14
 """Maximum number of rows of a sample."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ divided by the golden ratio: its multiples modulo 2⁶⁴ are evenly distributed, also for periodic rows."""
+"""2⁶⁴ divided by the golden ratio. Its multiples modulo 2⁶⁴ are evenly distributed. The rows at the positions with the
+smallest multiples are therefore an even sample, also if the rows repeat periodically."""
 
 
 def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
@@ -36,7 +38,7 @@ def moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> Any:
 
 
 def class_moments(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> ByClass[Any]:
-    """Return the moments of a block's rows by class, or by (class, fold) if the block has folds."""
+    """Return the moments of a block's rows, separately for each class, or for each class and fold if it has folds."""
     _check_width(block, kind)
     with np.errstate(all="ignore"):
         cells = ByClass.of(kind, block.X, block.require_codes(), block.weight, block.folds, overwrite=block.is_copy)
@@ -66,7 +68,10 @@ def check_classes(whom: str, statistics: ByClass[Any], classes: Labels, remedy: 
 
 
 def total_moments(statistics: ByClass[Any]) -> Any:
-    """Return the moments of all rows; raise if the classes are so far apart that their sum overflows."""
+    """Return the moments of the rows of all classes together.
+
+    Raise if they overflow, which happens if the class means are extremely far apart.
+    """
     with np.errstate(all="ignore"):
         total = statistics.total()
     if not total.is_finite():
@@ -86,7 +91,7 @@ def check_finite(block: Block) -> int:
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Number of rows of each class, and their weights.
+    """For each class the number of its rows, their total weight, and their smallest weight.
 
     Parameters
     ----------
@@ -131,7 +136,11 @@ def count_classes(source: Source) -> ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Even sample of rows: the first rows in a fixed low-discrepancy order of the positions."""
+    """Even sample of rows: the ``SAMPLE_ROWS`` rows with the smallest sort keys, and their weights.
+
+    The sort key (``order``) of a row is its position times ``GOLDEN``, modulo 2⁶⁴. It depends on nothing else, so the
+    sample does not depend on the division into blocks.
+    """
 
     order: Any
     rows: Floats
@@ -143,26 +152,33 @@ class RowSample:
         return RowSample(order, rows, np.concatenate([self.weight, other.weight])).cut()
 
     def cut(self) -> RowSample:
-        """Keep the first ``SAMPLE_ROWS`` of these rows."""
+        """Return the sample of the ``SAMPLE_ROWS`` rows with the smallest sort keys."""
         if len(self.order) <= SAMPLE_ROWS:
             return self
         first = np.argpartition(self.order, SAMPLE_ROWS)[:SAMPLE_ROWS]
         return RowSample(self.order[first], self.rows[first], self.weight[first])
 
     def distinct(self) -> tuple[Floats, Floats]:
-        """Return the different rows, sorted, and their weights; the order and repetition of rows do not matter."""
+        """Return the distinct rows in sorted order, and the total weight of each.
+
+        The result therefore does not depend on the order of the rows, nor on whether equal rows are repeated or
+        weighted.
+        """
         rows, which = np.unique(self.rows, axis=0, return_inverse=True)
         return rows, np.asarray(np.bincount(which.ravel(), self.weight), dtype=np.float64)
 
 
 def sample_rows(block: Block) -> RowSample:
-    """Return the even sample of a block's rows, dense."""
+    """Return the even sample of a block's rows (see :class:`RowSample`), as dense rows."""
     weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
     return RowSample(_places(block) * GOLDEN, dense(block.X), weight).cut()
 
 
 def hash_positions(block: Block, seed: int) -> Any:
-    """Return a pseudo-random number for each row, which depends only on its position and the seed (SplitMix64)."""
+    """Return a pseudo-random integer below 2³¹ for each row of a block (SplitMix64).
+
+    The number depends only on the position of the row in the source and on the seed.
+    """
     mixed = _places(block) * GOLDEN + np.uint64(seed * 0xD1342543DE82EF95 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -185,7 +201,10 @@ def _check_width(block: Block, kind: type[Moments] | type[DiagonalMoments]) -> N
 
 
 def _finite(statistic: Any, block: Block) -> Any:
-    """Return the statistic if its sums are finite, because the rows then are too; otherwise raise with the position."""
+    """Return the statistic if its sums are finite; otherwise raise an error that names the row and column.
+
+    If the sums are finite, all values of the rows are finite, so the rows need no separate check.
+    """
     if not statistic.is_finite():
         raise block.non_finite()
     return statistic

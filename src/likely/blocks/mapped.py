@@ -19,17 +19,17 @@ S = TypeVar("S", bound=Any)
 
 
 class MappedSource(Source):
-    """Rows of another source, mapped block by block on request; codes, weights and positions do not change.
+    """Source of the rows of another source, mapped by a function. Codes, weights and positions do not change.
 
-    If the map widens rows, ``reduce`` divides each block into shorter blocks before it maps them. This happens where
-    the rows are.
+    A block is mapped each time it is requested, and the mapped rows are not stored. If the map adds columns, ``reduce``
+    divides each block into shorter blocks before it maps them. It does so in the process that holds the rows.
 
     Parameters
     ----------
     source : Source
     function : function of rows, such as a fitted step's ``transform``
         Maps an array or CSR array (n, n_features) to the same number of rows. A module-level function or a method can
-        be sent to where the rows are.
+        be sent to the process that holds the rows.
     n_features : int, optional
         Number of columns of the mapped rows; by default it is determined by mapping a row of zeros.
 
@@ -65,7 +65,10 @@ class MappedSource(Source):
 def _of_short_blocks(
     block: Block, function: Callable[[Any], Any], width: int, of: Callable[..., Any], args: tuple[Any, ...]
 ) -> Any:
-    """Return the statistic of a block's mapped rows; wide rows are mapped a few at a time."""
+    """Return the statistic ``of`` of a block's mapped rows.
+
+    If the map adds columns, the block is divided and the rows are mapped a few at a time, which saves memory.
+    """
     if width <= block.X.shape[1] or not len(block):
         return _of_mapped(block, function, width, of, args)
     positions = None if block.positions is None else _as_array(block.positions)
@@ -76,7 +79,10 @@ def _of_short_blocks(
 
 
 def _as_array(positions: Any) -> Integers:
-    """Return positions as an array; ``numpy.asarray`` of a range would take as long as mapping the rows."""
+    """Return positions, a range or a sequence, as an array.
+
+    A range is converted by ``numpy.arange``: ``numpy.asarray`` of a range would take as long as mapping the rows.
+    """
     return np.arange(positions.start, positions.stop) if isinstance(positions, range) else np.asarray(positions)
 
 
@@ -99,12 +105,15 @@ def _map_block(block: Block, function: Callable[[Any], Any], width: int) -> Bloc
 
 
 def _may_share_memory(X: Rows, Y: Rows) -> bool:
-    """Return whether two sets of rows may share memory."""
+    """Return whether X and Y may share memory. For sparse rows this is not checked, and the result is True."""
     return issparse(X) or issparse(Y) or np.may_share_memory(X, Y)
 
 
 def with_positions(error: InvalidDataError, block: Block) -> InvalidDataError:
-    """Return a non-finite-value error with the positions of the original rows. Other errors are returned unchanged."""
+    """Return an error about a NaN or infinity of the block, with the position of the row in the source.
+
+    An error of any other kind is returned unchanged.
+    """
     if np.isfinite(dense(block.X)).all():
         return error
     located = block.non_finite()

@@ -1,4 +1,4 @@
-"""Blocks of rows, and the sources that map statistics over them and add the results."""
+"""Blocks of rows, and the sources that compute a statistic of each block and add the results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source(ABC):
     ----------
     n_features : int
     classes : array of labels, or None
-        The classes in sorted order; the codes of blocks are positions in it.
+        The classes in sorted order; the codes of blocks are positions in this array.
     n_blocks : int
     """
 
@@ -53,7 +53,7 @@ class Source(ABC):
         Parameters
         ----------
         of : function
-            A pure function at module level, so that it can be sent to where the rows are.
+            A pure function at module level, so that it can be sent to the process that holds the rows.
         *args
             Further arguments of ``of``, such as the parameters of the last pass.
         """
@@ -62,7 +62,8 @@ class Source(ABC):
     def iter_blocks(self, random: np.random.RandomState | None = None) -> Iterator[Block]:
         """Iterate over the blocks in order, or in random order if a random state is given.
 
-        The order of the blocks and the rows within each block are shuffled. Rows in memory are shuffled as a whole.
+        In random order, the blocks are shuffled, and so are the rows within each block. If all rows are in memory,
+        they are shuffled as a whole, and then divided into blocks.
         """
         if random is None:
             yield from (self.block(index) for index in range(self.n_blocks))
@@ -85,7 +86,7 @@ class Source(ABC):
         return None
 
     def in_memory(self, who: str, remedy: str = "") -> ArraySource:
-        """Return the source whose rows are arrays in memory; raise if they are not.
+        """Return this source as an :class:`ArraySource`; raise if its rows are not arrays in memory.
 
         Parameters
         ----------
@@ -127,9 +128,10 @@ class Source(ABC):
         return self if self.classes is None else _Unlabelled(self)
 
     def reblock(self, width: int) -> Source:
-        """Divide the rows into blocks as if they had ``width`` features; call it before rows are widened.
+        """Return a source of the same rows, divided into blocks that suit rows of ``width`` columns.
 
-        Only rows in memory can be divided again; other sources return themselves.
+        Callers use it before they map the rows to more columns. Only rows in memory can be divided again; other sources
+        return themselves.
         """
         return self
 
@@ -174,7 +176,10 @@ class Block:
         return self.codes
 
     def take(self, which: Integers) -> Block:
-        """Copy the rows at some positions, in that order, with their codes, weights, folds and targets."""
+        """Return a block with copies of the rows at the positions ``which`` of this block, in the order of ``which``.
+
+        Their codes, weights, folds and targets are copied as well.
+        """
         places = range(len(self)) if self.positions is None else self.positions
         positions = places.start + which if isinstance(places, range) else np.asarray(places)[which]
         return Block(
@@ -188,7 +193,10 @@ class Block:
         )
 
     def non_finite(self) -> InvalidDataError:
-        """Return the error that locates the first NaN or infinity, or else the column whose sums overflow."""
+        """Return an error that names the row and column of the first infinity, or of the first NaN if there is none.
+
+        If all values are finite, the error names the column with the largest value, whose sum of squares overflows.
+        """
         X = dense(self.X)
         bad = np.argwhere(~np.isfinite(X))
         if not len(bad):
@@ -212,7 +220,10 @@ class Block:
         )
 
     def non_finite_targets(self) -> InvalidDataError | None:
-        """Return the error that locates the first target that cannot be squared and summed, or None."""
+        """Return an error that locates the first NaN or infinity among the targets, or None if they can be summed.
+
+        If all targets are finite but the sum of their squares overflows, the error names the largest target.
+        """
         with np.errstate(all="ignore"):
             if self.targets is None or np.isfinite(np.square(self.targets).sum()):
                 return None
@@ -228,7 +239,7 @@ class Block:
 
 
 class _Unlabelled(Source):
-    """Blocks of another source, without codes."""
+    """Source with the rows of another source, but without classes: its blocks have no codes."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.n_features, self.n_blocks = source, source.n_features, source.n_blocks
@@ -243,7 +254,7 @@ class _Unlabelled(Source):
 
 
 class _OfClass(Source):
-    """Rows of one class of another source; blocks without such rows are skipped."""
+    """Source with the rows of one class of another source. Blocks without rows of this class are skipped."""
 
     def __init__(self, source: Source, code: int) -> None:
         self.source, self.code, self.n_features = source, code, source.n_features
@@ -255,7 +266,10 @@ class _OfClass(Source):
 
     @cached_property
     def _holders(self) -> Integers:
-        """Positions of the blocks with rows of the class; only ``block`` needs this pass, ``reduce`` does not."""
+        """Positions of the blocks of the other source that contain rows of the class.
+
+        Finding them needs a pass over all blocks. Only ``block`` and ``n_blocks`` need this pass; ``reduce`` does not.
+        """
         held = [np.any(self.source.block(index).codes == self.code) for index in range(self.source.n_blocks)]
         return np.flatnonzero(held)
 
@@ -272,7 +286,10 @@ class _OfClass(Source):
 
 @dataclass(frozen=True)
 class _Sum:
-    """A statistic, or the sum over no rows, so that classes of statistics need not define a zero."""
+    """A statistic, or the sum over no rows (``empty``).
+
+    With it, sums may include blocks without rows, although the statistics themselves have no zero.
+    """
 
     statistic: Any = None
     empty: bool = False

@@ -1,8 +1,8 @@
-"""Threads; no other module starts them.
+"""Functions that run tasks in threads. No other module of the package starts threads.
 
 On a few cores, Python threads over blocks, each with a single-threaded BLAS, are faster than a threaded BLAS, which is
-slow for tall, thin products. The limit on BLAS threads is process-wide, so the first caller sets it and the last caller
-lifts it.
+slow for products of tall, thin matrices. The limit on BLAS threads applies to the whole process. The first function
+that needs the limit therefore sets it, and the last function that is still running lifts it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from threadpoolctl import ThreadpoolController
 S = TypeVar("S", bound=Any)
 
 SUBTREES = 8
-"""Number of tasks into which the tree is divided: enough to balance a few threads, few enough to store their sums."""
+"""Maximum number of tasks into which the summation tree is divided. So many tasks keep a few threads equally busy, and
+there is enough memory to store the sum of each task."""
 
 _worker = local()
 _lock = Lock()
@@ -40,7 +41,7 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
     The tree depends only on ``n``, so the result has the same bits for any number of threads. A thread stores one sum
     for each level of its branch, not one for each leaf.
     """
-    if n == 1:  # one block is too small for a threaded BLAS: on a busy machine its threads wait for each other
+    if n == 1:  # one block is too small for a threaded BLAS: on a busy machine BLAS threads wait for each other
         with one_blas_thread():
             return leaf(0)
     branches = _branches(0, n, SUBTREES)
@@ -49,14 +50,15 @@ def tree_reduce(leaf: Callable[[int], S], n: int) -> S:
 
 
 def for_each(task: Callable[[Any], S], items: list[Any]) -> list[S]:
-    """Return the results of a task for each item, in order, using all cores with one BLAS thread each.
+    """Return ``task(item)`` for each item, in the order of the items.
 
-    A nested call runs in the thread of the calling task.
+    The tasks run on all cores, each with a single-threaded BLAS. If a task itself calls ``for_each``, the inner tasks
+    run one after another in the thread of the outer task.
     """
     if len(items) < 2 or n_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
-    # Each task has a copy of the caller's context: the estimator that messages name, suppressed warnings, NumPy's
-    # errstate.
+    # Each task has a copy of the caller's context variables: the name of the estimator for error messages, the
+    # suppressed warnings, and NumPy's errstate.
     contexts = [copy_context() for _ in items]
     with one_blas_thread():
         return list(_pool().map(lambda context, item: context.run(task, item), contexts, items))
@@ -91,12 +93,18 @@ def _join(sums: dict[tuple[int, int], S], low: int, high: int) -> S:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return the thread pool, which is reused: starting two threads takes as long as scoring a thousand rows."""
+    """Return the thread pool of the process.
+
+    The pool is created once and reused, because starting two threads takes as long as scoring a thousand rows.
+    """
     return ThreadPoolExecutor(n_threads(), "likely", initializer=lambda: setattr(_worker, "busy", True))
 
 
 def _reset_after_fork() -> None:
-    """Reset the state in a forked child: it inherits the lock and the BLAS limit of its parent, but no threads."""
+    """Reset the state of this module in a forked child process.
+
+    The child inherits the lock, the pool and the BLAS limit of its parent, but none of the parent's threads.
+    """
     global _lock, _inside, _limit
     if _inside:
         _limit.__exit__(None, None, None)
@@ -116,7 +124,10 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread inside the context: for many small products, several threads wait for each other."""
+    """Limit BLAS to one thread inside the context.
+
+    In many small matrix products, several BLAS threads would mostly wait for each other.
+    """
     global _inside, _limit
     with _lock:
         _inside += 1

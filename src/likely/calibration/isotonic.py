@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best monotone map."""
+"""Isotonic calibration: the nondecreasing map of scores to log-likelihood ratios that fits the training trials best."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from likely.exceptions import InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class IsotonicState:
-    """First and last score of each pooled block, and its llr."""
+    """First and last score of each block of trials that PAV pooled, both with the llr of the block."""
 
     scores_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
     llr_: Annotated[Floats, nondecreasing(floats("points", finite=False))]
@@ -117,7 +117,7 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         # Each block gives two points: its first and its last score, both with the llr of the block.
         ends = np.column_stack([blocks.starts[:-1], blocks.starts[1:] - 1]).ravel()
         scores, llr = steps.thresholds[ends], np.repeat(blocks.llr, 2)
-        if self.bounded:  # remove the added scores of ±inf; they only bound the llrs
+        if self.bounded:  # remove the added trials at ±inf, which were needed only to bound the llrs
             added = np.repeat(np.isinf(scores[::2]) & (scores[::2] == scores[1::2]) & ~np.isin(scores[::2], trained), 2)
             scores, llr = np.clip(scores[~added], trained.min(), trained.max()), llr[~added]
         return IsotonicState(scores, llr)
@@ -127,7 +127,10 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
             raise ViolationError(f"classes_ must have two classes, but has {scope.sizes['k']}")
 
     def transform(self, scores: Any) -> Floats:
-        """Return log-likelihood ratios in the shape of the scores; of two columns, the first is 0."""
+        """Return log-likelihood ratios in the shape of the scores.
+
+        If the scores have two columns, the first column of the result is 0.
+        """
         check_is_fitted(self, "llr_")
         llrs = self._llrs(scores)
         x = llrs.x[:, 0]
@@ -139,7 +142,10 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
         return llrs.restore_columns(mapped).reshape(np.shape(scores))
 
     def _between(self, x: Floats, after: Any) -> Floats:
-        """Interpolate the llrs of scores between the points before and after them."""
+        """Return the llrs of scores x that lie between two neighbouring points of the map, by interpolation.
+
+        ``after`` holds, for each score, the index of the point above it.
+        """
         (low, high), (left, right) = ((values[after - 1], values[after]) for values in (self.llr_, self.scores_))
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             share = np.where(np.isfinite(right - left), (x - left) / (right - left), 0.5)

@@ -3,8 +3,9 @@
 Let the trials be sorted by score, each score with its weight of targets and nontargets. PAV finds the nondecreasing
 posterior of the target that minimises the squared error, and with it every proper scoring rule (Brümmer and du Preez,
 2013). It starts with one block per score. As long as the share of targets of a block does not exceed that of the block
-before it, it pools the two. The log-likelihood ratio of a block is its log odds of targets minus the log odds of all
-trials. The ends of the blocks are the corners of the convex hull of the ROC curve (Fawcett and Niculescu-Mizil, 2007).
+before it, PAV pools the two blocks. The log-likelihood ratio of a block is its log odds of targets minus the log odds
+of all trials. The ends of the blocks are the corners of the convex hull of the ROC curve (Fawcett and Niculescu-Mizil,
+2007).
 
 References
 ----------
@@ -29,7 +30,7 @@ from likely.calibration.steps import CHUNK, Steps
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """Blocks of adjacent steps that PAV pools; all scores of a block have the same log-likelihood ratio.
+    """Blocks of adjacent steps that PAV has pooled. All scores of a block have the same log-likelihood ratio.
 
     Attributes
     ----------
@@ -57,13 +58,13 @@ class Pooled:
     @cached_property
     def llr(self) -> Floats:
         """Log-likelihood ratio of each block, increasing from block to block; infinite for a block of one class."""
-        # log(targets / nontargets) of the block, minus that of all trials: the prior odds cancel.
+        # log(targets / nontargets) of the block minus log(targets / nontargets) of all trials, so the prior odds cancel
         odds = log(self.targets) - log(self.nontargets)
         return np.asarray(odds - (np.log(self.misses[-1]) - np.log(self.false_alarms[0])))
 
 
 def pool(steps: Steps) -> Pooled:
-    """Pool adjacent steps until the share of targets increases from block to block.
+    """Pool adjacent steps into blocks until the share of targets increases from block to block; return the blocks.
 
     Notes
     -----
@@ -77,12 +78,12 @@ def pool(steps: Steps) -> Pooled:
     # 2. Run PAV on the remaining blocks: weighted isotonic regression of the share of targets.
     weight = targets + nontargets
     corners = isotonic_regression(targets / weight, weights=weight).blocks
-    # 3. Keep the corners of the convex hull: the first step of each block that is left.
+    # 3. Keep the corners of the convex hull of the ROC curve: the first step of each remaining block.
     return Pooled(starts[corners], misses[corners], false_alarms[corners])
 
 
 def _has_larger_share(steps: Steps) -> Booleans:
-    """Return whether each step has a larger share of targets than the step before it."""
+    """Return, for each step, whether its share of targets exceeds that of the step before it (False for the first)."""
     n = len(steps.thresholds)
     rises = np.zeros(n, dtype=bool)
     for start in range(1, n, CHUNK):

@@ -24,7 +24,7 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
     tol : float
         Stopping tolerance: an upper bound of the distance of the mean log-likelihood from its maximum.
     max_iter : int
-        Maximum number of steps; the function warns if it reaches it.
+        Maximum number of steps. The function warns if this number is reached.
 
     Returns
     -------
@@ -33,10 +33,10 @@ def estimate_priors(log_likelihoods: Any, tol: float = 1e-7, max_iter: int = 100
     Notes
     -----
     EM averages the posteriors under the current priors; the averages are the next priors (Saerens, Latinne and
-    Decaestecker 2002). The mean log-likelihood L is concave in π. Its gradient is
-    g_k = mean_i P(x_i given k) / P(x_i) with Σ π_k g_k = 1, so its maximum is at most max_k g_k − 1 away. An EM step
-    multiplies π by g. Multiplying by powers of g, doubled while the likelihood increases, is a thousand times faster if
-    the classes overlap.
+    Decaestecker 2002). The mean log-likelihood L is concave in the priors π. Its gradient is
+    g_k = mean_i P(x_i given k) / P(x_i), with Σ π_k g_k = 1. The maximum of L is therefore at most max_k g_k − 1 above
+    the current value. An EM step multiplies π by g. This function multiplies π by a power of g, and doubles the
+    exponent as long as the likelihood increases. If the classes overlap, this is a thousand times faster.
 
     References
     ----------
@@ -68,11 +68,11 @@ def _maximize_likelihood(likelihoods: Floats, tol: float, max_iter: int) -> Floa
     priors, power = np.full(n_classes, 1 / n_classes), 1.0
     mixed = likelihoods @ priors
     for _ in range(max_iter):
-        # The gradient bounds the distance from the maximum (see Notes of estimate_priors).
+        # The gradient bounds the distance of the likelihood from its maximum (see Notes of estimate_priors).
         gradient = likelihoods.T @ (1 / mixed) / n
         if gradient.max() - 1 <= tol:
             return priors
-        # Extended EM step; accept it if the likelihood increases (power 1 is plain EM, which always does).
+        # Extended EM step. Accept it if the likelihood increases. With power 1 it is plain EM, and always accepted.
         longer = priors * gradient**power
         longer /= longer.sum()
         remixed = likelihoods @ longer

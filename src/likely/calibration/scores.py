@@ -1,4 +1,4 @@
-"""Validation of scores: of one or several systems, and of two or more classes."""
+"""Validation of the scores that one or several systems (classifiers) give to rows of two or more classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """Scores of several systems for the same rows.
+    """Scores that several systems (classifiers) give to the same rows.
 
     Attributes
     ----------
@@ -54,14 +54,20 @@ class Systems:
         return cls.of(x.reshape(len(x), 1) if x.ndim == 1 or x.shape[1] == 1 else x[:, None, :], whom)
 
     def restore_columns(self, mapped: Floats) -> Floats:
-        """Return llrs of two classes in the form of the input: one column, or two columns of which the first is 0."""
+        """Return llrs of two classes, ``mapped`` of shape (n,), in the form of the input.
+
+        If the input had two columns per system, the result has two columns, and the first is 0.
+        """
         return np.column_stack([np.zeros(len(mapped)), mapped]) if self.pairs else mapped
 
 
 def check_training_scores(
     whom: str, systems: Systems, y: Any, sample_weight: Any
 ) -> tuple[Floats, Labels, Integers, Floats | None]:
-    """Return the finite scores, classes, codes and weights that train a map; rows of weight 0 are dropped."""
+    """Return validated scores, classes, codes and weights for the training of a calibration or fusion.
+
+    Rows of weight 0 are dropped. Raise if a score is infinite, or if the scores do not match the number of classes.
+    """
     x, labels = systems.x, check_labels(whom, y)
     if len(x) != len(labels):
         raise InvalidDataError(f"Scores and y must have one entry for each row, but have {len(x)} and {len(labels)}.")

@@ -9,10 +9,12 @@ import numpy as np
 from likely._typing import Booleans, Floats, Integers
 
 MAX_RESAMPLED_STEPS = 2**16
-"""Number of steps from which resamples use a subsample of the steps."""
+"""Maximum number of steps with which resamples (such as those of the bootstrap) are computed. If there are more steps,
+the resamples use a subsample of them."""
 
 _ALL, _FINENESS = 500, 0.002
-"""In a subsample: the number of steps kept at each end, and the relative spacing of the steps after them."""
+"""Density of a subsample: about _ALL steps are kept at each end. Further inside, the weight of a class beyond a step
+grows by the factor 1 + _FINENESS from one kept step to the next."""
 
 CHUNK = 2**15
 """Number of steps processed at a time, so that temporary arrays stay in the cache and the scores are not copied."""
@@ -20,7 +22,9 @@ CHUNK = 2**15
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Distinct scores, with the misses and false alarms at each of them as threshold.
+    """Distinct scores in ascending order, with the misses and false alarms if the threshold is that score.
+
+    A step is the change of the error counts at one distinct score.
 
     Attributes
     ----------
@@ -42,7 +46,7 @@ class Steps:
 
     @classmethod
     def of(cls, scores: Floats, is_target: Booleans, weight: Floats | None = None) -> Steps:
-        """Sort the scores of targets and nontargets; scores of weight 0 are dropped."""
+        """Return the steps of the scores of targets and nontargets. Scores of weight 0 are dropped."""
         if weight is not None:
             order = np.argsort(scores)
             order = order[weight[order] > 0]
@@ -71,15 +75,20 @@ class Steps:
         return cls(scores[firsts[:-1]], misses[firsts], false_alarms[firsts])
 
     def cells_of(self, scores: Floats, is_target: Booleans) -> Integers:
-        """Return the cell that counts each row: its step, plus the number of steps for targets.
+        """Return, for each row, the number of the cell in which it is counted.
 
-        The step of a score is the largest threshold that does not exceed it, or the first one.
+        The cell of a nontarget is the index of its step. The cell of a target is the index of its step plus the number
+        of steps. The step of a score is the largest threshold that does not exceed the score, or the first threshold if
+        all of them exceed it.
         """
         step = np.maximum(np.searchsorted(self.thresholds, scores, side="right") - 1, 0)
         return np.asarray(step + len(self.thresholds) * is_target)
 
     def reweighted(self, cell_of_row: Integers, weight: Floats) -> Steps:
-        """Return the steps of the same scores with other weights, without sorting; steps of weight 0 are dropped."""
+        """Return the steps of the same scores with other weights, without sorting the scores again.
+
+        ``cell_of_row`` is the result of ``cells_of``. Steps of weight 0 are dropped.
+        """
         nontargets, targets = np.bincount(cell_of_row, weight, 2 * len(self.thresholds)).reshape(2, -1)
         kept = (targets > 0) | (nontargets > 0)
         below = np.concatenate([[0.0], np.cumsum(targets[kept])])
@@ -87,10 +96,11 @@ class Steps:
         return Steps(self.thresholds[kept], below, above[-1] - above)
 
     def subsample(self) -> Steps:
-        """Return a subsample of the steps, denser where few rows of a class lie beyond, because rates are small there.
+        """Return a subsample of the steps for faster resamples.
 
-        The weight between neighbouring steps is about 1/500 of the weight of either class beyond them, on either side,
-        or two rows.
+        The subsample is denser near the ends, where few rows of a class lie beyond a step and error rates are small.
+        Between neighbouring steps of the subsample, the weight of each class is at most about 1/500 of the weight of
+        this class beyond them (on the side where it is smaller), or about the mean weight of a step.
         """
         last = len(self.thresholds) - 1
         kept = [np.array([0, 1, last])]
@@ -109,7 +119,10 @@ class Steps:
 
 
 def _levels(most: float, n_steps: int) -> Floats:
-    """Return weights up to a total: first in steps of the mean weight of a step, then in geometric progression."""
+    """Return increasing weights from 0 to about ``most``, the total weight of a class, for a subsample.
+
+    The first _ALL weights are multiples of ``most / n_steps``. The others grow by the factor 1 + _FINENESS.
+    """
     n = int(np.log(max(n_steps / _ALL, 1)) / np.log1p(_FINENESS)) + 1
     return most / n_steps * np.concatenate([np.arange(_ALL), _ALL * (1 + _FINENESS) ** np.arange(n)])
 
@@ -117,8 +130,8 @@ def _levels(most: float, n_steps: int) -> Floats:
 def _sort_by_merging(scores: Floats, is_target: Booleans) -> tuple[Floats, Booleans]:
     """Return the scores in ascending order, and which of them belong to targets.
 
-    Each class is sorted separately, and a stable sort merges the two sorted runs. This takes half the time of sorting
-    positions.
+    The scores of each class are sorted separately, and a stable sort merges the two sorted arrays. This takes half the
+    time of one ``argsort`` of all scores.
     """
     nontargets, targets = np.sort(scores[~is_target]), np.sort(scores[is_target])
     runs = np.concatenate([nontargets, targets])

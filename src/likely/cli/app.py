@@ -37,14 +37,15 @@ COMMANDS = {
     "report": "Write a report about scores, or show a comparison again.",
     "demo": "Run a comparison on example data.",
 }
-"""Commands and their descriptions in the list. Command ``name`` is the function ``name`` in the module ``name``."""
+"""The commands, and their descriptions in the list of commands. The command ``name`` is the function ``name`` in the
+module ``likely.cli.name``."""
 
 WRONG, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes."""
 
 
 class LazyGroup(TyperGroup):
-    """Command group that imports a command when it runs and prints its errors as one sentence."""
+    """Command group that imports a command only when the command runs, and prints each error as one sentence."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept ``--debug`` before or after the command."""
@@ -54,12 +55,15 @@ class LazyGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the imported command. Its entry in the list of commands has no options."""
+        """Import the named command and return its name, the command and its arguments.
+
+        The import is needed because the placeholder in the list of commands cannot parse options.
+        """
         name, found, rest = super().resolve_command(ctx, args)
         return name, found if name is None else load_command(name), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command. Only bugs show a traceback."""
+        """Run a command. A traceback is shown only for a bug, or for every error with ``--debug``."""
         with handle_errors(debug=bool(ctx.params.get("debug"))):
             return super().invoke(ctx)
 
@@ -73,7 +77,10 @@ def load_command(name: str) -> Any:
 
 
 def _help_text(text: str) -> str:
-    """Join the lines of each paragraph, except in paragraphs with example commands."""
+    """Return the help text of a command, made from its docstring.
+
+    The lines of each paragraph are joined, so that the terminal can wrap them. Example commands keep their lines.
+    """
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join("\b\n" + p if "\n    " in p else " ".join(p.split()) for p in paragraphs)
 
@@ -172,14 +179,14 @@ def _describe_error(error: Exception) -> str | None:
     if isinstance(error, CommandError) or _is_of_likely(error):
         return as_options(str(error), getattr(error, "parameter", None))
     if isinstance(error, (ValueError, TypeError)) and _is_of_scikit_learn(error):
-        return as_options(str(error), "n_splits")  # the only parameter that is an option
+        return as_options(str(error), "n_splits")  # n_splits is the only parameter that an option sets
     return None
 
 
 def _is_of_likely(error: Exception) -> bool:
     """Return whether an error is a ``LikelyError``, without importing ``likely.exceptions``.
 
-    If one was raised, the module has been imported already.
+    If a ``LikelyError`` was raised, that module has been imported already, so no import is needed.
     """
     module = sys.modules.get("likely.exceptions")
     return module is not None and isinstance(error, module.LikelyError)
@@ -269,14 +276,18 @@ def as_options(message: str, parameter: str | None = None) -> str:
 
 
 def _with_value(option: str, text: str) -> str:
-    """Put an option before a text. The text may begin with the option's value in Python syntax."""
+    """Return an option followed by a text.
+
+    If the text begins with the value of the option in Python syntax, the value is written as on the command line: a
+    space comes before a number or a quoted text, and True is left out.
+    """
     if text.startswith("True"):
         return option + text.removeprefix("True")
     return f"{option} {text}" if text[:1].isdigit() or text[:1] in ("'", '"') else option + text
 
 
 def _cut_quotations(text: str, max_length: int = 300, kept: int = 60) -> str:
-    """Shorten labels and other quotations that would fill the screen."""
+    """Shorten each label or other text in quotation marks that has more than ``max_length`` characters."""
     first, *inner = text.split("'")
     return "'".join([first, *(f"{part[:kept]}…" if len(part) > max_length else part for part in inner)])
 
@@ -286,7 +297,10 @@ def _cut_quotations(text: str, max_length: int = 300, kept: int = 60) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Change errors of the operating system so that they name the requested file, not the temporary file beside it."""
+    """Raise errors of the operating system again, with the name of the requested file.
+
+    Files are first written to a temporary file beside the requested file. Its name would mean nothing to the user.
+    """
     try:
         yield
     except OSError as error:
@@ -294,7 +308,10 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_output(path: Path, suffix: str | tuple[str, ...] = "") -> None:
-    """Raise if a file cannot be written later: its suffix is wrong, or its folder does not exist or is not writable."""
+    """Raise CommandError if a file cannot be written later.
+
+    Reasons are a wrong suffix, and a folder that does not exist or is not writable.
+    """
     if not path.name.lower().endswith(suffix):
         endings = suffix if isinstance(suffix, str) else " or ".join(suffix)
         raise CommandError(f"The name of the output file must end with {endings}, but is {str(path)!r}. Change it.")

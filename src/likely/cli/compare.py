@@ -117,7 +117,8 @@ def compare_files(
     applications = dict(applications_from(where, classes))
     if any(application.reject_cost is not None for application in applications.values()):
         raise CommandError(
-            "A reject cost is for 'likely decide': this command evaluates a decision about every row. Leave it out."
+            "This command accepts no reject cost, because it never rejects a row. Remove the reject cost, and pass it "
+            "to 'likely decide' later."
         )
     target = target_of(where.positive, classes) if len(classes) == 2 else None
     options = replace(
@@ -147,7 +148,7 @@ def compare_files(
 
 
 def _read_training(file: Path, options: DataOptions) -> DataTable:
-    """Read the training rows. The options say what each column is used for."""
+    """Read the training rows. The options state the role of each column."""
     from likely.tables import read_data
 
     return read_data(
@@ -185,7 +186,10 @@ def _join_first(names: list[str], n_shown: int = 8) -> str:
 
 
 def _save_best(comparison: Comparison, options: CompareOptions, path: Path) -> Exception | None:
-    """Save the best system in a file. Return an error, if any, so that it is raised after the results are shown."""
+    """Save the best system in a file.
+
+    If this fails, return the error. The caller raises it after the results are shown.
+    """
     from likely._files import atomic_write
     from likely.exceptions import LikelyError
     from likely.persistence import save
@@ -245,7 +249,8 @@ def _progress_bar(shown: bool) -> Iterator[Callable[[Progress], None] | None]:
 def _other_rows(others: OtherFiles, data: DataOptions, training: DataTable, is_reversed: bool) -> dict[str, Any]:
     """Read held-out or evaluation rows, and the scores of external systems for them.
 
-    The scores change sign if the target is the first class.
+    ``is_reversed`` means that the target is the first class. The sign of the scores is then changed, because a
+    comparison expects high scores for the second class.
     """
 
     def orient_scores(table: DataTable) -> dict[str, Any]:
@@ -287,7 +292,7 @@ def _read_other(file: Path, target: str, options: DataOptions, training: DataTab
 
 
 def _check_kinds(table: DataTable, training: DataTable) -> None:
-    """Raise if a column of numbers in the training rows holds text here."""
+    """Raise CommandError if a column of ``table`` holds text but the same column of the training rows holds numbers."""
     for column, known in zip(table.columns, training.columns, strict=True):
         if known.kind == "number" and column.kind == "category" and column.n_distinct:
             raise CommandError(
@@ -297,7 +302,7 @@ def _check_kinds(table: DataTable, training: DataTable) -> None:
 
 
 def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
-    """Raise unless the labels are those of the training rows and every class has rows."""
+    """Raise CommandError unless the rows of ``table`` have exactly the same classes as the training rows."""
     import numpy as np
 
     classes, found = (np.unique(np.asarray(each.labels)).tolist() for each in (training, table))

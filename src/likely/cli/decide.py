@@ -87,7 +87,10 @@ def _read_system(path: Path, label: str, columns: Sequence[str] | None, positive
 
 
 def _classes_of_columns(table: Scores, positive: str | None) -> Scores:
-    """Take the names of the columns as classes, because there are no labels of two classes."""
+    """Return the scores with classes that are taken from the names of the columns.
+
+    This is used if the labels do not determine the classes. A single column holds llrs of a target against a nontarget.
+    """
     if len(table.names) == 1:
         target = "target" if positive is None else positive
         other = "nontarget" if positive is None else f"not {positive}"
@@ -117,7 +120,7 @@ def _decide(found: Scores, name: str, application: Application) -> tuple[Any, di
 
 
 def _judge(found: Scores, decisions: Any, order: list[Any], application: Application) -> dict[str, Any]:
-    """Count decisions by true class, if all labels are among the classes."""
+    """Return the counts of decisions by true class and their cost, or no facts if a label is not among the classes."""
     from likely.evaluation import confusion
     from likely.report.facts import describe_mistakes
 

@@ -48,7 +48,7 @@ def demo(
 
 
 def _write_tumours(train: Path, new: Path) -> None:
-    """Write three quarters of the rows to one file, and the rest to another."""
+    """Write three quarters of the rows to the file ``train``, and the other rows to the file ``new``."""
     import numpy as np
     from sklearn.model_selection import train_test_split
 

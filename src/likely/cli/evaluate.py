@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Named = Sequence[tuple[str, "Application"]]
 SLIGHT = 0.05
-"""If a cost exceeds its minimum by less than this share, calibration is not recommended."""
+"""If a cost exceeds its minimum by less than this share of the minimum, calibration is not recommended."""
 
 
 def evaluate(
@@ -126,7 +126,7 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
     system: dict[str, Any] = {"name": name}
     system |= {key: found[key] for key in rates}
     actual, minimum = system["cllr"]["estimate"], system["min_cllr"]["estimate"]
-    system["calibration_loss"] = 0.0 if actual == minimum else actual - minimum  # both may be infinite
+    system["calibration_loss"] = 0.0 if actual == minimum else actual - minimum  # inf − inf would be NaN
     system["costs"] = [
         {"application": heading, **{key: {end: found[key][end][at] for end in found[key]} for key in costs}}
         for at, (heading, _) in enumerate(applications)
@@ -135,7 +135,7 @@ def _judge_system(name: str, evidence: Scores, llr: Any, applications: Named, n_
 
 
 def _measure(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: int) -> dict[str, Any]:
-    """Compute the estimate and the interval of each measure, as numbers or lists."""
+    """Return the estimate and the interval of each measure, as numbers or, for several applications, as lists."""
     import numpy as np
 
     from likely.evaluation import confidence_intervals
@@ -154,7 +154,10 @@ def _measure(measures: dict[str, Any], labels: Any, scores: Any, n_resamples: in
 
 
 def _verdict(system: dict[str, Any]) -> str:
-    """Describe how good the scores are, at the application with the largest calibration loss."""
+    """Return sentences that say how good the scores of a system are.
+
+    They describe the application with the largest calibration loss.
+    """
     if _upper_end(system["auc"]) < 0.5:
         return "Targets score lower than the other class. Change the sign, or name the other class with --positive."
     worst = max(system["costs"], key=lambda cost: cost["loss"]["estimate"])
@@ -193,13 +196,16 @@ def _upper_end(value: dict[str, Any]) -> float:
 
 
 def _is_clearly_above(actual: dict[str, Any], possible: float) -> bool:
-    """Return whether a cost, and its interval if it has one, lie clearly (see ``SLIGHT``) above the possible cost."""
+    """Return True if a cost is clearly above the cost that is possible (see ``SLIGHT``).
+
+    If the cost has an interval, the whole interval must be above the possible cost.
+    """
     low = actual["estimate"] if actual["low"] is None else actual["low"]
     return bool(actual["estimate"] - possible > SLIGHT * max(possible, 0.01) and low > possible)
 
 
 def _differences(evidence: Scores, systems: Any, application: tuple[str, Application], n: int) -> dict[str, Any]:
-    """Compare the system of lowest actual cost with each other system, on the same rows."""
+    """Compare the system of lowest actual cost with each of the other systems, on the same rows."""
     from likely import evaluation
 
     best = min(range(len(systems)), key=lambda at: systems[at]["costs"][0]["actual"]["estimate"])
@@ -294,7 +300,7 @@ def _show_systems(facts: dict[str, Any]) -> None:
 
 
 def _explain_costs(measure: dict[str, Any]) -> str:
-    """Explain the unit of costs, and the brackets if a measure has an interval."""
+    """Return a sentence that explains the unit of costs and, if a measure has an interval, the brackets."""
     brackets = "" if measure["low"] is None else " Brackets: 95 % intervals."
     return f"A cost of 1 is that of deciding without looking: always giving the same answer.{brackets}\n"
 

@@ -46,7 +46,7 @@ def inspect(
 
 
 def _is_model(path: Path) -> bool:
-    """Return whether a file holds a model, judged by its suffix. If the suffix is unknown, the first bytes decide."""
+    """Return True if a file holds a model. The suffix decides or, if it is unknown, the first bytes of the file."""
     from likely.exceptions import TableError
     from likely.tables.files import find_file
 
@@ -64,7 +64,10 @@ def _is_model(path: Path) -> bool:
 
 
 def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
-    """Read a data file with any features, and the labels of one of its columns."""
+    """Read a data file. Return its table and, if ``target`` is given, the labels in this column.
+
+    Labels of a table are read as groups. As a target, they would be checked for whether a model can learn from them.
+    """
     from likely.cli.score import header_of
     from likely.tables import read_data
     from likely.tables.files import check_present, find_file
@@ -104,7 +107,7 @@ def _data_facts(path: Path, target: str | None) -> dict[str, Any]:
 
 
 def _plan(columns: tuple[ColumnSummary, ...], n: int, n_classes: int | None) -> list[str]:
-    """Describe how ``compare`` would treat the columns, and which columns should be left out."""
+    """Return sentences that say how ``compare`` would treat the columns, and which columns should be left out."""
     texts = [c for c in columns if c.kind == "category"]
     found = {
         "Categories become indicators, one for each value": [c.name for c in texts],

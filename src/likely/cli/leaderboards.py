@@ -12,7 +12,8 @@ from likely.cli.app import as_options
 from likely.cli.rendering import console, format_interval, table
 
 N_SHOWN, N_ABREAST, N_EVALUATED = 10, 2, 5
-"""Maximum numbers of systems shown, of applications in one table, and of systems shown for the evaluation rows."""
+"""Maximum number of systems on the leaderboard shown, of applications side by side in one table, and of systems shown
+for the evaluation rows."""
 
 _MEASURES = {"minimum": "minimum cost", "actual": "actual cost", "cllr": "Cllr"}
 
@@ -26,7 +27,7 @@ _DETAILS = [
     (re.compile(r"(?<!\w)[-+]?\d+(?:\.\d+)*(?:e[-+]?\d+)?"), "#"),
     (re.compile(r"#(?:(?:, | and |, and )(?:#|…))+"), "#"),
 ]
-"""Parts of a sentence that may differ between notes of the same kind."""
+"""Patterns of the parts of a sentence in which notes of the same kind may differ, and their replacements."""
 
 
 def show_comparison(facts: dict[str, Any]) -> None:
@@ -76,7 +77,7 @@ def _letter(at: int) -> str:
 
 
 def _format_costs(cost: dict[str, Any], with_interval: bool = False) -> list[str]:
-    """Format the minimum and the actual cost. The actual cost has its interval if there is room."""
+    """Return the texts of the minimum and the actual cost. With ``with_interval``, the second includes its interval."""
     low, high = (_interval(cost) if with_interval else None) or (None, None)
     return [
         format_number(cost["minimum"]),
@@ -90,7 +91,7 @@ def _interval(cost: dict[str, Any]) -> list[float] | None:
 
 
 def _legend(facts: dict[str, Any], best: dict[str, Any]) -> str:
-    """Explain the columns of the leaderboard."""
+    """Return sentences that explain the columns of the leaderboard."""
     names = list(facts["applications"])
     single = len(names) == 1
     at = names[0] if single else "; ".join(f"{_letter(at)}: {name}" for at, name in enumerate(names))

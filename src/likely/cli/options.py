@@ -135,7 +135,7 @@ class MapOptions:
 
 
 def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command in which each group of options is replaced by one parameter for each option."""
+    """Return a command in which each parameter that is a group of options is replaced by one parameter per option."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
     parameters = []
@@ -161,7 +161,7 @@ def with_options_expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_folds(text: str) -> int | str:
-    """Parse a number of folds or leave-one-out."""
+    """Return the number of folds, or the text that means leave-one-out."""
     if text in ("leave-one-out", "loo"):
         return "leave-one-out"
     if not text.isdecimal() or int(text) < 2:
@@ -232,7 +232,7 @@ def _find_label(text: str, classes: Sequence[Any], option: str) -> Any:
 
 
 def _check_consistent(options: ApplicationOptions, classes: Sequence[Any]) -> None:
-    """Raise if options for two classes are used with more classes, or if two options conflict."""
+    """Raise CommandError if options for two classes are used with more classes, or if two options conflict."""
     single = [f"--{name.replace('_', '-')}" for name in _FIELDS[:3] if getattr(options, name) is not None]
     several = ["--application"] if options.application else []
     named = ["--positive"] if options.positive is not None else []
@@ -314,7 +314,10 @@ def _priors(text: str | None, classes: Sequence[Any]) -> dict[Any, float]:
 
 
 def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
-    """Read a table of costs, and return it in class order. Rows are true classes, columns are decisions."""
+    """Read a table of costs, and return it with rows and columns in class order.
+
+    Rows are true classes, and columns are decisions. ``names`` are the classes as text.
+    """
     from likely.tables.files import find_file
 
     lines = _read_lines(find_file(path))
@@ -335,7 +338,10 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
 
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Read the records of a text table, and the line number of each. All records must have the same width."""
+    """Return the records of a text table, each with its line number.
+
+    Raise an error unless all records have the same number of cells.
+    """
     from likely.tables.files import check_content, delimiter_of
     from likely.tables.lines import check_encoding, check_width, records
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, Group
 
 _MIN_WIDTH = 20
-"""Minimum width of a column of text."""
+"""Minimum width of a column of text, in characters."""
 
 
 def console(err: bool = False) -> Console:
@@ -104,7 +104,7 @@ def print_json(facts: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to one that JSON can hold."""
+    """Return a value that JSON can represent: convert arrays, NumPy numbers, paths and infinite numbers."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -107,7 +107,11 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _find_model(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Find the best system's model, or explain that it cannot be read or belongs to another comparison."""
+    """Return the path of the best system's model, under the key ``model``.
+
+    If the model cannot be read or belongs to another comparison, return a text that explains this, under the key
+    ``model_missing``. If no model was saved, return no entry.
+    """
     from likely.exceptions import ModelFileError
     from likely.persistence import read_about
 
@@ -137,7 +141,7 @@ def score_report(scores: Path, where: ApplicationOptions, which: ScoreOptions) -
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write a page, Markdown or facts, depending on the file's suffix."""
+    """Write a report as a page, as Markdown or as JSON, depending on the suffix of the file."""
     with writing(path):
         report.write(path)
 

@@ -69,7 +69,7 @@ def score_rows(model: Path, file: Path, label: str | None, positive: str | None)
 
 
 def describe_llr(found: Scores) -> str:
-    """Name the class that a positive llr favours, and the option that later commands need."""
+    """Return a sentence that names the class that a positive llr favours, and the option that later commands need."""
     other, target = found.ordered_classes
     text = f"llr of {format_label(target, 40)} against {format_label(other, 40)}"
     if target == found.classes[1]:
@@ -87,7 +87,10 @@ def read_trained_target(model: Path) -> str | None:
 
 
 def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Load a model that gives log-likelihoods, and the description saved with it."""
+    """Return the model of a file, and the description that was saved with it.
+
+    Raise CommandError if the model has no log-likelihoods.
+    """
     from likely.persistence import load, read_about
 
     model = load(path)
@@ -106,7 +109,7 @@ def _load_model(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None) -> tuple[Any, Labels | None]:
-    """Read the features of a file, and its labels if it has any."""
+    """Return the features of a file, and its labels or None if it has no labels."""
     from likely.exceptions import TableError
     from likely.tables import read_data
     from likely.tables.files import check_present
@@ -122,7 +125,8 @@ def _read_rows(model: Any, about: dict[str, Any], path: Path, label: str | None)
         return table.X, table.labels
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     features = names if names and set(names) <= set(header) else None
-    # Read the labels as groups. If they were read as the target, read_data would check whether a model can learn.
+    # Read the labels as groups. If they were read as the target, read_data would raise an error for labels from which
+    # no model can learn, such as those of a single class.
     try:
         table = read_data(path, groups=named, features=features)
     except TableError:
@@ -147,7 +151,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def _note_unseen(model: Any, X: Any) -> None:
-    """Note the columns with categories that did not occur in training, and the number of rows concerned."""
+    """Print a note about categories that did not occur in training: their columns and the number of their rows."""
     import numpy as np
 
     from likely.tables.cells import encode_distinct

@@ -28,7 +28,8 @@ from likely._typing import Floats, Integers, Labels
 from likely.exceptions import InvalidDataError, InvalidParameterError, LikelyError
 
 _FAINT = 1e-200
-"""Expected costs below this value, relative to the largest cost and the likeliest class, may have underflowed."""
+"""Expected costs may have underflowed if they are below this value times the largest cost. They are computed with
+posteriors relative to the posterior of the likeliest class."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -111,7 +112,11 @@ class Application:
 
     @classmethod
     def _from_file(cls, values: dict[str, Any]) -> Application:
-        """Return an application with exactly the priors of a file; normalising them again could change their bits."""
+        """Return an application with exactly the priors that are stored in a file.
+
+        The constructor divides priors by their sum, which could change their last bits. So the stored priors replace
+        those of the constructor.
+        """
         made = cls(values["priors"], values["costs"], reject_cost=values["reject_cost"])
         values["priors"].flags.writeable = False
         for name in ("priors", "labels"):
@@ -200,11 +205,14 @@ class Application:
 
     @cached_property
     def threshold(self) -> float:
-        """The log-likelihood ratio from which on the second class is decided (two classes)."""
+        """The smallest log-likelihood ratio for which the second class is decided (two classes)."""
         return llr_threshold(*self._stakes())
 
     def _stakes(self) -> tuple[float, float]:
-        """Return prior times cost of a false alarm and of a miss. Costs are in excess of the correct decision's."""
+        """Return the product of prior and cost for a false alarm, and the same product for a miss (two classes).
+
+        The cost of a mistake is its excess over the cost of the correct decision.
+        """
         if self.n_classes != 2:
             raise InvalidParameterError(
                 f"Thresholds and effective priors exist for two classes, but the application has {self.n_classes}. "
@@ -247,18 +255,23 @@ class Application:
         return np.array([position[c] if c in position else unnamed[0] for c in known])
 
     def posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Return class posteriors under these priors, from log-likelihoods in class order or llrs of two classes."""
+        """Return the posteriors of the classes under the priors of this application.
+
+        ``log_likelihoods`` has one column for each class, in class order. For two classes, it may be the log-likelihood
+        ratios, of shape (n,).
+        """
         return np.asarray(np.exp(self.log_posteriors(log_likelihoods)))
 
     def log_posteriors(self, log_likelihoods: Floats) -> Floats:
-        """Return log class posteriors under these priors."""
+        """Return the logarithms of :meth:`posteriors`."""
         return log_normalize(self._log_joint(self._checked(log_likelihoods)))
 
     def log_likelihoods(self, posteriors: Any) -> Floats:
         """Return log-likelihoods from posteriors under these priors: log posterior minus log prior.
 
-        They are known up to a constant for each row. For two classes the difference of the columns is the llr.
-        ``predict_proba`` of a model returns posteriors under its training priors.
+        Posteriors determine the log-likelihoods of a row up to a constant. For two classes, the second column minus the
+        first is the log-likelihood ratio (llr). ``predict_proba`` of a model returns posteriors under its training
+        priors.
 
         Examples
         --------
@@ -300,9 +313,9 @@ class Application:
         return np.asarray(decisions[chosen])
 
     def decide_codes(self, log_likelihoods: Floats) -> Integers:
-        """Return the decision of lowest expected cost for each row, as a class position; −1 for a rejected row.
+        """Return the decision of lowest expected cost for each row, as the position of the class in ``priors``.
 
-        Positions are in the order of ``priors``.
+        The position of a rejected row is −1.
         """
         scores = self._checked(log_likelihoods)
         if self.n_classes == 2:
@@ -317,7 +330,10 @@ class Application:
         return np.where(costs > self.reject_cost * (1 + 1e-12), -1, chosen)
 
     def accepted_from(self, rising_llrs: Floats) -> int:
-        """Return the number of sorted log-likelihood ratios below the first accepted one (two classes)."""
+        """Return the position of the first accepted one of log-likelihood ratios in rising order (two classes).
+
+        All ratios from this position on are accepted. If none is accepted, the position is their number.
+        """
         if self.reject_cost is not None:
             raise InvalidParameterError(
                 "With a reject_cost there is no single threshold: rows with llrs between two thresholds are rejected. "
@@ -342,9 +358,9 @@ class Application:
 
     @cached_property
     def constant_cost(self) -> float:
-        """Lowest cost of a constant decision, including rejecting all rows; normalised costs are relative to it.
+        """Cost of the best constant decision, which may be to reject all rows. Normalised costs are divided by it.
 
-        It raises an error if this cost is 0, because costs cannot be normalised by 0.
+        An error is raised if this cost is not positive, because then costs cannot be divided by it.
         """
         constants = [*(self.priors @ self.costs), *([] if self.reject_cost is None else [self.reject_cost])]
         best = float(min(constants))
@@ -356,9 +372,9 @@ class Application:
         return best
 
     def _cheapest(self, scores: Floats) -> Integers:
-        """Return the class whose decision has the lowest expected cost; ties go to the last class."""
-        # A cost that all decisions share for one true class does not matter. Without it costs are >= 0, so they have
-        # logarithms.
+        """Return, for each row, the position of the class with the lowest expected cost. Ties go to the last class."""
+        # Subtract from the costs of each true class the lowest of them, which every decision costs at least. This does
+        # not change the best decision, and the differences are >= 0, so that they have logarithms.
         regrets = self.costs - self.costs.min(axis=1, keepdims=True)
         joint = self._log_joint(scores)
         costs = np.exp(joint - joint.max(axis=1, keepdims=True)) @ regrets
@@ -372,7 +388,10 @@ class Application:
         return np.asarray(chosen)
 
     def _checked(self, log_likelihoods: Any) -> Floats:
-        """Return scores of shape (n, n_classes) without NaN; llrs of two classes get a first column of zeros."""
+        """Return log-likelihoods of shape (n, n_classes), and raise if a value is NaN.
+
+        Log-likelihood ratios of two classes, of shape (n,), become the second column; the first column is 0.
+        """
         scores = np.asarray(log_likelihoods, dtype=np.float64)
         if scores.ndim == 1 and self.n_classes == 2:
             scores = np.column_stack([np.zeros_like(scores), scores])
@@ -393,14 +412,14 @@ class Application:
         """
         possible = np.where(self.priors > 0, scores, -np.inf)
         certain = np.isposinf(possible)
-        if certain.any():  # infinite log-likelihoods of some classes exclude the others
+        if certain.any():  # if classes have an infinite log-likelihood, all other classes have posterior 0
             possible = np.where(certain.any(axis=1, keepdims=True), np.where(certain, 0.0, -np.inf), possible)
         silent = np.isneginf(possible.max(axis=1, keepdims=True))
         return np.asarray(np.where(silent, 0.0, possible) + log(self.priors))
 
 
 def as_application(value: Any) -> Application:
-    """Return ``value`` if it is an application; a number p gives ``Application.binary(p)``."""
+    """Return ``value`` if it is an application. If it is a number p, return ``Application.binary(p)``."""
     if isinstance(value, Application):
         return value
     if isinstance(value, (Real, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -411,8 +430,8 @@ def as_application(value: Any) -> Application:
 def highest(scores: Floats) -> Integers:
     """Return the position of the highest score of each row; ties go to the last class.
 
-    This is the decision for scores that are not log-likelihoods. Two classes may have one score per row, that of the
-    second class. The sign of this score is the decision.
+    This is the decision for scores that are not log-likelihoods. For two classes there may be one score for each row,
+    that of the second class. The second class is then decided if the score is not negative.
     """
     if scores.ndim == 1:
         return (scores >= 0).astype(np.intp)
@@ -471,7 +490,11 @@ def llr_threshold(false_alarm: float, miss: float) -> float:
 
 
 def training_priors(whom: str, prior: Any, classes: Labels) -> Floats:
-    """Return a prior > 0 for each class, from a number (two classes), a sequence in class order, or {label: prior}."""
+    """Return the prior of each class as an array. Raise unless all priors are positive.
+
+    ``prior`` is a sequence in class order, a mapping {label: prior} or, for two classes, the prior of the second class.
+    ``whom`` is the name of the model in messages.
+    """
     n = len(classes)
     if isinstance(prior, (int, float, np.number)) and not isinstance(prior, bool):
         if n != 2:

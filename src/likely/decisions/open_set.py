@@ -14,7 +14,7 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 
 @dataclass(frozen=True)
 class OpenSetCost:
-    """Cost of decisions among the known classes and "none of these", and cost among the known classes alone.
+    """Costs of open-set decisions: among the known classes and "none of these", and among the known classes alone.
 
     With unit costs and without normalisation, the open-set cost is π · unknown_accepted + (1 − π) · (known_rejected +
     known_confused), where π is the prior of the unknown class.
@@ -50,7 +50,7 @@ def cost_of_open_set(
     weight: Floats,
     normalize: bool = True,
 ) -> OpenSetCost:
-    """Return the costs of decisions from log-likelihoods. One of their columns belongs to the unknown class.
+    """Return the costs of decisions from log-likelihoods, one column of which belongs to the unknown class.
 
     Parameters
     ----------
@@ -61,11 +61,13 @@ def cost_of_open_set(
     unknown : label
         The hypothesis "none of these".
     codes : array of int of shape (n,)
-        Position of the true class of each row.
+        Position in ``classes`` of the true class of each row.
     scores : array of shape (n, n_classes)
+        Log-likelihoods.
     weight : array of shape (n,)
+        Weight of each row.
     normalize : bool
-        Divide by the cost of the best constant decision.
+        Whether costs are divided by the cost of the best constant decision.
     """
     app, names = application.aligned(classes), classes.tolist()
     if unknown not in names:
@@ -91,7 +93,10 @@ def _closed(
     weight: Floats,
     normalize: bool,
 ) -> float | None:
-    """Return the cost among the known classes, or None if fewer than two of them have a prior > 0."""
+    """Return the cost of the rows of known classes, decided among the known classes.
+
+    Return None if fewer than two known classes have a prior > 0. ``known`` is a mask of ``classes``.
+    """
     if (app.priors[known] > 0).sum() < 2:
         return None
     closed = Application(_shares(app.priors[known]), app.costs[np.ix_(known, known)], reject_cost=app.reject_cost)
@@ -110,7 +115,10 @@ def _shares(priors: Floats) -> Floats:
 
 
 def _rates(app: Application, names: list[Any], codes: Integers, scores: Floats, weight: Floats) -> Floats:
-    """Return the shares of decisions among the rows of each true class, with rejected rows in the last column."""
+    """Return ``rates[truth, decision]``: for each true class, the share of its rows that get each decision.
+
+    The last column is the share of rows that are rejected. Raise if a class with a prior > 0 has no rows.
+    """
     k = app.n_classes
     cells = codes * (k + 1) + app.decide_codes(scores) % (k + 1)
     counts = np.bincount(cells, weight, k * (k + 1)).reshape(k, k + 1)

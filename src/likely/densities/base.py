@@ -18,17 +18,17 @@ from likely.blocks import AdditiveLearner, Block, Source, over_rows
 from likely.exceptions import DegenerateDataError, IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
 DENSITY = object_with("a density, such as Gaussian()", "fit_source", "log_density")
-"""An object that is fitted to a source without classes and then has a log density."""
+"""Constraint on an argument: an object that can be fitted to a source without classes and returns a log density."""
 
 FITTED_DENSITY = object_with("a fitted density", "fit_source", "log_density", d="d")
-
+"""Constraint on an argument: a density that is already fitted, to rows of d columns."""
 
 SUM_TOLERANCE = 1e-6
 """Maximum difference between 1 and the sum of probabilities in a model file."""
 
 
 class DensityMethods(DensityMixin):  # type: ignore[misc]
-    """Methods that follow from ``log_density`` and ``_draw``."""
+    """Methods of every density that need only ``log_density`` and ``_draw`` of the subclass."""
 
     def log_density(self, X: Any) -> Floats:
         """Return the natural log of the density of each row, of shape (n,)."""
@@ -39,7 +39,7 @@ class DensityMethods(DensityMixin):  # type: ignore[misc]
         return self.log_density(X)
 
     def outlier_score(self, X: Any) -> Floats:
-        """Return the outlier score of each row, minus the log density, of shape (n,)."""
+        """Return the outlier score of each row, which is −``log_density(X)``, of shape (n,)."""
         return -self.log_density(X)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -104,17 +104,27 @@ class Density(DensityMethods, AdditiveLearner):
 
 
 def detach(statistics: Any) -> Any:
-    """Return statistics that share no memory with the caller's rows; statistics that hold views are copied."""
+    """Return statistics that share no memory with the caller's rows.
+
+    Only statistics that may hold views of the rows have a method ``detach``, which copies the views.
+    """
     return statistics.detach() if hasattr(statistics, "detach") else statistics
 
 
 def align_categories(part: Any, whole: Any) -> Any:
-    """Return the statistics of a part of the rows, with the categories that occur in all rows."""
+    """Return the statistics of a part of the rows, extended to the categories that occur in the whole.
+
+    Statistics without categories are returned unchanged.
+    """
     return part.align_categories(whole) if hasattr(part, "align_categories") else part
 
 
 def score_rows(of_rows: Callable[[Floats], Floats], X: Rows, check: Callable[[Block], object]) -> Floats:
-    """Return ``of_rows`` of all rows. It returns NaN for an invalid row; ``check`` then raises the error."""
+    """Return the score ``of_rows`` of each row, computed block by block.
+
+    ``of_rows`` returns NaN for an invalid row. The first such row is then passed to ``check``, which raises an error
+    that describes the row.
+    """
     scores = over_rows(lambda rows: of_rows(rows)[:, None], X, 1)[:, 0]
     invalid = np.flatnonzero(np.isnan(scores))
     if len(invalid):
@@ -130,7 +140,10 @@ def row_weights(block: Block) -> Floats:
 def raise_if_invalid(
     block: Block, invalid: Booleans, rule: str, remedy: str, error: type[InvalidDataError] = InvalidDataError
 ) -> None:
-    """Raise an error with the rule, the first invalid value and the remedy; ``invalid`` is a mask of the dense rows."""
+    """Raise an error that states the rule, the first invalid value and the remedy; do nothing if all values are valid.
+
+    ``invalid`` is a mask of the values, of shape (n, d), also for sparse rows.
+    """
     if not invalid.any():
         return
     row, column = np.argwhere(invalid)[0]
@@ -140,7 +153,7 @@ def raise_if_invalid(
 
 
 def check_column_weights(name: str, column_weights: Floats) -> None:
-    """Raise if a column has no value, or if its weights overflow."""
+    """Raise if a column has no value of positive weight, or if the sum of its weights overflows."""
     if not np.isfinite(column_weights).all():
         raise InvalidDataError(f"The weights of the rows given to {name} are too large to be summed. Scale them down.")
     empty = np.flatnonzero(~(column_weights > 0))

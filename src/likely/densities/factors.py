@@ -1,8 +1,8 @@
 """Estimated covariances, their triangular factors, and squared Mahalanobis distances.
 
 The covariance types of :mod:`likely.densities.covariance` estimate these covariances. Each object holds a stack of
-covariances, one for each class or component, or a single one that all share (tied). The distance functions below are
-prepared once for their centres and then called with dense blocks of rows.
+covariances, one for each class or component, or a single covariance that all of them share (tied). The distance
+functions below are prepared once for given centres, and then called with dense blocks of rows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WORKSPACE = Workspace()
 LOG_2PI = float(np.log(2 * np.pi))
 
 PANEL = 64
-"""Number of columns of a triangular factor multiplied at once."""
+"""Number of columns of a triangular factor that are multiplied by the rows at once."""
 
 NEAR = 1e6
 """Maximum squared distance of a centre from the common origin, in units of the variances of the centre, up to which
-squares are expanded. The rounding of the expansion is then at most about 1e-10."""
+(x − m)² is expanded into x² − 2xm + m². The relative rounding error of the expansion is then at most about 1e-10."""
 
 FAR = 1e10
 """Maximum squared distance of a centre from the common origin, in units of the covariance of the centre, up to which
@@ -48,15 +48,15 @@ class Covariances(Protocol):
         ...
 
     def distances(self, means: Floats) -> Callable[[Floats], Floats]:
-        """Return a function from rows to squared distances (n, n_means), each with the covariance of its mean."""
+        """Return a function from rows to squared Mahalanobis distances to all means, of shape (n, n_means)."""
         ...
 
     def marginal(self, columns: Booleans) -> Covariances:
-        """Return the covariances of some columns."""
+        """Return the covariances among some of the columns, given as a mask."""
         ...
 
     def array(self) -> Floats:
-        """Return the stacked matrices, or variances if they are diagonal."""
+        """Return the stacked matrices (n, d, d), or the variances (n, d) if covariances are diagonal."""
         ...
 
     def take(self, which: Integers) -> Covariances:
@@ -175,7 +175,10 @@ class DiagonalCovariances:
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Base class of distances to centres, computed about the mean of the centres so that no digits are lost."""
+    """Base class of functions that return the squared distances of rows to centres.
+
+    Rows and centres are expressed relative to the mean of the centres, so that data far from 0 lose no digits.
+    """
 
     centres: Floats
 
@@ -196,8 +199,8 @@ class DistancesByVariances(_Distances):
     Notes
     -----
     About the origin o, the mean of the centres, the square expands to two matrix products,
-    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. If a centre is so far from the origin, in units of its
-    variances, that the terms would cancel digits, the differences are squared one centre at a time.
+    Σ (x − o)²/v − 2 Σ (x − o)(m − o)/v + Σ (m − o)²/v. If some centre is so far from the origin, in units of its
+    variances, that digits would cancel between these terms, the differences x − m are squared, one centre at a time.
     """
 
     variances: Floats
@@ -213,7 +216,7 @@ class DistancesByVariances(_Distances):
 
     def __call__(self, rows: Floats) -> Floats:
         if not self._offsets.max() <= NEAR:
-            # Centres too far from the origin: square the differences.
+            # Some centre is too far from the origin: square the differences.
             pairs = zip(self.centres, self.variances, strict=True)
             return np.column_stack([np.square(rows - m) @ (1 / v) for m, v in pairs])
         # (x − o)² and x − o side by side, times the stacked factors 1/v and −2 (m − o)/v.
@@ -235,9 +238,10 @@ class DistancesByWhiteners(_Distances):
 
     Notes
     -----
-    The factors of all centres are concatenated and cut into panels of columns. A panel needs only the rows above its
-    last column, so most of the zeros below the diagonals are skipped: the work is 0.55 of the full product at 784
-    features. The offsets −(m_k − o) U_k are the first row of the panels, multiplied by a column of ones.
+    The factors U_k are cut into panels of columns, and a panel holds the same columns of all centres. All
+    values of a panel below the diagonal entry of its last column are 0 and are skipped, so the work is 0.55 of the full
+    product at 784 features. The offsets −(m_k − o) U_k, with o the mean of the centres, are the first row of the
+    panels. They are multiplied by a column of ones in front of the rows x − o.
     """
 
     whiteners: Floats
@@ -255,7 +259,7 @@ class DistancesByWhiteners(_Distances):
 
     @cached_property
     def _is_far(self) -> bool:
-        """Whether some centre is so far from the origin, in units of its covariance, that digits would be lost."""
+        """Whether some centre is so far from the origin, in units of its covariance, that digits would cancel."""
         offsets = np.einsum("kd,kde->ke", self.centres - self._origin, self.whiteners)
         return not np.square(offsets).sum(axis=1).max() <= FAR
 
@@ -280,7 +284,7 @@ class DistancesByWhiteners(_Distances):
 
 @dataclass(frozen=True, eq=False)
 class DistancesByOneWhitener(_Distances):
-    """‖(x − m_k) U‖² for each centre k: rows are whitened once, so all variances are one.
+    """‖(x − m_k) U‖² for each centre k: rows are whitened once by U, after which all variances are 1.
 
     Parameters
     ----------
@@ -319,12 +323,12 @@ def _check_factor(pair: tuple[Floats, Floats]) -> None:
 
 @cache
 def triangle_indices(d: int) -> tuple[Integers, Integers]:
-    """Return the row and column indices of the upper triangle of a matrix."""
+    """Return the row and column indices of the upper triangle of a (d, d) matrix, with its diagonal."""
     return np.triu_indices(d)
 
 
 def unpack_symmetric(upper: Floats, d: int) -> Floats:
-    """Return symmetric matrices from their upper triangles."""
+    """Return symmetric matrices (n, d, d) from their upper triangles (n, d (d + 1) / 2), stored row by row."""
     i, j = triangle_indices(d)
     matrices = np.empty((len(upper), d, d))
     matrices[:, i, j] = upper
@@ -333,33 +337,37 @@ def unpack_symmetric(upper: Floats, d: int) -> Floats:
 
 
 def invert_factor(lower: Floats) -> Floats:
-    """Return L⁻ᵀ, upper triangular, of a lower triangular L."""
+    """Return the transposed inverse L⁻ᵀ of a lower triangular L; the result is upper triangular."""
     inverse, _ = lapack.dtrtri(lower, lower=1)
     return np.ascontiguousarray(np.tril(inverse).T)
 
 
 def min_eigenvalue(floor: float, n_features: int) -> float:
-    """Return the minimum eigenvalue of a correlation matrix: the floor, or the resolution of double precision."""
+    """Return the smallest eigenvalue that a correlation matrix may have.
+
+    This is the floor, or the resolution of double precision if that is larger.
+    """
     return max(floor, n_features * float(np.finfo(np.float64).eps))
 
 
 def factor_if_well_conditioned(R: Floats, floor: float) -> Floats | None:
     """Return the Cholesky factor of a correlation matrix if all its eigenvalues are well above the floor, else None.
 
-    1/‖R⁻¹‖₁ is a lower bound of the smallest eigenvalue. LAPACK estimates it from the factor (dpocon), at low cost
-    compared with the eigenvalues. The estimate may be a few times too large, so the test has a factor of ten.
+    1/‖R⁻¹‖₁ is a lower bound of the smallest eigenvalue. LAPACK's dpocon estimates this bound from the Cholesky factor,
+    in less time than the eigenvalues take. The estimate may be a few times too large, so it must exceed ten times the
+    floor.
     """
     lower, failed = lapack.dpotrf(R, lower=1)
     if failed:
         return None
-    # dpocon estimates 1/(‖R‖₁ ‖R⁻¹‖₁); times ‖R‖₁ it bounds the smallest eigenvalue.
+    # dpocon estimates 1/(‖R‖₁ ‖R⁻¹‖₁). That value times ‖R‖₁ is the bound.
     norm = np.abs(R).sum(axis=0).max()
     reciprocal, _ = lapack.dpocon(lower, norm, uplo="L")
     return lower if reciprocal * norm > 10 * min_eigenvalue(floor, len(R)) else None
 
 
 def condition_on_observed(C: Floats, observed: Booleans) -> tuple[Floats, Floats]:
-    """Return the conditional distribution of missing columns given observed ones, for each covariance.
+    """Return the conditional distribution of the missing columns given the observed columns, for each covariance.
 
     Parameters
     ----------
@@ -380,7 +388,11 @@ def condition_on_observed(C: Floats, observed: Booleans) -> tuple[Floats, Floats
 
 
 def fill_in(X: Floats, observed: Booleans, mean: Floats, slopes: Floats) -> Floats:
-    """Replace missing values by their conditional means, m_m + (x_o − m_o) slopes."""
+    """Return rows with missing values replaced by their conditional means, m_m + (x_o − m_o) slopes.
+
+    The indices o and m stand for the observed and the missing columns of the mean and of a row x. The slopes are those
+    of :func:`condition_on_observed`.
+    """
     filled = X.copy()
     filled[:, ~observed] = mean[~observed] + (X[:, observed] - mean[observed]) @ slopes
     return filled

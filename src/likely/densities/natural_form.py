@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 _WORKSPACE = Workspace()
 
 VALUES = 2**19
-"""Maximum number of values in the statistics of a piece of rows."""
+"""Maximum number of values in the sufficient statistics of the rows that are expanded at once."""
 
 MAX_EXPANDED = 128
-"""Maximum number of columns for which the full form expands rows into products."""
+"""Maximum number of columns for which the full form expands rows into products of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Expanded:
 
 @dataclass(frozen=True, eq=False)
 class GaussianSums:
-    """Sums Σ γ φ(z − c) for each component, taken about its reference point c.
+    """Sums Σ γ φ(z − c) over rows for each component, with γ its responsibilities and c its reference point.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class NaturalForm(ABC):
     @staticmethod
     @abstractmethod
     def min_rows(d: int) -> float:
-        """Return the minimum total responsibility for estimating a covariance of d columns."""
+        """Return the minimum total responsibility that a component needs to estimate its covariance of d columns."""
 
     @staticmethod
     @abstractmethod
@@ -127,11 +127,11 @@ class NaturalForm(ABC):
 
     @staticmethod
     def block_width(d: int) -> int:
-        """Return the number of columns by which to choose the block size for rows of d columns."""
+        """Return the number of values of a row of d columns that determines how many rows a block has."""
         return d
 
     def piece_rows(self, n_components: int) -> int:
-        """Return the number of rows of a piece whose statistics fit the cache."""
+        """Return the number of rows to expand at once, so that their statistics fit the cache."""
         return max(64, min(self.max_piece, VALUES // max(self.width(len(self.origin)), n_components)))
 
     # E step
@@ -140,13 +140,13 @@ class NaturalForm(ABC):
     def standardize(self, gaussians: Gaussians) -> tuple[Floats, Floats, Floats]:
         """Return means, precisions and log constants of the components in the coordinates z.
 
-        Precisions are factors V with VV' the inverse covariance, or inverse variances. Constants are
-        −½ (log |C| + d log 2π); if columns are independent, there is one for each column.
+        For full covariances C, precisions are factors V such that VV' = C⁻¹, and constants are −½ (log |C| + d log 2π).
+        For independent columns with variances v, precisions are 1 / v, and constants −½ (log v + log 2π).
         """
 
     @abstractmethod
     def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
-        """Return upper bounds of the squared Mahalanobis lengths of steps, one step for each component."""
+        """Return the squared length of one step per component, in units of its covariance, to be compared with NEAR."""
 
     def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
         """Return a mask of the components so near the origin that expanded squares lose few digits."""
@@ -156,26 +156,30 @@ class NaturalForm(ABC):
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
     ) -> Floats:
-        """Return Θ such that Θφ is log(weight · density). With ``missing``, the log of the weight is omitted."""
+        """Return Θ such that Θφ is log(weight · density).
+
+        ``missing`` says that rows have missing values. A form that expands such rows then omits the log of the weight
+        from Θ, because no statistic of these rows is constant. A form that cannot expand them ignores ``missing``.
+        """
 
     @abstractmethod
     def expand(self, X: Floats, products: bool) -> Expanded:
-        """Return the sufficient statistics of rows; without ``products`` only the standardised values are needed."""
+        """Return the sufficient statistics of rows. Without ``products``, only the standardised values must be set."""
 
     @abstractmethod
     def log_density(self, rows: Expanded, mean: Floats, precision: Floats, constant: Floats) -> Floats:
-        """Return the log density of one component, from the differences between rows and mean."""
+        """Return the log density of each row under one component, computed from the differences from the mean."""
 
     @abstractmethod
     def sum_products(self, rows: Expanded, shares: Floats, factors: Floats) -> tuple[Floats, Floats]:
-        """Return total responsibilities and sums Σ γ φ(z), γ = shares · factors; arguments may be overwritten."""
+        """Return Σ γ and Σ γ φ(z) of each component, with γ = shares · factors. All arguments may be overwritten."""
 
     @abstractmethod
     def sum_differences(self, rows: Expanded, reference: Floats, gamma: Floats) -> Floats:
         """Return the sums Σ γ φ(z − c) of one component with reference point c."""
 
     def sum_incomplete(self, X: Floats, gamma: Floats, gaussians: Gaussians, references: Floats) -> Floats:
-        """Return the expected sums of rows with missing values, for forms that cannot expand them."""
+        """Return the expected sums Σ γ φ(z − c) of rows with missing values, for forms that cannot expand such rows."""
         raise NotImplementedError
 
     # M step
@@ -198,7 +202,7 @@ class NaturalForm(ABC):
 
     @abstractmethod
     def shift_to_origin(self, weights: Floats, sums: GaussianSums) -> GaussianSums:
-        """Return the same sums about the origin."""
+        """Return the sums Σ γ φ(z) about the origin, computed from the sums about the reference points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,9 +218,9 @@ class FullForm(NaturalForm):
 
     Notes
     -----
-    φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums omit the first statistic. With the mean μ and the precision P of a
-    component in the coordinates z, the natural parameters are log w − ½ (log |C| + d log 2π + μ'Pμ), Pμ, −½ P_ii and
-    −P_ij for i < j.
+    φ(z) = (1, z_i, z_i z_j for i ≤ j). The sums omit the first statistic. For a component with the weight w, the
+    covariance C, and in the coordinates z the mean μ and the precision P, the natural parameters are
+    log w − ½ (log |C| + d log 2π + μ'Pμ), Pμ, −½ P_ii and −P_ij for i < j.
     """
 
     L: Annotated[Floats, floats("d", "d")]
@@ -234,8 +238,8 @@ class FullForm(NaturalForm):
         variances = whole.variances()
         scale = np.sqrt(np.where(variances > 0, variances, 1.0))
         lower = None
-        # Whiten by the Cholesky factor of the correlation matrix, if it is well conditioned; otherwise only scale.
-        # Rows with missing values have diagonal moments, which give scales only.
+        # Whiten by the Cholesky factor of the correlation matrix, if that matrix is well conditioned; otherwise only
+        # scale the columns. Rows with missing values have diagonal moments, so their columns are only scaled.
         if isinstance(whole, Moments):
             R = whole.covariance() / np.outer(scale, scale)
             np.fill_diagonal(R, 1.0)
@@ -269,11 +273,11 @@ class FullForm(NaturalForm):
         return means, np.broadcast_to(V, (K, d, d)), np.broadcast_to(constants, K)
 
     def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
-        # ‖V's‖² ≤ ‖V‖² ‖s‖², with the Frobenius norm of V.
+        # Upper bound ‖V's‖² ≤ ‖V‖² ‖s‖² for a step s, with the Frobenius norm of V.
         return np.asarray(np.square(precisions).sum(axis=(1, 2)) * np.square(steps).sum(axis=1))
 
     def is_near(self, gaussians: Gaussians, means: Floats, precisions: Floats) -> Booleans:
-        # Products of columns also cancel if a covariance is long and narrow, so its trace counts like the distance.
+        # Products of columns also lose digits if a covariance is long and narrow, so its trace is added to ‖μ‖².
         C = gaussians.covariances.array()
         size = ((C @ self.L) * self.L).sum(axis=(1, 2)) + np.square(means).sum(axis=1)
         near = np.square(precisions).sum(axis=(1, 2)) * size <= NEAR
@@ -282,7 +286,6 @@ class FullForm(NaturalForm):
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
     ) -> Floats:
-        # Natural parameters: offset, Pμ, and −½P with the off-diagonal elements counted twice.
         P = precisions @ precisions.transpose(0, 2, 1)
         slopes = np.einsum("kij,kj->ki", P, means)
         offsets = log_weights + constants - 0.5 * np.einsum("ki,ki->k", slopes, means)
@@ -331,7 +334,6 @@ class FullForm(NaturalForm):
             slopes, residual = condition_on_observed(gaussians.broadcast_covariances(), observed)
             hidden = self.L[~observed]
             for k, share in enumerate(gamma[:, rows]):
-                # First moments from the conditional means, second moments with the conditional covariance added.
                 filled = fill_in(X[rows], observed, gaussians.means[k], slopes[k])
                 deviations = (filled - self.origin) @ self.L - references[k]
                 weighted = deviations * share[:, None]
@@ -378,9 +380,9 @@ class FullForm(NaturalForm):
     def _raise_to_floor(self, C: Floats) -> tuple[Floats, Floats]:
         """Return the constrained maximum of the likelihood subject to the floor, and its whiteners.
 
-        With S the estimate in coordinates in which the floor is the identity, the maximum of −log |C| − tr(C⁻¹S) over
-        C ⪰ I has the eigenvectors of S, and its eigenvalues raised to at least 1. The triangular whitener is computed
-        from the eigenvectors: a Cholesky factor of the matrix would lose as many digits as the floor has zeros.
+        Let S be the estimate in coordinates in which the floor is the identity. The C ⪰ I that maximises
+        −log |C| − tr(C⁻¹S) has the eigenvectors of S, and the eigenvalues of S raised to at least 1. The triangular
+        whitener is computed from the eigenvectors: a Cholesky factor of C would lose more digits, the lower the floor.
         """
         S = C / self._floor
         if not np.isfinite(S).all():
@@ -458,7 +460,7 @@ class DiagonalForm(NaturalForm):
         return means, self.scale**2 / variances, -0.5 * (np.log(variances) + LOG_2PI)
 
     def squared_distances(self, steps: Floats, precisions: Floats) -> Floats:
-        return np.asarray((np.square(steps) * precisions).max(axis=1))
+        return np.asarray((np.square(steps) * precisions).max(axis=1))  # each column loses digits separately
 
     def natural_parameters(
         self, log_weights: Floats, means: Floats, precisions: Floats, constants: Floats, missing: bool
@@ -471,8 +473,7 @@ class DiagonalForm(NaturalForm):
         return np.concatenate([offsets, slopes, -0.5 * precisions], axis=1)
 
     def expand(self, X: Floats, products: bool) -> Expanded:
-        # A piece has missing values in every row or in none, so the first row decides.
-        (n, d), missing = X.shape, bool(np.isnan(X[0]).any())
+        (n, d), missing = X.shape, bool(np.isnan(X[0]).any())  # either all rows have missing values, or none has
         phi = _WORKSPACE.array("statistics", (3 * d if missing else 2 * d + 1, n))
         z = phi[-2 * d : -d]
         np.subtract(X.T, self.origin[:, None], out=z)
@@ -513,13 +514,12 @@ class DiagonalForm(NaturalForm):
         return np.concatenate([present, step @ gamma, np.square(step) @ gamma])
 
     def estimate(self, weights: Floats, sums: GaussianSums, before: Gaussians, tied: bool) -> tuple[Floats, Floats]:
-        # Weight, mean and scatter of each column, from the observed values.
         present, first, second = np.split(sums.array, 3, axis=1)
         step = first / np.where(present > 0, present, 1.0)
         scatter = np.maximum(second - first * step, 0.0)
         means = np.where(present > 0, self.origin + (sums.references + step) * self.scale, before.means)
         covariances = self._average(scatter, present, tied) * self.scale**2
-        # If no value was observed, the previous variance is kept.
+        # A variance is kept from before if no value was observed from which to estimate it.
         known = self._average(present, np.ones_like(present), tied) > 0
         previous = before.covariances.array() if tied else before.broadcast_covariances()
         return means, np.where(known, covariances, previous)
@@ -532,7 +532,7 @@ class DiagonalForm(NaturalForm):
         return np.asarray(values / np.where(weights > 0, weights, 1.0))
 
     def _pool(self, values: Floats) -> Floats:
-        """Sum over the columns that share a variance; by default no columns do."""
+        """Replace the value of each column by the sum over the columns that share its variance; by default none do."""
         return values
 
     def apply_floor(self, covariances: Floats) -> DiagonalCovariances:
@@ -560,7 +560,7 @@ class DiagonalForm(NaturalForm):
 
 @dataclass(frozen=True, eq=False)
 class SphericalForm(DiagonalForm):
-    """One variance for all columns, in coordinates on one scale.
+    """One variance for all columns, in coordinates z = (x − origin) / scale with the same scale for all columns.
 
     Parameters
     ----------
@@ -587,7 +587,7 @@ class SphericalForm(DiagonalForm):
         return super().apply_floor(np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1))
 
     def leading_step(self, gaussians: Gaussians, which: int) -> Floats:
-        # A sphere has no leading direction; split along the column with the largest variance over all rows.
+        # A sphere has no leading direction. It is split along the column with the largest variance over all rows.
         return self._along(gaussians.broadcast_covariances()[which], int(np.argmax(self.variances)))
 
 

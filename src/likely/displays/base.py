@@ -61,7 +61,7 @@ class Display:
         return columns
 
     def _begin_panels(self, ax: Any, *, by_row: bool = True, beside: bool = False) -> Iterator[tuple[Any, str]]:
-        """Yield the axes of each system. If there are several systems, the title is the system's name."""
+        """Yield the axes and the name of each system. If there are several systems, the name is the title."""
         axes = make_panels(ax, len(self.curves), self._figure_size(), by_row=by_row, beside=beside)
         self._keep_axes(axes)
         for panel, name in zip(axes, self.curves, strict=True):
@@ -73,7 +73,7 @@ class Display:
         self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
 
     def _figure_size(self) -> tuple[float, float]:
-        """Width and height of a new figure's panel in inches."""
+        """Width and height, in inches, of each panel of a new figure."""
         return self._size
 
 
@@ -147,7 +147,7 @@ class TrialsDisplay(Display):
 
 
 def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, sample_weight: Any) -> dict[str, Trials]:
-    """Make the trials of each system."""
+    """Return the trials of each system by the system's name."""
     return {
         key: Trials(y_true, values, pos_label=pos_label, sample_weight=sample_weight)
         for key, values in name_scores(scores, name).items()
@@ -155,14 +155,19 @@ def make_trials(y_true: Any, scores: Any, name: str | None, pos_label: Any, samp
 
 
 def name_scores(scores: Any, name: str | None) -> dict[str, Any]:
-    """Return a mapping from name to scores. A mapping is returned unchanged; the scores of one system get its name."""
+    """Return a mapping {name: scores}.
+
+    If ``scores`` is a mapping already, return its entries. Otherwise ``scores`` belong to one system, which gets the
+    given name or a default name.
+    """
     return _name_systems(scores, "scores" if name is None else name, name)
 
 
 def name_estimators(estimator: Any, name: str | None) -> dict[str, Any]:
-    """Return a mapping from name to estimator.
+    """Return a mapping {name: estimator}.
 
-    A mapping is returned unchanged; a single estimator gets the given name, or else the name of its class.
+    If ``estimator`` is a mapping already, return its entries. A single estimator gets the given name, or else the name
+    of its class.
     """
     return _name_systems(estimator, type(estimator).__name__ if name is None else name, name)
 
@@ -181,7 +186,10 @@ def _name_systems(systems: Any, default: str, name: str | None) -> dict[str, Any
 
 
 def score_classes(estimator: Any, X: Any, y: Any) -> tuple[Labels, Floats]:
-    """Return the classes in column order, and the estimator's scores. Raise if a label is not among the classes."""
+    """Return the estimator's classes in column order, and its scores of the rows of X.
+
+    Raise an error if a label in ``y`` is not among the classes.
+    """
     check_scorer(estimator, weighted=False)
     classes = np.sort(np.asarray(estimator.classes_))
     labels = check_labels("Evaluation", y)
@@ -207,7 +215,7 @@ def decide(estimator: Any, X: Any, application: Any) -> Labels:
 
 
 def _concatenate(parts: list[Any]) -> Any:
-    """Concatenate arrays of numbers to an array, or lists to a list. Lists may contain labels and None."""
+    """Concatenate columns of the systems: arrays of numbers to one array, lists of labels or None to one list."""
     if isinstance(parts[0], list):
         return [value for part in parts for value in part]
     return np.concatenate(parts)

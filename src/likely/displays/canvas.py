@@ -15,7 +15,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F
 """Colours of Okabe and Ito, which colour-blind people can distinguish. Yellow is left out: it is pale on white."""
 
 INK, QUIET = "#333333", "#8a8a8a"
-"""Colour of the text and marks that belong to no system, and colour of reference lines."""
+"""Colour of texts and marks that do not belong to one system, and colour of reference lines."""
 
 FEW = 4000
 """Curves of at most this many points are not thinned."""
@@ -42,7 +42,7 @@ class MatplotlibCanvas:
 
     def axes(self, x: Axis, y: Axis, *, equal: bool = False) -> None:
         """Set scales, limits and titles. Draw a light grid, and no frame at the top and right."""
-        # Without a margin, the frame of square axes would hide half the width of lines along the edges.
+        # Add a margin. Without it, the frame of square axes would hide half the width of a line that follows an edge.
         room = 0.015 if equal and x.scale == "linear" else 0.0
         for axis, which in ((x, "x"), (y, "y")):
             self._set_scale(axis, which)
@@ -78,7 +78,7 @@ class MatplotlibCanvas:
         steps: bool = False,
         keep: Booleans | None = None,
     ) -> None:
-        """Draw a curve. Only its visible points are drawn."""
+        """Draw a curve. A long curve is thinned to the points that suffice to draw it."""
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if len(x) > FEW:
             scaled = self._x.transform(x), self._y.transform(y)
@@ -113,7 +113,7 @@ class MatplotlibCanvas:
         self.ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0)
 
     def mark(self, at: tuple[float, float], series: int, shape: int, hollow: bool) -> None:
-        """Draw a marker. If the point lies beyond the axes, the marker is drawn on their edge."""
+        """Draw a marker at the point ``at``. If the point lies beyond the axes, draw the marker on the nearest edge."""
         point = [float(np.clip(value, axis.low, axis.high)) for value, axis in zip(at, (self._x, self._y), strict=True)]
         look = {"markersize": 9, "markerfacecolor": "white", "markeredgewidth": 1.6} if hollow else {"markersize": 5.5}
         color = self._options.get("color", get_color(series))
@@ -126,7 +126,7 @@ class MatplotlibCanvas:
         self.add_entry(text, linestyle="none", marker=_SHAPES[shape % len(_SHAPES)], **look)
 
     def add_entry(self, text: str, **style: Any) -> None:
-        """Add an entry to the legend that belongs to no curve."""
+        """Add to the legend an entry with ``text`` that belongs to no curve."""
         from matplotlib.lines import Line2D
 
         self._entries.append(Line2D([], [], label=text, **{"color": INK, "linewidth": 1.4, **style}))
@@ -134,7 +134,8 @@ class MatplotlibCanvas:
     def legend(self, *, beside: bool = False, loc: str = "best") -> None:
         """Draw the legend of all labelled curves and of all entries, within the axes or beside them."""
         handles = [*self.ax.get_legend_handles_labels()[0], *self._entries]
-        # The layout reserves space for a legend of the figure. A legend of axes with a fixed aspect would be cut off.
+        # Beside the axes, use a legend of the figure, because the layout reserves space for it. A legend of the axes
+        # would be cut off if the axes have a fixed aspect ratio.
         owner, where = (self.ax.figure, "outside right upper") if beside else (self.ax, loc)
         if handles:
             owner.legend(handles=handles, loc=where, edgecolor="none", framealpha=0.85, fontsize=9)
@@ -159,7 +160,11 @@ def make_panels(ax: Any, n: int, size: tuple[float, float], *, by_row: bool = Tr
 
 
 def arrange_panels(ax: Any, n: int, n_columns: int, size: tuple[float, float], margin: float) -> Any:
-    """Return an array of n axes: the given axes, or those of a new figure, with ``n_columns`` in a row and a margin."""
+    """Return an array of n axes: the given axes, or those of a new figure.
+
+    A new figure has ``n_columns`` panels in each row, each of the given ``size`` (width, height) in inches, and a
+    ``margin`` for other elements.
+    """
     if ax is not None:
         return make_panels(ax, n, size)
     _require_matplotlib()

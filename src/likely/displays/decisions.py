@@ -20,10 +20,10 @@ from likely.evaluation.truth import check_lengths, codes_of
 from likely.exceptions import IncompatiblePartsError, InvalidDataError, InvalidParameterError
 
 _MAX_LEGIBLE = 20
-"""Maximum number of classes for which cells have room for numbers."""
+"""Maximum number of classes for which the cells of a confusion matrix are large enough for numbers."""
 
 _MAX_POINTS = 3000
-"""Maximum number of rows drawn. Of more rows, some at equal distances are drawn."""
+"""Maximum number of rows that are drawn as points. If there are more rows, every k-th row is drawn."""
 
 
 @dataclass(eq=False, repr=False)
@@ -134,7 +134,7 @@ class ConfusionDisplay(Display):
 
 
 def _shade_cells(rates: Floats, color: str) -> Floats:
-    """Return the colours of cells, between white and ``color``."""
+    """Return the colours of the cells: white for a rate of 0, ``color`` for a rate of 1, and mixtures in between."""
     return np.array([[lighten(color, 0.9 * rate) for rate in row] for row in rates])
 
 
@@ -152,7 +152,7 @@ def _label_axes(ax: Any, table: Confusion, n_shown: int) -> None:
 
 
 def _write_cells(ax: Any, counts: Floats, rates: Floats) -> None:
-    """Write the count in each cell and, below it, the share of the rows of the class."""
+    """Write in each cell its count and, below the count, its share of the rows of the true class."""
     size = float(np.clip(60 / counts.shape[1], 7, 11))
     for (i, j), count in np.ndenumerate(counts):
         ink = "white" if rates[i, j] > 0.8 else INK
@@ -306,7 +306,10 @@ class DecisionRegionsDisplay(Display):
 
 
 class _Rows:
-    """Rows of two features. Other values can be converted to the same type of array or frame."""
+    """Rows of two features, as an array and in their original type.
+
+    Points of a grid can be converted to that type, because an estimator fitted on a frame expects a frame.
+    """
 
     def __init__(self, X: Any) -> None:
         native = nw.from_native(X, eager_only=True, pass_through=True)
@@ -320,7 +323,7 @@ class _Rows:
         self.names = (str(names[0]), str(names[1]))
 
     def make_alike(self, values: Floats) -> Any:
-        """Return values as an array, or as a frame of the same type and columns as the rows."""
+        """Return ``values`` in the type of the rows: as an array, or as a frame with the same columns."""
         if self._frame is None:
             return values
         columns = dict(zip(self._frame.columns, values.T.copy(), strict=True))
@@ -339,7 +342,7 @@ def _check_same_classes(estimators: list[Any]) -> Labels:
 
 
 def _make_grid(values: Floats, resolution: int) -> Floats:
-    """Make grid values from a little below the lowest value to a little above the highest."""
+    """Return ``resolution`` equally spaced values that extend a little beyond the range of ``values`` on both sides."""
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) if high > low else 1.0
     return np.linspace(low - margin, high + margin, resolution)
@@ -362,6 +365,6 @@ def _draw_regions(ax: Any, regions: DecisionRegions) -> None:
 
 
 def _find_span(axis: Floats) -> tuple[float, float]:
-    """Return the ends of the image, half a cell beyond the outer grid points."""
+    """Return the two ends of the image along one axis, which lie half a cell beyond the outer grid points."""
     half = (axis[1] - axis[0]) / 2
     return float(axis[0] - half), float(axis[-1] + half)

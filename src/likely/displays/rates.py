@@ -205,7 +205,10 @@ class OperatingPoint:
 
 
 def as_applications(application: Any) -> list[Application]:
-    """Return a list of applications, given none, one or several. A number p means ``Application.binary(p)``."""
+    """Return a list of applications. The argument is None, one application or a sequence of applications.
+
+    A number p stands for ``Application.binary(p)``.
+    """
     if application is None:
         return []
     several: Any = [application] if np.ndim(application) == 0 else application
@@ -234,14 +237,17 @@ def _rates_at(trials: Trials, of: Any, point: int) -> tuple[float, float]:
 
 
 def _find_hull_corners(trials: Trials) -> Booleans:
-    """Mark the points of the ROC or DET curve that are corners of the convex hull of the ROC curve."""
+    """Return a mask of the points of the ROC or DET curve that are corners of the convex hull of the ROC curve."""
     corners = np.zeros(len(trials.steps.thresholds) + 1, dtype=bool)
     corners[trials.pooled.starts] = True
     return corners[::-1]
 
 
 def _draw_points(canvas: MatplotlibCanvas, by_system: Sequence[list[OperatingPoint]], hits: bool = False) -> None:
-    """Draw hollow marks at the best points and filled marks at the actual points. Each application has a shape."""
+    """Mark the operating points of all systems: hollow marks for minimum cost, filled marks for actual decisions.
+
+    Each application has its own shape. With ``hits``, the y axis shows hit rates instead of miss rates.
+    """
     for k, points in enumerate(by_system):
         for i, point in enumerate(points):
             for (alarm, miss), hollow in ((point.minimum, True), (point.actual, False)):

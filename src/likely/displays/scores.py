@@ -135,7 +135,7 @@ class ScoreHistogram(Curve):
     low, high : arrays of shape (bins,)
         Ends of the bins. Only the last bin includes its upper end. Infinite scores are counted in the outer bins.
     targets, nontargets : arrays of shape (bins,)
-        Shares of the trials of the class, which sum to 1.
+        Shares of the trials of the class in each bin. The shares of a class sum to 1.
     """
 
     low: Floats
@@ -246,7 +246,7 @@ class ScoreHistogramDisplay(TrialsDisplay):
             canvas.add_entry(f"threshold at effective prior {expit(-threshold):.3g}", **style)
 
     def _describe_infinite(self, name: str, below_label: bool) -> str:
-        """Describe the infinite scores counted in the outer bars."""
+        """Return a text about the infinite scores of a system that are counted in the outer bars, or an empty text."""
         counts = zip(self.infinite[name], ("−∞", "∞"), strict=True)
         held = " and ".join(f"{count} of {what}" for count, what in counts if count)
         if not held:

@@ -20,8 +20,9 @@ from likely.exceptions import IncompatiblePartsError, InvalidParameterError
 from likely.resampling.chains import steps_of
 
 _STEP, _AT_ONCE = 2.0**10, 512
-"""Step by which a feature is moved to measure its effect on the transformed features, and number of features moved at
-once. The step is so large that subtracting an offset, such as a mean, loses no digits."""
+"""The effect of a feature on the transformed features is measured by changing the feature by _STEP. The step is so
+large that almost no digits are lost when an offset, such as a mean, is subtracted. The effects of _AT_ONCE features are
+measured in one call, with one row for each feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,10 @@ class WeightsDisplay(Display):
         return self
 
     def _n_columns(self, n_panels: int) -> int:
-        """Return the number of columns. Several systems have one row each, and a single one rows of at least five."""
+        """Return the number of panels in a row.
+
+        If there are several systems, each has one row of panels. A single system has rows of at least five panels.
+        """
         if len(self.curves) > 1:
             return n_panels // len(self.curves)
         return min(n_panels, max(5, ceil(sqrt(2 * n_panels))))
@@ -141,7 +145,7 @@ class WeightsDisplay(Display):
 
 
 def _draw(axes: Any, of: WeightImages, limit: float, options: dict[str, Any]) -> Any:
-    """Draw the images of one system, and return the last one."""
+    """Draw the images of one system, and return the last matplotlib image, from which a colour bar can be made."""
     options = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "interpolation": "nearest", **options}
     for panel, title, pixels in zip(axes, of.titles, of.images, strict=True):
         drawn = panel.imshow(pixels, **options)
@@ -167,7 +171,7 @@ def _make_images(model: Any, shape: tuple[int, int] | None) -> WeightImages:
 
 
 def _make_titles(model: Any, n_vectors: int) -> list[str]:
-    """Name the class of each weight vector, or the output if the model has no classes."""
+    """Return a title for each weight vector: the name of its class, or of its output if the model has no classes."""
     if not hasattr(model, "classes_"):
         return ["weights"] if n_vectors == 1 else [f"output {k}" for k in range(n_vectors)]
     labels = [str(label) for label in np.asarray(model.classes_).tolist()]
@@ -200,7 +204,7 @@ def _check_shape(shape: Any, n_features: int) -> tuple[int, int]:
 
 
 def _find_matrix(features: list[Any]) -> Floats:
-    """Return the matrix by which a sequence of linear steps multiplies rows."""
+    """Return the matrix by which a sequence of linear (or affine) steps multiplies rows."""
     matrix = _measure_matrix(features[0], features[0].n_features_in_)
     for step in features[1:]:
         matrix = matrix @ _measure_matrix(step, matrix.shape[1])
@@ -208,9 +212,10 @@ def _find_matrix(features: list[Any]) -> Floats:
 
 
 def _measure_matrix(step: Any, n_features: int) -> Floats:
-    """Return the matrix P of a step x ↦ xP + c. It is measured by moving one feature at a time.
+    """Return the matrix P of a step x ↦ xP + c, measured by changing one feature at a time.
 
-    The result is checked on random rows. This works for steps of any library, whatever their attributes.
+    The matrix is then checked on random rows. This method needs no attributes of the step, so it works for steps of any
+    library.
     """
     origin = _transform(step, np.zeros((1, n_features)))
     parts = []
@@ -227,7 +232,7 @@ def _measure_matrix(step: Any, n_features: int) -> Floats:
 
 def _transform(step: Any, X: Floats) -> Floats:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about missing feature names, and those of steps that are not linear
+        warnings.simplefilter("ignore")  # about feature names, or by nonlinear steps
         try:
             return dense(step.transform(X))
         except ValueError as error:

@@ -54,7 +54,11 @@ class Bootstrap:
             )
 
     def _make_strata(self) -> list[Integers]:
-        """Return the strata: units (rows or groups) that are drawn independently of those in other strata."""
+        """Return the strata: for each stratum, the indices of its units, which are rows or groups.
+
+        Units are drawn separately within each stratum. There is one stratum per class, or a single stratum if a group
+        contains several classes.
+        """
         if self.group_of_row is None:
             return [np.flatnonzero(self.codes == k) for k in np.unique(self.codes)]
         n_groups = int(self.group_of_row.max()) + 1
@@ -66,7 +70,10 @@ class Bootstrap:
         return [np.arange(n_groups)]
 
     def weights(self, index: int) -> Floats:
-        """Return how often each row is drawn in the resample with this index."""
+        """Return how often each row is drawn in the resample with this index.
+
+        If groups contain several classes, a draw may lack a class. Such a draw is repeated, up to 1000 times.
+        """
         rng = np.random.default_rng((self.seed, index))
         n_classes = int(self.codes.max()) + 1
         for _ in range(1000):
@@ -87,12 +94,15 @@ class Bootstrap:
         return times if self.group_of_row is None else times[self.group_of_row]
 
     def evaluate(self, metric: Callable[[Floats], Floats]) -> Floats:
-        """Return the values of a function of the weights for all resamples, of shape (n_resamples, …)."""
+        """Return the value of ``metric`` for each resample, as an array of shape (n_resamples, …).
+
+        ``metric`` is a function of the weights of the rows in a resample (see :meth:`weights`).
+        """
         return np.array(for_each(lambda index: metric(self.weights(index)), list(range(self.n_resamples))))
 
 
 def _encode_groups(groups: Any, n: int) -> Integers:
-    """Return the index of each row's group among the groups; names of groups may have any type."""
+    """Return, for each row, the index of its group among the sorted groups. Names of groups may have any type."""
     names = np.asarray(groups)
     check_lengths("groups", names, n)
     if names.ndim != 1 or any(name is None or name != name for name in names.tolist()):
@@ -114,10 +124,11 @@ def compute_bca_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floa
         Quantile of the standard normal distribution, or a wider one for few units (:func:`student_quantile`).
     """
     n = len(values)
-    # Bias correction z₀: normal quantile of the share of resamples below the estimate; ties count half.
+    # Bias correction z₀: the normal quantile of the share of resampled values that lie below the estimate. A value
+    # equal to the estimate counts half.
     below = (values < estimate).mean(axis=0) + (values == estimate).mean(axis=0) / 2
     bias = norm.ppf(np.clip(below, 1 / n, 1 - 1 / n))
-    # Acceleration a: a sixth of the skewness of the resampled values; 0 if they are infinite or constant.
+    # Acceleration a: a sixth of the skewness of the resampled values, or 0 if these values are infinite or constant.
     finite = np.asarray(np.isfinite(values).all(axis=0))
     acceleration = np.zeros(len(estimate))
     spread, size = values[:, finite].std(axis=0), np.abs(values[:, finite]).max(axis=0)
@@ -125,7 +136,7 @@ def compute_bca_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floa
     acceleration[varying] = skew(values[:, varying]) / 6
     bounds = []
     for end in (-z, z):
-        # The denominator is kept positive: for a strong skewness it would change its sign.
+        # Keep the denominator 1 − a (z₀ ± z) positive. If the skewness is strong, it would otherwise become negative.
         shifted = bias + (bias + end) / np.maximum(1 - acceleration * (bias + end), 0.1)
         levels = np.asarray(norm.cdf(shifted))
         bounds.append(np.array([_quantile(*pair) for pair in zip(values.T, levels, strict=True)]))
@@ -133,14 +144,18 @@ def compute_bca_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floa
 
 
 def _quantile(values: Floats, level: float) -> float:
-    """Return a quantile, interpolated unless a value is infinite, because infinities cannot be interpolated."""
+    """Return the quantile of ``values`` at ``level``.
+
+    Quantiles are interpolated linearly. If a value is infinite, no interpolation is possible, so a value of the sample
+    is returned.
+    """
     return float(
         np.quantile(values, level) if np.isfinite(values).all() else np.quantile(values, level, method="nearest")
     )
 
 
 def compute_minimum_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """Return the bounds of intervals of minima: normal on a logarithmic scale, after bias correction.
+    """Return the bounds of the intervals of minima: normal intervals on a logarithmic scale, after bias correction.
 
     The centre is the estimate minus twice the bootstrap estimate of its bias, all on the logarithmic scale, because
     resamples show about half of the bias of a minimum.
@@ -156,9 +171,10 @@ def compute_minimum_bounds(estimate: Floats, values: Floats, z: float) -> tuple[
 
 
 def compute_loss_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Floats, Floats]:
-    """Return the bounds of intervals of actual minus minimum cost: normal after bias correction, and at least 0.
+    """Return the bounds of the intervals of a loss: actual cost minus minimum cost.
 
-    The centre is the estimate minus twice its bootstrap bias, which is upward for such a difference.
+    The intervals are normal and contain no negative values. The centre is the estimate minus twice the bootstrap
+    estimate of its bias. The bias is upward, because the minimum cost, which is subtracted, is biased downwards.
     """
     centre = estimate - 2 * (values.mean(axis=0) - estimate)
     reach = z * values.std(axis=0, ddof=1)
@@ -168,6 +184,7 @@ def compute_loss_bounds(estimate: Floats, values: Floats, z: float) -> tuple[Flo
 def student_quantile(level: float, n_units: int) -> float:
     """Return the quantile of Student's t for a confidence level, times √(n / (n − 1)) for n units.
 
-    Resamples of few units vary too little; this factor corrects the narrowness (Hesterberg 2015).
+    Values of a metric vary too little between resamples of few units, so intervals would be too narrow. This factor
+    corrects their width (Hesterberg 2015).
     """
     return float(t.ppf((1 + level) / 2, n_units - 1) * np.sqrt(n_units / (n_units - 1)))

@@ -85,7 +85,7 @@ class Confusion:
     def fnr(self) -> Floats:
         """False negative rate: share of each class's rows that were decided to be of another class.
 
-        It adds up to 1 with ``tpr`` and the share of rejected rows.
+        For each class, ``fnr``, ``tpr`` and the share of rejected rows add up to 1.
         """
         return _share(self.counts[:, :-1].sum(axis=1) - self._right, self._truths)
 
@@ -127,7 +127,7 @@ class Confusion:
     def risk(self, application: Application | float, normalize: bool = True) -> float:
         """Return the expected cost of the decisions in an application.
 
-        By default it is divided by the cost of the best constant decision.
+        By default the expected cost is divided by the cost of the best constant decision.
         """
         aligned = self._application(application)
         return aligned.risk(self.rates()) / (aligned.constant_cost if normalize else 1.0)

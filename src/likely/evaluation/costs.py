@@ -73,9 +73,9 @@ def bayes_risk_after_affine(
 ) -> float:
     """Return the Bayes risk after the best affine calibration (one scale, an offset for each class) on the same scores.
 
-    This is the cost that remains after calibration by a scale and offsets, the counterpart of a minimum cost for more
-    than two classes. It is not a minimum over all maps. The calibration minimises the cross-entropy at the
-    application's priors.
+    The calibration minimises the cross-entropy at the application's priors. For more than two classes, this risk is
+    used in place of a minimum cost. It is not the minimum over all maps of the scores, and not even the minimum risk
+    over all affine maps, because the calibration minimises another quantity.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def risk_coverage_curve(
     decided, rows = app.decide_codes(evidence.scores), np.arange(len(evidence.codes))
     expected = app.expected_costs(evidence.scores)[rows, decided]
     weight, order = evidence.row_weights(app), np.argsort(expected)
-    # Expected costs are sums of products: costs that differ only by rounding count as equal.
+    # Expected costs are sums of products, so equal costs may differ by rounding. Count such costs as equal.
     last = np.append(np.diff(expected[order]) > 1e-12 * expected[order][1:], True)
     coverage = np.cumsum(weight[order])
     paid = np.cumsum((weight * app.costs[evidence.codes, decided])[order])
@@ -182,18 +182,22 @@ def risk_coverage_curve(
 
 @dataclass(frozen=True, eq=False)
 class RowCosts:
-    """Cost of each row, independent of the weights of rows, for metrics that are means over the rows of each class."""
+    """The costs of single rows, from which a metric is computed for any weights of the rows.
+
+    The metric is a weighted sum, over the classes, of the mean cost of the rows of a class. The costs do not depend on
+    the weights, so they are computed once for all bootstrap resamples.
+    """
 
     codes: Integers
     costs: Floats
     shares: Floats
-    """Weight of the mean cost of each class."""
+    """Factor of the mean cost of each class in the metric: its prior, divided by the normaliser if there is one."""
 
     @classmethod
     def of_risk(
         cls, y_true: Any, log_likelihoods: Any, application: Any, normalize: bool = True, *, labels: Any = None
     ) -> RowCosts:
-        """Return one cost for each row. The weighted mean of these costs is :func:`bayes_risk`."""
+        """Return the costs of the Bayes decisions about the rows. Their :meth:`mean` is :func:`bayes_risk`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.application(application)
         reject_cost = np.inf if app.reject_cost is None else app.reject_cost
@@ -205,7 +209,7 @@ class RowCosts:
     def of_cross_entropy(
         cls, y_true: Any, log_likelihoods: Any, priors: Priors = None, *, labels: Any = None
     ) -> RowCosts:
-        """Return one cost for each row. The weighted mean of these costs is :func:`cross_entropy`."""
+        """Return −log posterior of the true class of each row. The :meth:`mean` is :func:`cross_entropy`."""
         evidence = _Evidence.of(y_true, log_likelihoods, labels, None)
         app = evidence.at_priors(priors)
         return cls(evidence.codes, evidence.log_losses(app), app.priors)
@@ -215,7 +219,7 @@ class RowCosts:
         return bool(np.isfinite(self.costs).all())
 
     def mean(self, weight: Floats | None) -> float:
-        """Return the weighted mean of the costs, by class first and then over the classes."""
+        """Return Σ_k ``shares[k]`` · (mean cost of the rows of class k, weighted by ``weight``)."""
         counted = self.costs
         if weight is not None:
             counted = weight * (self.costs if self._are_finite else np.where(weight > 0, self.costs, 0.0))
@@ -226,7 +230,7 @@ class RowCosts:
 
 @dataclass(frozen=True, eq=False)
 class _Evidence:
-    """Validated log-likelihoods with the true classes."""
+    """Validated log-likelihoods (``scores``), the true class of each row (``codes``), and the weights of the rows."""
 
     classes: Labels
     codes: Integers
@@ -243,7 +247,10 @@ class _Evidence:
         return np.bincount(self.codes, self.weight, len(self.classes)).astype(np.float64)
 
     def application(self, application: Any) -> Application:
-        """Return the application in class order; raise if a class with a prior above 0 has no rows."""
+        """Return the application with priors and costs in class order.
+
+        Raise InvalidDataError if a class whose prior is above 0 has no rows.
+        """
         aligned = as_application(application).aligned(self.classes)
         self._check_none_absent((aligned.priors > 0) & (self.totals == 0))
         return aligned
@@ -260,16 +267,19 @@ class _Evidence:
         return float(np.sum(np.multiply(weight, costs, where=weight > 0, out=np.zeros(len(costs)))))
 
     def log_losses(self, app: Application) -> Floats:
-        """Return −log posterior of each row's class."""
+        """Return, for each row, −log of the posterior of its true class."""
         return np.asarray(-app.log_posteriors(self.scores)[np.arange(len(self.codes)), self.codes])
 
     def row_weights(self, app: Application) -> Floats:
-        """Return weights of rows that add up to the prior of each class."""
+        """Return new weights of the rows. The weights of the rows of a class add up to the prior of the class."""
         shares = np.divide(app.priors, self.totals, out=np.zeros(len(self.classes)), where=self.totals > 0)
         return np.asarray(self.weight * shares[self.codes])
 
     def calibrated(self, priors: Floats) -> _Evidence:
-        """Return the same rows after the best affine calibration at some priors."""
+        """Return the same rows with calibrated scores.
+
+        The affine calibration is fitted to these rows. It minimises the cross-entropy at ``priors``.
+        """
         self._check_none_absent(self.totals == 0)
         calibrator = AffineCalibrator(training_prior=priors).fit(self.scores, self.codes, sample_weight=self.weight)
         return replace(self, scores=calibrator.transform(self.scores))

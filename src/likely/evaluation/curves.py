@@ -12,7 +12,7 @@ from likely._typing import Floats
 from likely.exceptions import InvalidParameterError
 
 SHOWN_POINTS = 9
-"""Points of a curve that its table in a notebook shows."""
+"""Maximum number of points of a curve that a notebook shows as a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Curve:
     def _repr_html_(self) -> str:
         columns = self.columns()
         n = len(next(iter(columns.values())))
-        # Points at equal steps, so that both ends are among them.
+        # Choose points at equal steps from the first point to the last, and include both of these.
         shown = np.unique(np.linspace(0, n - 1, min(n, SHOWN_POINTS)).round().astype(int))
         rows = [[str(i), *(float(values[i]) for values in columns.values())] for i in shown.tolist()]
         note = "" if len(shown) == n else f"{len(shown)} of {n} points are shown."
@@ -173,7 +173,11 @@ class ReliabilityCurve(Curve):
     nontargets: Floats
 
     def posteriors(self, prior: float = 0.5) -> tuple[Floats, Floats, Floats]:
-        """Return the claimed posteriors at the low and high end of each block, and the observed ones, at a prior."""
+        """Return posteriors of the target at a prior, as three arrays with one value for each block.
+
+        The first two are the claimed posteriors at the lowest and at the highest score of the block. The third is the
+        posterior observed in the trials of the block.
+        """
         if not 0 < prior < 1:
             raise InvalidParameterError(f"prior must be in the open interval (0, 1), but is {prior!r}.")
         odds = np.log(prior) - np.log1p(-prior)

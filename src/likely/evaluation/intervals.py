@@ -45,13 +45,15 @@ _BY_TRIALS: dict[Any, Callable[..., Any]] = {
         metrics.min_dcf,
     )
 }
-"""Metrics that are computed for a resample of sorted trials without sorting again."""
+"""For each metric of two classes, the method of Trials that computes it. Trials are sorted once, and a resample only
+changes their weights, so it needs no new sorting."""
 
 _BY_ROWS: dict[Any, Callable[..., costs.RowCosts]] = {
     costs.bayes_risk: costs.RowCosts.of_risk,
     costs.cross_entropy: costs.RowCosts.of_cross_entropy,
 }
-"""Metrics that are means of costs of rows; a resample only changes the weights of the rows."""
+"""For each metric that is a mean of the costs of single rows, the function that computes these costs. They are computed
+once, because a resample only changes the weights of the rows."""
 
 _MINIMA = {
     metrics.eer: 0.5,
@@ -60,8 +62,8 @@ _MINIMA = {
     costs.bayes_risk_after_affine: np.inf,
     costs.cross_entropy_after_affine: np.inf,
 }
-"""Metrics that are minimised on the rows they are measured on, and are therefore biased downwards, with their upper
-limits."""
+"""For each metric that is a minimum, its upper limit. A minimum is found on the same rows on which it is measured, so
+it is biased downwards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +285,8 @@ class Resampled:
     measures: dict[str, Measure]
     estimates: dict[str, Floats]
     values: dict[str, Floats]
-    """Values in the resamples, of shape (n_resamples, number of values)."""
+    """For each measure, its values in the resamples: an array of shape (n_resamples, number of values of the
+    measure)."""
     n_units: int
 
     @classmethod
@@ -310,19 +313,23 @@ class Resampled:
         n_resamples: int = 1000,
         seed: int = 0,
     ) -> list[Resampled]:
-        """Resample several systems, each with its measures and scores, from the same draws."""
+        """Draw resamples once, and compute the measures of several systems for each resample.
+
+        Each system is given as a pair of its measures and its scores.
+        """
         tables = [SortedScores(y_true, scores, sample_weight) for _, scores in systems]
         draws = Bootstrap(tables[0].codes, tables[0].select(groups), n_resamples, seed)
         parts = [{name: Measure.of(measure) for name, measure in measures.items()} for measures, _ in systems]
         estimates = [
             {name: one.measure(part) for name, part in own.items()} for one, own in zip(tables, parts, strict=True)
         ]
-        # Resample coarser steps: for many trials this is much faster than resampling all distinct scores.
+        # Resample trials with fewer distinct scores. For many trials, this is much faster than to keep all scores.
         coarse = [(one.coarsen(), list(own.values())) for one, own in zip(tables, parts, strict=True)]
         values = draws.evaluate(
             lambda weight: np.concatenate([measure_all(one.resample(weight), own) for one, own in coarse])
         )
-        # Shift the resampled values by the difference between the exact and the coarse estimate.
+        # The coarser scores change the estimates a little. Shift the resampled values by the exact estimate minus the
+        # coarse estimate.
         about = np.concatenate([measure_all(one, own) for one, own in coarse])
         exact = np.concatenate([estimate.ravel() for own in estimates for estimate in own.values()])
         values += np.subtract(exact, about, out=np.zeros(len(exact)), where=np.isfinite(exact) & np.isfinite(about))
@@ -340,7 +347,10 @@ class Resampled:
         return bool(np.isfinite(values).all() and (np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)).all())
 
     def mean(self, names: Sequence[str], new_name: str) -> Resampled:
-        """Replace several measures of one kind by their mean, stored under ``new_name``."""
+        """Return the mean of several measures as the only measure, under the name ``new_name``.
+
+        The measures must be of one kind, because the first of them determines how intervals are computed.
+        """
         estimate = np.mean(np.concatenate([self.estimates[name].ravel() for name in names]))
         values = np.hstack([self.values[name] for name in names]).mean(axis=1, keepdims=True)
         return Resampled(
@@ -355,7 +365,7 @@ class Resampled:
         return _make_interval(estimate, estimate, low, high, level)
 
     def difference_to(self, other: Resampled, name: str, level: float = 0.95) -> PairedDifference:
-        """Return a measure of another system minus the same measure of this system."""
+        """Return the paired difference of a measure: its value for the other system minus its value for this system."""
         before, after = (each.estimates[name].ravel() for each in (self, other))
         like, gap, resampled = self.estimates[name], after - before, other.values[name] - self.values[name]
         if not (np.isfinite(resampled).all() and np.isfinite(gap).all()):
@@ -416,7 +426,7 @@ class Measure:
         if self.function not in _MINIMA:
             return compute_bca_bounds(estimate, values, z)
         low, high = compute_minimum_bounds(estimate, values, z)
-        # The upper limits of _MINIMA hold for normalised costs and for the EER of the convex hull only.
+        # The upper limits in _MINIMA are valid only for normalised costs and for the EER of the convex hull.
         bound = signature(self.function).bind(None, None, *self.args, **self.options).arguments
         bounded = bound.get("normalize", True) and bound.get("method", "rocch") == "rocch"
         upper_limit = _MINIMA[self.function] if bounded else np.inf
@@ -424,7 +434,10 @@ class Measure:
 
 
 class SortedScores:
-    """Labels and scores, sorted once for all metrics that can use the order, with weights of rows or of a resample."""
+    """Labels, scores and weights of rows. The scores are sorted once for all metrics that need sorted scores.
+
+    In a resample, the weight of a row is multiplied by the number of times that the row was drawn.
+    """
 
     def __init__(self, y_true: Any, scores: Any, sample_weight: Any) -> None:
         labels = check_labels("Evaluation", y_true)
@@ -443,14 +456,17 @@ class SortedScores:
         return values if values is None or self._rows is None else np.asarray(values)[self._rows]
 
     def resample(self, times: Floats) -> SortedScores:
-        """Return the same rows with other frequencies: how often each row was drawn."""
+        """Return the same rows, with each weight multiplied by ``times``: how often the row was drawn."""
         resample = copy(self)
         resample.weight = times if self.weight is None else times * self.weight
         resample._trials = {key: trials.reweighted(times) for key, trials in self._trials.items()}
         return resample
 
     def coarsen(self) -> SortedScores:
-        """Return a copy with fewer distinct scores, which is faster to resample. Each score is lowered a little."""
+        """Return a copy with fewer distinct scores, so that resampling is faster.
+
+        Each score is lowered a little, to the next lower score that is kept.
+        """
         coarse = copy(self)
         coarse._trials = {key: trials.coarse() for key, trials in self._trials.items()}
         return coarse
@@ -478,7 +494,10 @@ class SortedScores:
         return self._row_costs[part]
 
     def _trials_of(self, pos_label: Any) -> Trials:
-        """Return the trials with this target; the estimate creates them, and resamples only change their weights."""
+        """Return the trials whose target is ``pos_label``.
+
+        They are made and sorted when the estimate is computed. Resamples only change their weights.
+        """
         if pos_label not in self._trials:
             self._trials[pos_label] = Trials(self.y_true, self.scores, pos_label=pos_label, sample_weight=self.weight)
         return self._trials[pos_label]

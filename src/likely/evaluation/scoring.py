@@ -17,8 +17,9 @@ from likely.resampling.chains import check_scorer, scores_of
 class Scorer:
     """A metric as ``scorer(estimator, X, y)``, for ``scoring=`` of scikit-learn's functions; higher is better.
 
-    It scores the rows by the estimator's ``log_likelihood``, or else ``decision_function``, or else its log posteriors.
-    Only ``log_likelihood`` is free of training priors, so costs of the other scores also depend on their calibration.
+    The scores of the rows are the estimator's ``log_likelihood``, or else its ``decision_function``, or else its log
+    posteriors. Only ``log_likelihood`` is free of training priors. The other scores are used as if they were
+    log-likelihoods, so actual costs also depend on how well this holds.
 
     Parameters
     ----------

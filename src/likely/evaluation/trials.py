@@ -33,7 +33,7 @@ from likely.evaluation.truth import check_two_classes
 from likely.exceptions import InvalidParameterError
 
 Applications: TypeAlias = "Application | float | Sequence[Application | float] | Floats"
-"""One application or many; a number stands for ``Application.binary(number)``."""
+"""One application, or a sequence of applications. A number stands for ``Application.binary(number)``."""
 
 
 class Trials:
@@ -84,7 +84,7 @@ class Trials:
         self.n_targets, self.n_nontargets = float(steps.misses[-1]), float(steps.false_alarms[0])
 
     def reweighted(self, weight: Floats) -> Trials:
-        """Return the same trials with the weight of each row multiplied by ``weight``, without sorting again."""
+        """Return the same trials, with the weight of each row multiplied by ``weight``. Nothing is sorted again."""
         other = object.__new__(Trials)
         other.classes, other.is_target, other.llr = self.classes, self.is_target, self.llr
         other.weight = weight if self.weight is None else weight * self.weight
@@ -94,7 +94,7 @@ class Trials:
     def coarse(self) -> Trials:
         """Return the same trials with fewer distinct scores if there are many, so that reweighting is fast.
 
-        Each score is lowered a little, to the next of the remaining scores.
+        Each score is lowered a little, to the next lower score that is kept.
         """
         if len(self.steps.thresholds) < MAX_RESAMPLED_STEPS:
             return self
@@ -112,7 +112,7 @@ class Trials:
     def pooled(self) -> Pooled:
         """The blocks of the best monotone map, which are the edges of the ROC's convex hull.
 
-        They are found by pooling adjacent violators (PAV; see :mod:`likely.calibration.pav`).
+        The blocks are found by pooling adjacent violators (PAV; see :mod:`likely.calibration.pav`).
         """
         return pool(self.steps)
 
@@ -122,7 +122,7 @@ class Trials:
         """Return the area under the ROC: the probability that a target scores above a nontarget; ties count half."""
         misses, alarms = self.steps.misses, self.steps.false_alarms
         lost = 0.0
-        # Trapezoidal rule for the area above the curve, in chunks that stay in the cache.
+        # Sum the area above the curve by the trapezoidal rule. Use chunks of points that fit into the cache.
         for start, stop in _chunks(len(misses) - 1):
             passed = (alarms[start:stop] - alarms[start + 1 : stop + 1]) / self.n_nontargets
             lost += float(passed @ (misses[start:stop] + misses[start + 1 : stop + 1])) / self.n_targets
@@ -171,8 +171,8 @@ class Trials:
     def min_dcf(self, applications: Applications, normalize: bool = True) -> Any:
         """Return the minimum cost over all monotone maps of the scores; parameters as for :meth:`actual_dcf`.
 
-        Without a reject cost this is the minimum over all thresholds. The two constant decisions are among them, so a
-        normalised minimum is at most 1.
+        Without a reject cost this is the minimum over all thresholds. Among these are the two thresholds that accept
+        all trials or none, so a normalised minimum is at most 1.
         """
         return self._dcf(self.pooled, self.pooled.llr, applications, normalize)
 
@@ -194,7 +194,7 @@ class Trials:
     # Costs of log-likelihood ratios.
 
     def cllr(self) -> float:
-        """Return the mean cost of the log-likelihood ratio in bits: 0 is perfect, and llrs of 0 cost exactly 1.
+        """Return Cllr, the mean cost of the llrs in bits. It is 0 for perfect llrs, and 1 if all llrs are 0.
 
         References
         ----------
@@ -247,7 +247,8 @@ class Trials:
     def bayes_error_curve(self, prior_log_odds: Any = None) -> BayesErrorCurve:
         """Return normalised actual and minimum costs over prior log-odds, by default from −5 to 5."""
         odds = _grid("prior_log_odds", prior_log_odds, -5, 5)
-        # Costs of a miss and of a false alarm, divided by the smaller one, which is the normaliser.
+        # Prior-weighted costs of a miss and of a false alarm. Both are divided by the smaller of the two, which is the
+        # cost of the best constant decision.
         with np.errstate(over="ignore"):
             stakes = np.exp(np.maximum(odds, 0)), np.exp(np.maximum(-odds, 0))
         return BayesErrorCurve(odds, *self._actual_and_minimum(odds, *stakes))
@@ -283,31 +284,41 @@ class Trials:
     # Internals.
 
     def _points(self, which: Any) -> tuple[Floats, Floats, Floats]:
-        """Return the rates of false alarms and of misses at some operating points, and their thresholds."""
+        """Return three arrays: the rates of false alarms, the rates of misses, and the thresholds.
+
+        ``which`` selects the operating points: indices, or a slice, of the distinct scores in ascending order. After
+        the highest score there is one more point, with an infinite threshold, where nothing is accepted.
+        """
         misses, alarms = self._rates(self.steps, which)
         return alarms, misses, np.append(self.steps.thresholds, np.inf)[which]
 
     def _rates(self, of: Steps | Pooled, point: Any) -> tuple[Any, Any]:
-        """Return the rates of misses and of false alarms at some operating points."""
+        """Return the rates of misses and of false alarms at the operating points with the indices ``point``.
+
+        Operating points are those of the ROC (``Steps``) or of its convex hull (``Pooled``).
+        """
         return of.misses[point] / self.n_targets, of.false_alarms[point] / self.n_nontargets
 
     def _threshold(self, point: int) -> float:
         return float(self.steps.thresholds[point]) if point < len(self.steps.thresholds) else np.inf
 
     def _crossing(self, of: Steps | Pooled) -> int:
-        """Return the first operating point at which the miss rate is at least the false alarm rate."""
+        """Return the index of the first operating point at which the miss rate is at least the false alarm rate."""
         return bisect_left(
             range(len(of.misses)), True, key=lambda point: bool(np.less_equal(*self._rates(of, point)[::-1]))
         )
 
     def _balanced_point(self) -> int:
-        """Return the operating point at which the rates of misses and false alarms differ least."""
+        """Return the index of the operating point at which the rates of misses and of false alarms differ least."""
         after = self._crossing(self.steps)
         gaps = [abs(np.subtract(*self._rates(self.steps, point))) for point in (after - 1, after)]
         return after if gaps[1] <= gaps[0] else after - 1
 
     def _dcf(self, of: Steps | Pooled, llr: Floats, applications: Applications, normalize: bool) -> Any:
-        """Return the cost of deciding by increasing llrs: a number for one application, an array for several."""
+        """Return the cost of Bayes decisions: a number for one application, an array for several.
+
+        ``llr`` is the llr of each step or pooled block of ``of``, in ascending order. The decisions use these llrs.
+        """
         values = np.asarray(applications)
         if values.ndim and values.dtype.kind in "fiu":
             return self._dcf_at_priors(of, llr, values.astype(np.float64), normalize)
@@ -316,7 +327,7 @@ class Trials:
         return float(costs[0]) if single else np.array(costs)
 
     def _dcf_at_priors(self, of: Steps | Pooled, llr: Floats, priors: Floats, normalize: bool) -> Floats:
-        """Return the costs at many effective priors at once."""
+        """Return the costs of :meth:`_dcf` for an array of effective priors, computed in one vectorised operation."""
         if priors.ndim > 1 or not ((priors > 0) & (priors < 1)).all():
             raise InvalidParameterError(
                 f"Effective priors must be in the open interval (0, 1), but are {priors.tolist()}."
@@ -328,13 +339,13 @@ class Trials:
         return self._costs_at(of, llr, odds, *stakes)
 
     def _applications(self, applications: Any) -> tuple[list[Application], bool]:
-        """Return the applications in class order, and whether a single one was given."""
+        """Return a list of the applications, each in class order, and True if a single application was given."""
         single = np.ndim(applications) == 0
         several = [applications] if single else applications
         return [as_application(app).aligned(self.classes) for app in several], single
 
     def _risk(self, of: Steps | Pooled, llr: Floats, app: Application) -> float:
-        """Return the expected cost of deciding by llrs that increase from step to step."""
+        """Return the expected cost of Bayes decisions in one application. ``of`` and ``llr`` are as in :meth:`_dcf`."""
         if app.reject_cost is None:
             miss, alarm = self._rates(of, app.accepted_from(llr))
             return app.risk(np.array([[1 - alarm, alarm], [miss, 1 - miss]]))
@@ -343,7 +354,12 @@ class Trials:
     def _costs_at(
         self, of: Steps | Pooled, llr: Floats, odds: Floats, miss_stake: Floats, alarm_stake: Floats
     ) -> Floats:
-        """Return the cost of deciding by increasing llrs at some prior log-odds, given the cost of each error."""
+        """Return the costs of Bayes decisions at an array of prior log-odds, ``odds``.
+
+        The decisions use ``llr``, the ascending llrs of the steps or blocks of ``of``. ``miss_stake`` and
+        ``alarm_stake`` are the factors of the miss rate and of the false alarm rate: the cost of the error times the
+        prior of its class.
+        """
         accepted = np.where(np.isneginf(odds), len(llr), np.searchsorted(llr, -odds))
         miss, alarm = self._rates(of, accepted)
         return _products(miss_stake, miss) + _products(alarm_stake, alarm)
@@ -354,21 +370,28 @@ class Trials:
         return actual, self._costs_at(self.pooled, self.pooled.llr, *stakes)
 
     def _cross_entropy(self, of: Steps | Pooled, llr: Floats, odds: float) -> float:
-        """Return the mean −log₂ posterior of the true class at some prior log-odds."""
+        """Return the mean of −log₂ posterior of the true class, at prior log-odds ``odds``.
+
+        ``of`` and ``llr`` are as for :meth:`_dcf`. The prior of a class is divided among its trials.
+        """
         prior = expit(odds)
         bits = np.zeros(2)
         for start, stop in _chunks(len(llr)):
             targets = np.diff(of.misses[start : stop + 1]) / self.n_targets
             nontargets = np.diff(of.false_alarms[start : stop + 1]) / -self.n_nontargets
             logit = llr[start:stop] + odds
-            # log(1 + exp(∓logit)) without overflow, for targets and nontargets.
+            # Targets cost log(1 + exp(−logit)), nontargets log(1 + exp(logit)). Compute both without overflow.
             shared = np.log1p(np.exp(-np.abs(logit)))
             bits += _total(targets, shared - np.minimum(logit, 0)), _total(nontargets, shared + np.maximum(logit, 0))
         return _total(np.array([prior, 1 - prior]), bits) / float(np.log(2))
 
 
 def _by_decision(of: Steps | Pooled, decided: Integers) -> Floats:
-    """Return the weights of nontargets and of targets by decision; rejections, coded −1, are in the last column."""
+    """Return the weights of the trials by true class and decision, as an array of shape (2, 3).
+
+    Rows are nontargets and targets. Columns are decisions: nontarget, target, rejected. ``decided`` has the decision
+    for each step or block, as a column index or −1 for rejected.
+    """
     weights = [of.false_alarms[:-1] - of.false_alarms[1:], np.diff(of.misses)]
     return np.array([np.bincount(decided % 3, weight, 3) for weight in weights])
 
@@ -378,7 +401,7 @@ def _chunks(n: int) -> Iterator[tuple[int, int]]:
 
 
 def _total(weight: Floats, cost: Floats) -> float:
-    """Return Σ weight · cost; an infinite cost of weight 0 counts as 0."""
+    """Return Σ weight · cost. The product of an infinite cost and a weight of 0 counts as 0."""
     if np.isfinite(cost[0]) and np.isfinite(cost[-1]):
         return float(weight @ cost)
     return float(np.sum(_products(cost, weight)))
@@ -390,7 +413,11 @@ def _products(cost: Floats, weight: Floats) -> Floats:
 
 
 def _grid(name: str, values: Any, low: float, high: float, bounded: bool = False) -> Floats:
-    """Return a 1D array of finite numbers, by default 101 from low to high. ``bounded`` forbids numbers outside."""
+    """Return ``values`` as a 1D array, or 101 numbers from ``low`` to ``high`` if ``values`` is None.
+
+    Raise InvalidParameterError unless all numbers are finite and, if ``bounded``, lie between ``low`` and ``high``.
+    ``name`` is the name of the parameter in the message.
+    """
     if values is None:
         return np.linspace(low, high, 101)
     grid = np.atleast_1d(np.asarray(values, dtype=np.float64))

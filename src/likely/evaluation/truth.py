@@ -16,7 +16,11 @@ from likely.exceptions import InvalidDataError
 def check_two_classes(
     y_true: Any, scores: Any, pos_label: Any, sample_weight: Any
 ) -> tuple[Labels, Booleans, Floats, Floats | None]:
-    """Return the labels of nontargets and targets, a mask of target rows, the scores, and the weights."""
+    """Check labels and scores of two classes.
+
+    Return the two labels (nontarget, target), a mask of the rows that are targets, the scores as llrs of shape (n,),
+    and the weights or None.
+    """
     labels = check_labels("Evaluation", y_true)
     classes, codes = encode_labels(labels)
     values = _check_scores(scores, len(labels))
@@ -46,7 +50,11 @@ def check_two_classes(
 def check_evidence(
     y_true: Any, log_likelihoods: Any, labels: Any, sample_weight: Any
 ) -> tuple[Labels, Integers, Floats, Floats]:
-    """Return the classes, the index of each row's class, log-likelihoods of shape (n, n_classes), and weights."""
+    """Check labels and scores of any number of classes.
+
+    Return the classes, the index of the class of each row, the log-likelihoods of shape (n, n_classes), and the
+    weights, which are 1 by default.
+    """
     truth = check_labels("Evaluation", y_true)
     scores = _check_scores(log_likelihoods, len(truth))
     if scores.ndim == 1:
@@ -78,7 +86,7 @@ def codes_of(values: Labels, labels: Any = None, name: str = "y_true") -> tuple[
 
 
 def check_lengths(name: str, values: Any, n: int) -> None:
-    """Raise unless there is one value for each row."""
+    """Raise InvalidDataError unless ``values`` has one value for each of the n rows."""
     if len(values) != n:
         raise InvalidDataError(f"y_true and {name} must have one entry for each row, but have {n} and {len(values)}.")
 

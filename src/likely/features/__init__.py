@@ -1,4 +1,4 @@
-"""Transformers: linear features learned from moments, expansions, kernel features, and encoding of tables."""
+"""Transformers: linear features learned from moments, non-linear expansions, kernel features, encoding of tables."""
 
 from likely.features.encode import Encode, Fill
 from likely.features.expansions import QuadraticFeatures, RadialFeatures

@@ -39,7 +39,7 @@ from likely.tables.cells import column_of, encode_distinct, kind_of, numbers_of
 from likely.tables.files import suggest_name
 
 MAX_LOOKUP_CELLS = 2**27
-"""Maximum number of cells in the lookup table of the categories of one column: one gibibyte."""
+"""Maximum number of cells in the lookup table of the categories of one column. So many cells take one gibibyte."""
 
 
 def _check_texts(value: Any, scope: Scope) -> None:
@@ -50,7 +50,7 @@ def _check_texts(value: Any, scope: Scope) -> None:
 
 @dataclass(frozen=True, eq=False)
 class EncodeState:
-    """Fitted columns, the categories of each (None for a numeric column), their shares, and how many are kept."""
+    """Fitted state of :class:`Encode`, whose attributes are described there."""
 
     columns_: Annotated[list[Any], list_of(label, types=(list,))]
     categories_: Annotated[list[Any], Constraint("for each column None, or its distinct texts", _check_texts)]
@@ -150,7 +150,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         return self
 
     def _check_state(self, scope: Scope) -> None:
-        """Check that every list has an entry for each column, and that lookup tables are within the limit."""
+        """Check that every list has an entry for each column, and that lookup tables do not exceed MAX_LOOKUP_CELLS."""
         if not scope.fitted:
             return
         d = scope.sizes["d"]
@@ -162,7 +162,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         scope.sizes["out"] = sum(1 if coding is None else len(coding.indicators()) for coding in self._codings())
 
     def _find_categories(self, table: Table, weight: Floats | None) -> list[Categories | None]:
-        """Return the categories of each column, None for a numeric column."""
+        """Return the categories of each column of a training table, with None for a numeric column."""
         columns = (column for _, column in table.columns("Encode", table.names))
         return [
             None if kind_of(column) == "number" else Categories.of(column, weight, self.max_categories)
@@ -191,7 +191,7 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
         return np.array(names, dtype=object)
 
     def _codings(self) -> list[Categories | None]:
-        """Return the categories of each column, None for a numeric column."""
+        """Return the fitted categories of each column, with None for a numeric column."""
         columns = zip(self.categories_, self.shares_, self.n_kept_, strict=True)
         return [
             None if texts is None or shares is None else Categories(texts, shares, kept)
@@ -209,7 +209,10 @@ class Encode(OneToOneFeatureMixin, Fitted, TransformerMixin, BaseEstimator):  # 
 
 
 def _read_numbers(name: Any, column: Any) -> Floats:
-    """Return the values of a column that was numeric in fit; raise if it now holds text."""
+    """Return the values of a column that was numeric in ``fit``, with NaN for missing cells.
+
+    Raise if the column now holds text, or if a value is infinite.
+    """
     if kind_of(column) == "number":
         values = numbers_of(column)
         _check_finite(name, values)
@@ -225,7 +228,7 @@ def _read_numbers(name: Any, column: Any) -> Floats:
 
 
 def _finite_array(table: Table) -> Floats:
-    """Return an array of numbers in double precision; raise if one of them is infinite."""
+    """Return the array of a numeric table in double precision; raise if one of its values is infinite."""
     values = np.asarray(table.array, dtype=np.float64)
     with np.errstate(all="ignore"):
         doubtful = not np.isfinite(values.sum())
@@ -247,9 +250,11 @@ def _check_finite(name: Any, values: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """Categories of a column in descending order of frequency; the first ``kept`` have separate indicators.
+    """Categories of one column, and their encoding as indicators.
 
-    ``shares`` holds the share of each category in training, followed by the share of missing cells.
+    ``texts`` holds the categories, the most frequent first. Of these, the first ``kept`` are encoded separately, and
+    the others share one indicator. ``shares`` holds the share of each category among the training rows, followed by the
+    share of missing cells.
     """
 
     texts: list[str]
@@ -258,12 +263,12 @@ class Categories:
 
     @classmethod
     def of(cls, column: Any, weight: Floats | None, max_categories: int) -> Categories:
-        """Return the categories of an Arrow column; equally frequent ones are sorted."""
+        """Return the categories of an Arrow column. Equally frequent categories are in sorted order."""
         texts, codes = encode_distinct(column)
         sums = np.bincount(codes + 1, weight, minlength=len(texts) + 1)
         shares = sums / sums.sum()
-        # Sums of weights in another order may differ by rounding errors. Rounded sums keep equally frequent categories
-        # equal.
+        # Sums of weights depend on the order of the rows by rounding errors. Shares are rounded, so that categories of
+        # equal weight count as equally frequent.
         ranks = (-shares.round(12)).tolist()
         seen = np.flatnonzero(sums[1:] > 0).tolist()
         order = sorted(seen, key=lambda at: (ranks[at + 1], texts[at]))
@@ -277,7 +282,11 @@ class Categories:
         return [*self.texts[1 : self.kept], *other, *missing]
 
     def lookup_table(self) -> Floats:
-        """Return one row of indicators for each category, then one for missing cells and one for new categories."""
+        """Return the table of indicators: one row for each category, one for missing cells, and one for new categories.
+
+        A new category is one that did not occur in training. Its row is the average of the training rows. The row of
+        missing cells is the same if training had no missing cells.
+        """
         kept = self.kept
         rows = np.zeros((len(self.texts) + 2, len(self.indicators())))
         rows[np.arange(1, kept), np.arange(kept - 1)] = 1.0
@@ -290,17 +299,20 @@ class Categories:
         return rows
 
     def encode(self, column: Any) -> Floats:
-        """Return the indicators of an Arrow column; each distinct text is looked up once."""
+        """Return the indicators of the cells of an Arrow column. Each distinct text is looked up only once."""
         texts, codes = encode_distinct(column)
         places = {text: at for at, text in enumerate(self.texts)}
         found = [places.get(text, len(self.texts) + 1) for text in texts]
-        # The code of a missing cell is -1.
+        # The code of a missing cell is -1, so it selects the last entry of the array: the row of missing cells.
         return np.asarray(self.lookup_table()[np.array([*found, len(self.texts)])[codes]])
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name, of an array or of a frame; they are converted to Arrow columns on demand."""
+    """Table whose columns have names, over an array or a data frame.
+
+    A column is converted to an Arrow column when it is requested.
+    """
 
     names: list[Any]
     n: int
@@ -308,11 +320,15 @@ class Table:
     frame: Any = None
 
     def is_numeric(self) -> bool:
-        """Whether all columns are numbers in one array."""
+        """Return whether the table is an array of numbers or booleans, not of objects or texts, and not a frame."""
         return self.array is not None and self.array.dtype.kind in "iufb"
 
     def columns(self, whom: str, names: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield pairs of name and Arrow column for these names; raise if a column is not numeric or categorical."""
+        """Yield the name and the Arrow column of each of the given names.
+
+        Raise if a column is missing, or is neither numeric nor categorical. ``whom`` is the name of the estimator, for
+        the error message.
+        """
         for at, name in enumerate(names):
             column = column_of(self.array[:, at]) if self.array is not None else self._of_frame(whom, name)
             if kind_of(column) is None:
@@ -329,12 +345,15 @@ class Table:
         series = self.frame.get_column(name)
         try:
             return series.to_arrow()
-        except (TypeError, ValueError):  # cells that mix texts and numbers
+        except (TypeError, ValueError):  # the column mixes texts and numbers
             return column_of(series.to_numpy().astype(object))
 
 
 def open_table(estimator: Any, X: Any, reset: bool) -> Table:
-    """Return X as a table; with ``reset``, in fit, store the names and number of columns in the estimator."""
+    """Return X, an array or a data frame, as a table.
+
+    With ``reset``, which ``fit`` uses, store the names and the number of the columns in the estimator.
+    """
     whom = type(estimator).__name__
     if issparse(X):
         raise InvalidDataError(
@@ -368,7 +387,7 @@ def _as_frame(X: Any) -> Any:
 
 def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
     if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind == "U":
-        X = np.array(X, dtype=object)  # numbers next to texts stay numbers
+        X = np.array(X, dtype=object)  # NumPy would convert numbers next to texts to texts
     if not reset:
         check_width(type(estimator).__name__, estimator, X)
     array = np.asarray(validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False))
@@ -376,7 +395,7 @@ def _of_array(estimator: Any, X: Any, reset: bool) -> Table:
 
 
 def _keep_names(estimator: Any, names: list[Any]) -> None:
-    """Store the attributes that scikit-learn stores for the columns of a frame."""
+    """Store ``n_features_in_`` and, if all names are strings, ``feature_names_in_``, as scikit-learn does."""
     estimator.__dict__.pop("feature_names_in_", None)
     estimator.n_features_in_ = len(names)
     if all(isinstance(name, str) for name in names):
@@ -395,7 +414,7 @@ def _check_categories(texts: Any, shares: Any, kept: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class FillState(AdditiveState):
-    """Moments of the columns, and their means."""
+    """Moments of the columns, and the means that replace missing values."""
 
     statistics_: Annotated[DiagonalMoments, instance_of(DiagonalMoments, d="d")]
     _parameters: Annotated[Floats | None, none_or(floats("d"))] = None

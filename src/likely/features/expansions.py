@@ -1,4 +1,7 @@
-"""Feature expansions: non-linear maps to more columns, on which linear models are non-linear in the inputs."""
+"""Feature expansions: non-linear maps of rows to more columns.
+
+A linear model of the new columns is non-linear in the original columns.
+"""
 
 from __future__ import annotations
 
@@ -45,32 +48,33 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 from likely.kernels import RBFKernel
 
 MAX_OUTPUTS = 2**27
-"""Maximum number of outputs of an expansion: one gibibyte per row."""
+"""Maximum number of outputs of an expansion. One row of so many outputs takes one gibibyte."""
 
 ROWS, MIN_ROWS, VALUES = 2**10, 2**5, 2**19
-"""A block has ROWS rows, or fewer if it has more than VALUES outputs, but at least MIN_ROWS. Quadratic blocks of 1 MB
-took 1.5 times as long as blocks of 4 MB, because threads wait for each other. Longer blocks gain nothing."""
+"""Size of the blocks in which rows are expanded: ROWS rows, or fewer so that the outputs of a block are at most VALUES
+numbers (4 MB), but at least MIN_ROWS rows. With blocks of 1 MB, quadratic features took 1.5 times as long, because
+threads waited for each other. Larger blocks were not faster."""
 
 MAX_VALUE = np.sqrt(np.finfo(np.float64).max / 2)
-"""The largest value whose products with the factor √2 do not overflow."""
+"""Largest size of a value in a row. The product of two such values, times √2, does not overflow."""
 
 
 class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
-    """Base class of non-linear maps of rows to longer rows.
+    """Base class of non-linear maps of rows to rows of more columns (the outputs).
 
     A subclass returns its number of outputs (``expands_to``), learns from a source (``_learn``), and fills a block of
     outputs (``_fill``). A pipeline checks for ``expands_to`` and then expands the rows block by block.
     """
 
     def expands_to(self, n_features: int) -> int:
-        """Return the number of outputs for ``n_features`` features; it is known before fitting."""
+        """Return the number of outputs for rows of ``n_features`` columns. It is known before fitting."""
         raise NotImplementedError
 
     def _learn(self, source: Source) -> None:
         """Learn from the source; by default there is nothing to learn."""
 
     def _fill(self, rows: Floats, out: Floats) -> bool:
-        """Write the outputs of dense rows, and return whether rows and outputs are finite."""
+        """Write the outputs of dense rows into ``out``, and return whether the rows and the outputs are finite."""
         raise NotImplementedError
 
     def _source(self, X: Any, y: Any, sample_weight: Any, first: bool = True, encode: Any = None) -> ArraySource:
@@ -80,7 +84,10 @@ class Expansion(TransformerMixin, SourceLearner):  # type: ignore[misc]
         return source
 
     def transform(self, X: Any) -> Floats:
-        """Expand rows; the result is dense, of shape (n, n_outputs). Sparse rows are made dense block by block."""
+        """Return the outputs of rows as a dense array of shape (n, n_outputs).
+
+        Sparse rows are made dense block by block.
+        """
         check_is_fitted(self)
         rows = check_rows(self, X)
         out = np.empty((rows.shape[0], self._n_features_out))
@@ -107,7 +114,7 @@ def replace_rows(source: ArraySource, X: Floats) -> ArraySource:
 
 
 def sample_finite_rows(block: Block) -> RowSample:
-    """Return the even sample of a block's rows; raise if a value of the block is not finite."""
+    """Return an even sample of a block's rows (see ``RowSample``); raise if a value of the block is not finite."""
     check_finite(block)
     return sample_rows(block)
 
@@ -193,7 +200,7 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
             return False
         d, starts = rows.shape[1], _starts(rows.shape[1])
         scaled = np.sqrt(2.0) * rows
-        # Products √2 x_i x_j for j >= i; the squares, j = i, are overwritten below without the factor.
+        # Products √2 x_i x_j for j >= i. The squares (j = i) have no factor, so they are overwritten below.
         for i, start in enumerate(starts):
             np.multiply(scaled[:, i:], rows[:, i : i + 1], out=out[:, start : start + d - i])
         out[:, starts] = np.square(rows)
@@ -204,7 +211,10 @@ class QuadraticFeatures(OneToOneFeatureMixin, Expansion):  # type: ignore[misc]
 
 
 def _starts(d: int) -> Integers:
-    """Return the first output of each column's products with itself and with the columns after it."""
+    """Return, for each of d columns, the position of its square among the outputs of QuadraticFeatures.
+
+    The products of the column with the columns after it follow its square.
+    """
     i = np.arange(d)
     return np.asarray(i * d - i * (i - 1) // 2)
 
@@ -296,7 +306,11 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         self._state = RadialState(centers, _spacing(centers) if self.width is None else float(self.width))
 
     def _cluster(self, sample: RowSample) -> Floats:
-        """Return the k-means centres of a sample; equal rows are merged, and rows are centred for accuracy."""
+        """Return the k-means centres of a sample of rows.
+
+        Equal rows are merged, and their weights are added. The mean is subtracted during k-means, so that distances
+        between rows far from 0 keep their digits.
+        """
         rows, weight = sample.distinct()
         if len(rows) < self.n_centers:
             raise DegenerateDataError(
@@ -319,9 +333,9 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
 
 
 def _gamma(width: float) -> float:
-    """Return 1 / 2σ², clipped to numbers that the kernel accepts.
+    """Return γ = 1 / 2σ² for the width σ, clipped to numbers that the kernel accepts.
 
-    With an extreme width, an output is 1 at its centre only, or everywhere.
+    With an extremely small width an output is 1 only at its centre; with an extremely large width it is 1 everywhere.
     """
     extremes = np.finfo(np.float64)
     return min(max(0.5 / width / width, float(extremes.tiny)), float(extremes.max) / 4)
@@ -338,7 +352,7 @@ def _checked_centres(centres: Any, n_features: int) -> Floats:
 
 
 def _spacing(centres: Floats) -> float:
-    """Return the mean distance between a centre and its nearest neighbour."""
+    """Return the distance from a centre to its nearest neighbour among the centres, averaged over all centres."""
     if len(centres) == 1:
         raise InvalidParameterError(
             "The default width of RadialFeatures is computed from the distances between centres, but there is only one "

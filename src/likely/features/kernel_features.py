@@ -45,11 +45,12 @@ from likely.kernels.gram import (
 from likely.kernels.standard import KERNEL
 
 MAX_ROWS = 10_000
-"""Maximum number of rows of models that decompose the kernel matrix. It takes minutes, and a few times 800 MB of
-memory."""
+"""Maximum number of training rows of models that decompose their kernel matrix completely. For so many rows the
+decomposition takes minutes, and the memory is a few times the 800 MB of the matrix."""
 
 MAX_PCA_ROWS = 30_000
-"""Maximum number of rows of KernelPCA. Their matrix takes 7 GB, and its eigenvectors take as much again."""
+"""Maximum number of training rows of KernelPCA. The kernel matrix of so many rows takes 7 GB, and its eigenvectors take
+as much again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class NystromState:
 
 
 class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignore[misc]
-    """Nyström approximation of a kernel by features of a row's kernel values with some landmarks.
+    """Nyström approximation of a kernel: features computed from the kernel values of a row with some landmarks.
 
     Dot products of the outputs approximate the kernel. A linear model of the outputs is a kernel machine with one term
     per landmark. It can be fitted to any number of rows, in memory or not. The approximation is exact for rows that are
@@ -86,7 +87,7 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
         The kernel with its data-dependent parameters.
     landmarks_ : array of shape (n_drawn, n_features)
     projection_ : array of shape (n_drawn, n_outputs)
-        Matrix that multiplies the kernel values of a row with the landmarks.
+        Matrix by which the kernel values of a row with the landmarks are multiplied.
     n_features_in_ : int
 
     Notes
@@ -167,7 +168,10 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
             )
 
     def _draw_landmarks(self, rows: Floats, weight: Floats) -> Floats:
-        """Draw rows without replacement, with probabilities proportional to weight (Efraimidis and Spirakis, 2006)."""
+        """Return at most ``n_landmarks`` rows, drawn without replacement.
+
+        In each draw the probability of a row is proportional to its weight (Efraimidis and Spirakis, 2006).
+        """
         order = np.argsort(check_random_state(self.random_state).exponential(size=len(rows)) / weight, kind="stable")
         return rows[np.sort(order[: self.n_landmarks])]
 
@@ -193,10 +197,11 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
 
 
 def factor_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Floats]:
-    """Return U and Λ^½ of the kernel matrix K = UΛU' of the rows X, which are the landmarks; U Λ^½ are their features.
+    """Return U and the diagonal of Λ^½, where K = UΛU' is the kernel matrix of the rows X with themselves.
 
-    Roots are sorted, the largest first; roots that are rounding error are dropped. It warns if centring K would cancel
-    digits.
+    ``landmarks`` are the same rows as ``copy_landmarks`` returns them. The rows of U Λ^½ are features of the rows X:
+    their dot products are K. Eigenvalues are sorted, the largest first, and those that are rounding error are dropped.
+    The function warns if centring K would cancel digits.
     """
     K = compute_gram(kernel, landmarks, X)
     if centring_cancels(K):
@@ -207,7 +212,7 @@ def factor_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> tuple[Floats, Float
 
 @dataclass(frozen=True, eq=False)
 class KernelPCAState:
-    """Fitted kernel, training rows, and directions."""
+    """Fitted kernel, training rows, and directions; :class:`KernelPCA` describes the attributes."""
 
     kernel_: Annotated[Kernel, instance_of(Kernel)]
     landmarks_: Annotated[Any, landmark_rows("n")]
@@ -315,11 +320,14 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
             warn_of_cancellation(kernel)
 
     def _decompose(self, K: Floats, weight: Floats, kernel: Kernel) -> tuple[Floats, Floats, Floats]:
-        """Return eigenvalues, dual coefficients and offset; the matrix is overwritten to save memory."""
+        """Return the eigenvalues, the dual coefficients and the offset from the kernel matrix K of the training rows.
+
+        K is overwritten to save memory.
+        """
         total, root = weight.sum(), np.sqrt(weight)
         mean = K @ weight / total
         middle = float(weight @ mean) / total
-        # W^½ (K − 1 m' − m 1' + middle) W^½, in place
+        # In place, K becomes W^½ (K − 1 m' − m 1' + middle 1 1') W^½, where W = diag(weight) and m = mean.
         K -= mean
         K -= (mean - middle)[:, None]
         K *= root
@@ -332,7 +340,7 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         scores = fix_signs(U / root[:, None])
         dual_coef = scores * weight[:, None] / np.sqrt(values)
-        # The coefficients sum to 0 up to rounding; remove what remains.
+        # The coefficients of a direction sum to 0 up to rounding errors; subtract the sum that remains.
         dual_coef -= weight[:, None] * (dual_coef.sum(axis=0) / total)
         return values, dual_coef, mean @ dual_coef
 

@@ -1,6 +1,7 @@
 """Linear features: centring, standardisation, whitening, principal components and linear discriminants.
 
-They are learned from moments alone, and they map moments as well as rows.
+Such features are learned from the moments of the rows alone. They map rows, and they also map the moments of rows to
+the moments of the mapped rows.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ from likely.statistics import ByClass, DiagonalMoments, LinearMap, Moments
 
 
 def _map_with(axes: int) -> Constraint:
-    """Return the constraint of a linear map: diagonal (one axis) or a matrix, with no more outputs than features."""
+    """Return the constraint of a linear map with at most as many outputs as features.
+
+    With ``axes=1`` the map must be diagonal; with ``axes=2`` it must have a matrix.
+    """
     linked = instance_of(LinearMap, d="d", m="out")
 
     def test(value: Any, scope: Scope) -> bool:
@@ -65,7 +69,7 @@ class LinearState(AdditiveState):
 
 @dataclass(frozen=True, eq=False)
 class WhitenState(AdditiveState):
-    """Moments of all rows or of each class, and the projection that follows from them."""
+    """Moments of all rows or of each class, and the projection computed from them."""
 
     statistics_: Annotated[Any, either(instance_of(Moments, d="d"), instance_of(ByClass, d="d"))]
     _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
@@ -73,7 +77,7 @@ class WhitenState(AdditiveState):
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantsState(AdditiveState):
-    """Moments of each class, and the discriminants that follow from them."""
+    """Moments of each class, and the discriminants computed from them."""
 
     statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
     _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
@@ -81,23 +85,23 @@ class DiscriminantsState(AdditiveState):
 
 @dataclass(frozen=True, eq=False)
 class ProjectionState(AdditiveState):
-    """Moments of all rows, and the projection that follows from them."""
+    """Moments of all rows, and the projection computed from them."""
 
     statistics_: Annotated[Moments, instance_of(Moments, d="d")]
     _parameters: Annotated[LinearMap | None, none_or(_map_with(axes=2))] = None
 
 
 class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
-    """Base class of maps x ↦ (x − centre) P that are learned from moments.
+    """Base class of linear maps x ↦ (x − centre) P, with a vector ``centre`` and a matrix P learned from moments.
 
     A subclass declares the moments it needs and computes its :class:`~likely.statistics.LinearMap` from them.
     """
 
     needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
-    """The smallest statistic from which the map can be learned."""
+    """The smallest kind of moments from which the map can be learned: those of columns, or with covariances."""
 
     keeps_missing: ClassVar[bool] = False
-    """Whether NaN stays NaN; otherwise it raises an error."""
+    """Whether NaN in a row stays NaN in the mapped row. If False, NaN raises an error."""
 
     @property
     def mean_(self) -> Floats:
@@ -109,7 +113,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return map_rows(linear, check_rows(self, X), self.keeps_missing)
 
     def inverse_transform(self, X: Any) -> Floats:
-        """For each row of ``X``, return the row nearest to the mean among all rows that map to it."""
+        """Return, for each row z of ``X``, the row x that is nearest to the mean among all rows that map to z."""
         linear = self._map()
         Z = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan" if self.keeps_missing else True)
         if Z.shape[1] != linear.n_outputs:
@@ -120,7 +124,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
         return linear.inverse(Z)
 
     def map_statistics(self, statistics: Any) -> Any:
-        """Return the moments, or moments by class, of the mapped rows."""
+        """Return the moments of the mapped rows, from the moments of the rows. Both may be by class."""
         linear = self._map()
         return statistics.each(lambda part: part.mapped(linear))
 
@@ -154,7 +158,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, LinearFeature):  # type: ignor
 
 
 def map_rows(linear: LinearMap, rows: Rows, keeps_missing: bool = False) -> Floats:
-    """Map validated rows; raise for infinities, overflow, and NaN unless ``keeps_missing``."""
+    """Return the mapped rows of validated rows.
+
+    Raise if a row contains infinity or a mapped value overflows. Raise for NaN too, unless ``keeps_missing``.
+    """
     mapped = over_rows(partial(_map_without_warnings, linear), rows, linear.n_outputs)
     doubtful = np.flatnonzero(~np.isfinite(mapped).all(axis=1))
     if len(doubtful):
@@ -178,7 +185,7 @@ def _map_without_warnings(linear: LinearMap, rows: Floats) -> Floats:
 
 
 def fix_signs(directions: Floats) -> Floats:
-    """Return the directions, as columns, with signs such that the entry of largest size is positive."""
+    """Return the directions, which are columns, with the sign changed where the entry of largest size is negative."""
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
     return np.asarray(directions * np.where(largest < 0, -1.0, 1.0))
 
@@ -297,22 +304,24 @@ class Whiten(Projection):
         fitted = full.estimate(
             [about], ["X"], total.diagonal(), remedy="Use PCA first to drop directions without variance."
         )
-        # Symmetric square root of the inverse covariance, from the SVD of a whitening matrix
+        # The symmetric square root of the inverse covariance C⁻¹, from the SVD of a matrix U with U U' = C⁻¹
         axes, roots, _ = np.linalg.svd(fitted.whiteners[0])
         return LinearMap(total.mean, (axes * roots) @ axes.T)
 
 
 def _onto_principal_axes(about: Moments, total: Moments, floor: float) -> Floats:
-    """Return the principal axes divided by their standard deviations, largest first, without directions of no variance.
+    """Return the principal axes as columns, each divided by the standard deviation along it, the largest first.
 
-    The rank is determined from the correlation matrix, so that a column on a small scale is not dropped.
+    Axes without variance are omitted. Their number is determined from the correlation matrix, so that a column of small
+    values is not dropped. ``about`` holds the moments whose covariance becomes the identity, ``total`` those of all
+    rows.
     """
     variances = about.variances()
     varying = ~is_rounding(variances, np.sqrt(total.mean**2 + total.variances()))
     if not varying.any():
         return np.zeros((len(variances), 1))
     scale = np.sqrt(variances[varying])
-    # Rank from the correlation matrix, then the SVD of a root of the covariance that has this rank
+    # The rank is that of the correlation matrix. The axes are from the SVD of a root of the covariance of this rank.
     values, vectors = eigh(about.covariance()[np.ix_(varying, varying)] / np.outer(scale, scale))
     held = values > max(floor, len(values) * np.finfo(np.float64).eps)
     axes, deviations, _ = np.linalg.svd(scale[:, None] * vectors[:, held] * np.sqrt(values[held]), full_matrices=False)
@@ -339,7 +348,7 @@ class PCA(Projection):
         Orthonormal directions, one per row.
     n_components_ : int
     explained_variance_ : array of shape (n_components_,)
-        Maximum-likelihood variances along the directions (divided by n).
+        Maximum-likelihood variances along the directions (sums of squares divided by n).
     explained_variance_ratio_ : array of shape (n_components_,)
 
     Notes
@@ -470,13 +479,13 @@ class LDA(Projection):
 
 @dataclass(frozen=True, eq=False)
 class Discriminants(LinearMap):
-    """A projection with the share of each direction in the between-class variance."""
+    """Projection of LDA, with the share of each direction in the between-class variance (``shares``)."""
 
     shares: Annotated[Floats, floats("m", low=0)]
 
 
 def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: float) -> Discriminants:
-    """Return the directions of largest between-class variance, in units of the within-class variance."""
+    """Return the ``n_kept`` directions of largest between-class variance relative to the within-class variance."""
     total, between = total_moments(statistics), _between_class_moments(statistics)
     within = Full(floor=floor).estimate(
         [statistics.within()], ["The pooled data"], total.diagonal(), remedy="Use PCA first."
@@ -491,13 +500,17 @@ def estimate_discriminants(statistics: ByClass[Moments], n_kept: int, floor: flo
 
 
 def _between_class_moments(statistics: ByClass[Moments]) -> Moments:
-    """Return the moments of the class means, each with the weight of its class."""
+    """Return the moments of the class means, where each mean has the total weight of its class."""
     parts = list(statistics.parts.values())
     return Moments.of(np.stack([part.mean for part in parts]), statistics.weights())
 
 
 def _orient(directions: Floats, statistics: ByClass[Moments]) -> Floats:
-    """Return the directions with fixed signs; with two classes the direction points from the first to the second."""
+    """Return the directions with fixed signs.
+
+    For two classes the direction points from the mean of the first class to that of the second. For more classes the
+    entry of largest size of each direction is positive.
+    """
     parts = list(statistics.parts.values())
     if len(parts) > 2:
         return fix_signs(directions)

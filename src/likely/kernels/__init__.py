@@ -1,4 +1,4 @@
-"""Kernel functions, and their matrices."""
+"""Kernel functions and kernel matrices."""
 
 from likely.kernels.base import Columns, ConstantKernel, Kernel, KernelProduct, KernelSum, compute_matrix, weighted_sums
 from likely.kernels.given import FunctionKernel, PrecomputedKernel, check_semi_definite

@@ -23,12 +23,12 @@ from likely.exceptions import InvalidDataError, InvalidParameterError
 _WORKSPACE = Workspace()
 
 ROWS, COLUMNS = 256, 512
-"""Rows and columns of a piece of a kernel matrix: one megabyte, so that a piece stays in the second-level cache between
-the products and the exponentials."""
+"""Number of rows and columns of a piece of a kernel matrix. A piece takes one megabyte, so it stays in the second-level
+cache from the matrix product to the exponentials of its values."""
 
 
 class Columns(ABC):
-    """Rows prepared as the columns of a kernel matrix.
+    """Data rows prepared to be compared with other rows by a kernel. Each of them is a column of the kernel matrix.
 
     Attributes
     ----------
@@ -40,15 +40,23 @@ class Columns(ABC):
 
     @abstractmethod
     def prepare_rows(self, A: Rows) -> Any:
-        """Prepare other rows as the rows of the matrix."""
+        """Return the rows A in the form that ``fill`` takes; they are the rows of the kernel matrix."""
 
     @abstractmethod
     def fill(self, rows: Any, part: slice, columns: slice, out: Floats) -> None:
-        """Write the kernel of a part of the prepared rows with some of the columns into ``out``."""
+        """Compute a piece of the kernel matrix, and write it into ``out``.
+
+        Parameters
+        ----------
+        rows : result of ``prepare_rows``
+        part, columns : slice
+            Rows and columns of the matrix that the piece covers.
+        out : array of the shape of the piece
+        """
 
 
 def compute_matrix(columns: Columns, A: Rows) -> Floats:
-    """Return the kernel of all rows of A with all columns, of shape (n_A, n)."""
+    """Return the kernel matrix of the rows of A with all columns, of shape (n_A, n)."""
     out = np.empty((A.shape[0], columns.n))
 
     def keep(part: slice, some: slice, piece: Floats) -> None:
@@ -59,7 +67,10 @@ def compute_matrix(columns: Columns, A: Rows) -> Floats:
 
 
 def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
-    """Return Σ_j k(a, x_j) weights[j] for each row a of A, of shape (n_A, n_outputs), without storing the matrix."""
+    """Return Σ_j k(a, x_j) weights[j] for each row a of A, where the x_j are the columns.
+
+    The result has the shape (n_A, n_outputs). The kernel matrix is computed in pieces and not stored.
+    """
     out = np.zeros((A.shape[0], weights.shape[1]))
 
     def score(start: int) -> None:
@@ -76,9 +87,11 @@ def weighted_sums(columns: Columns, A: Rows, weights: Floats) -> Floats:
 
 
 def compute_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floats], None]) -> None:
-    """Compute the kernel of all rows with all columns in pieces, and pass each piece to ``keep``.
+    """Compute the kernel matrix of the rows of A with all columns, piece by piece.
 
-    Values that overflow become infinities or NaN without warnings; callers must check for them.
+    Call ``keep(rows, columns, piece)`` for each piece; the first two arguments are slices of the matrix. The memory
+    of a piece is reused, so ``keep`` must copy it. Values that overflow become infinities or NaN without warnings;
+    callers must check for them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         ready, n = columns.prepare_rows(A), A.shape[0]
@@ -93,7 +106,10 @@ def compute_pieces(columns: Columns, A: Rows, keep: Callable[[slice, slice, Floa
 
 
 def _piece(part: slice, columns: slice) -> AbstractContextManager[Floats]:
-    """Borrow working memory for a piece; a user's function may evaluate another kernel while it is in use."""
+    """Borrow working memory for a piece of the kernel matrix.
+
+    It is borrowed because a user's kernel function may compute another kernel matrix while the piece is in use.
+    """
     return _WORKSPACE.borrow("piece", (part.stop - part.start, columns.stop - columns.start))
 
 
@@ -111,20 +127,23 @@ class Kernel(ABC):
     """Whether the kernel is known to be positive semi-definite. If False, fitting checks it on some rows."""
 
     is_precomputed: bool = False
-    """Whether the rows given to a model are rows of the kernel matrix."""
+    """Whether a model is given rows of the kernel matrix instead of data rows."""
 
-    __array_ufunc__ = None  # NumPy numbers then defer + and * to the kernel
+    __array_ufunc__ = None  # with this, NumPy numbers leave + and * to the methods of the kernel
 
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
-        """Return the kernel with its data-dependent parameters, such as the width of an RBF kernel."""
+        """Return the kernel with its data-dependent parameters, such as the γ of an RBF kernel, set from the rows X."""
         return self
 
     @abstractmethod
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
-        """Prepare rows as columns of the matrix; ``positions`` are their positions among the training rows."""
+        """Prepare the rows X as columns of a kernel matrix.
+
+        ``positions`` are the positions of the rows X among the training rows. Only a precomputed kernel uses them.
+        """
 
     def __call__(self, A: Any, B: Any = None) -> Floats:
-        """Return the kernel of all rows of A with all rows of B (by default A itself), of shape (n_A, n_B)."""
+        """Return the kernel matrix of the rows of A with the rows of B (by default A), of shape (n_A, n_B)."""
         names = BaseEstimator()
         left = check_rows(names, A, reset=True)
         right = left if B is None else check_rows(names, B)
@@ -135,15 +154,17 @@ class Kernel(ABC):
         return K
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, and with ``deep`` those of the parts of a combined kernel, as in ``part0__gamma``.
+        """Return the parameters by name.
 
-        scikit-learn uses them to clone kernels and to search ``kernel__gamma`` of a model.
+        With ``deep``, a sum or product of kernels also returns the parameters of its parts, under names such as
+        ``part0__gamma``. scikit-learn calls this method to clone kernels, and to search over ``kernel__gamma`` of a
+        model.
         """
         names: Any = getattr(self, "__dataclass_fields__", {})
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Kernel:
-        """Set parameters in place, with the checks of the constructor; see :meth:`get_params` for their names."""
+        """Set parameters in place. Values are checked as in the constructor. :meth:`get_params` describes the names."""
         own = self.get_params(deep=False)
         unknown = [name for name in params if name not in own]
         if unknown:

@@ -15,8 +15,9 @@ from likely.exceptions import IncompatiblePartsError, InvalidDataError
 from likely.kernels.base import Columns, Kernel, compute_matrix
 
 CHECKED_ROWS, ROUNDING = 512, 1e-6
-"""Number of evenly spaced rows whose matrix is checked; and the most negative eigenvalue that counts as rounding error,
-relative to the largest eigenvalue."""
+"""CHECKED_ROWS is the number of evenly spaced rows whose kernel matrix is checked. ROUNDING is the size up to which a
+negative eigenvalue, relative to the largest eigenvalue, counts as rounding error. Differences between k(x, y) and
+k(y, x) up to ROUNDING, relative to the largest kernel value, count as rounding errors too."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,9 @@ class FunctionKernel(Kernel):
     Parameters
     ----------
     function : callable
-        Takes arrays (n, d) and (m, d), and returns the kernel of all pairs of rows, (n, m). It must be symmetric and
-        positive semi-definite, which is checked on some of the training rows. It is called from several threads.
+        Takes arrays (n, d) and (m, d), and returns the kernel of all pairs of rows, an array (n, m). The kernel must be
+        symmetric and positive semi-definite, which is checked on some of the training rows. The function is called from
+        several threads.
 
     Examples
     --------
@@ -80,7 +82,7 @@ class _FunctionColumns(Columns):
 
 
 def _read_only(rows: Floats) -> Floats:
-    """Return a read-only view, because the rows belong to the user."""
+    """Return a read-only view of the rows, so that the user's function cannot change the data."""
     view = rows.view()
     view.flags.writeable = False
     return view
@@ -130,7 +132,10 @@ class _PrecomputedColumns(Columns):
 
 
 def check_semi_definite(kernel: Kernel, X: Rows) -> None:
-    """Raise if the kernel matrix of some of the rows is not symmetric and positive semi-definite."""
+    """Raise unless the kernel matrix of some rows, evenly spaced in X, is symmetric and positive semi-definite.
+
+    A kernel that is known to be positive semi-definite is not checked.
+    """
     if kernel.is_known_semi_definite:
         return
     n = X.shape[0]

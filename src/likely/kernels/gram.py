@@ -1,4 +1,7 @@
-"""Kernel matrices of training rows: landmarks, eigenvectors, and a cache of rows with a memory limit."""
+"""Kernel matrices of training rows: their computation, their eigenvectors, and a cache of their rows.
+
+Landmarks are the rows that a fitted model keeps, in order to compute their kernel with new rows.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,22 @@ from likely.kernels.base import Columns, Kernel, compute_matrix, compute_pieces
 from likely.kernels.given import check_semi_definite
 
 ROUNDING = 1e-12
-"""Eigenvalues below this share of the largest count as rounding error; the share is n · eps if that is larger."""
+"""Eigenvalues of an n × n matrix below this share of the largest eigenvalue count as rounding error. If n times the
+machine epsilon is larger than this share, it replaces the share."""
 
 CANCELLATION = 1e-10
-"""Centring cancels digits if squared distances of rows from their mean are below this share of the squared lengths."""
+"""Centring a kernel matrix cancels digits if, in the space of the kernel, the mean squared distance of the rows from
+their mean is below this share of their mean squared length."""
 
 MAX_SET = 3072
-"""Maximum number of rows of a working set: their square matrix takes 75 MB."""
+"""Maximum number of rows of a working set. The kernel matrix of so many rows takes 75 MB."""
 
 
 def require_in_memory(source: Source, whom: str, max_rows: int, remedy: str) -> ArraySource:
-    """Return the rows; raise unless they are in memory and few enough for a matrix of all pairs."""
+    """Return the source as a source of arrays; raise unless its rows are in memory and at most ``max_rows``.
+
+    ``whom`` is the name of the estimator and ``remedy`` a sentence with a remedy, both for the error message.
+    """
     rows = source.in_memory(whom, remedy)
     n = rows.X.shape[0]
     if n > max_rows:
@@ -39,10 +47,11 @@ def require_in_memory(source: Source, whom: str, max_rows: int, remedy: str) -> 
 
 
 def fit_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions: Integers | None = None) -> Kernel:
-    """Return the kernel with its data-dependent parameters.
+    """Return the kernel with its data-dependent parameters set from the training rows X.
 
-    Raise if its matrix of some training rows is not positive semi-definite. ``positions`` are the positions of the rows
-    before rows of weight 0 were dropped; a precomputed matrix still has columns for the dropped rows.
+    Raise if the kernel matrix of some training rows is not positive semi-definite. ``positions`` are the positions of
+    the rows before rows of weight 0 were dropped. They are needed because a precomputed matrix still has columns for
+    the dropped rows.
     """
     square = X[:, positions] if kernel.is_precomputed and positions is not None else X
     found = kernel.fitted(square, weight)
@@ -51,7 +60,10 @@ def fit_kernel(kernel: Kernel, X: Rows, weight: Floats | None = None, positions:
 
 
 def copy_landmarks(kernel: Kernel, X: Rows, positions: Integers | None = None) -> Rows:
-    """Return a copy of the rows for a model to keep; for a precomputed kernel their positions in the training data."""
+    """Return a copy of the rows X, which a model keeps as its landmarks.
+
+    For a precomputed kernel, return the positions of the rows in the training data instead.
+    """
     if kernel.is_precomputed:
         return np.arange(X.shape[0]) if positions is None else np.array(positions, dtype=np.intp)
     rows: Rows = X.astype(np.float64, copy=True) if issparse(X) else np.array(X, dtype=np.float64)
@@ -59,18 +71,21 @@ def copy_landmarks(kernel: Kernel, X: Rows, positions: Integers | None = None) -
 
 
 def prepare_landmarks(kernel: Kernel, landmarks: Rows) -> Columns:
-    """Prepare landmarks as columns of a kernel matrix."""
+    """Prepare landmarks, or their positions for a precomputed kernel, as columns of a kernel matrix."""
     with np.errstate(over="ignore", invalid="ignore"):
         return kernel.columns(landmarks, landmarks if kernel.is_precomputed else None)  # type: ignore[arg-type]
 
 
 def is_precomputed(value: Any) -> bool:
-    """Return whether a parameter, valid or not, is a precomputed kernel."""
+    """Return whether the value of the parameter ``kernel`` is a precomputed kernel. The value may be invalid."""
     return (isinstance(value, str) and value == "precomputed") or bool(getattr(value, "is_precomputed", False))
 
 
 def compute_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
-    """Return the kernel matrix of the landmarks, which are the rows X; raise if a value is not finite."""
+    """Return the kernel matrix of the rows X with themselves; raise if a value is not finite.
+
+    ``landmarks`` are the same rows as :func:`copy_landmarks` returns them.
+    """
     K = compute_matrix(prepare_landmarks(kernel, landmarks), X)
     if not (np.isfinite(K.min()) and np.isfinite(K.max())):  # np.isfinite(K) would allocate a large array
         raise Block(X).non_finite()
@@ -78,7 +93,7 @@ def compute_gram(kernel: Kernel, landmarks: Rows, X: Rows) -> Floats:
 
 
 def centring_cancels(K: Floats) -> bool:
-    """Return whether centring the kernel matrix cancels ten or more digits."""
+    """Return whether centring the kernel matrix K cancels ten or more digits of its values."""
     # The trace of the centred matrix is trace(K) − sum(K) / n.
     trace = float(K.trace())
     return len(K) > 1 and trace - float(K.sum()) / len(K) < CANCELLATION * trace
@@ -95,7 +110,7 @@ def warn_of_cancellation(kernel: Kernel) -> None:
 def eigendecompose(A: Floats, max_pairs: int | None = None, scale: float = 0.0) -> tuple[Floats, Floats]:
     """Return the eigenvalues of a symmetric matrix, largest first, and the eigenvectors as columns.
 
-    Eigenvalues that are rounding error are dropped.
+    Eigenvalues that are negative, or so small that they are only rounding error, are dropped.
 
     Parameters
     ----------
@@ -104,8 +119,8 @@ def eigendecompose(A: Floats, max_pairs: int | None = None, scale: float = 0.0) 
     max_pairs : int, optional
         Maximum number of eigenvalues.
     scale : float
-        Size of the values from which A was computed. Rounding error is relative to it, or to the largest eigenvalue if
-        that is larger.
+        Size of the values from which A was computed. Rounding error is relative to ``scale``, or to the largest
+        eigenvalue if that is larger.
     """
     n = len(A)
     subset = None if max_pairs is None or max_pairs >= n else (n - max_pairs, n - 1)
@@ -180,7 +195,7 @@ class GramRows:
             self.kept[slots[part], columns] = piece
 
         compute_pieces(self._columns, self.X[missing], keep)
-        # |k(x, y)|² <= k(x, x) k(y, y), so checking the diagonal is enough.
+        # |k(x, y)|² <= k(x, x) k(y, y), so the check of the values k(x, x) is enough.
         if not np.isfinite(self.kept[slots, missing]).all():
             raise Block(self.X).non_finite()
         self.n_computed += len(missing)
@@ -190,7 +205,10 @@ class GramRows:
 
 
 def landmark_rows(letter: str) -> Constraint:
-    """Return the constraint of landmarks: dense or sparse rows, or positions of rows."""
+    """Return the constraint of the attribute ``landmarks_``: dense rows, sparse rows, or positions of rows.
+
+    ``letter`` is the symbol of the number of landmarks in the shapes of the other attributes.
+    """
     rows = floats(letter, "d")
 
     def test(value: Any, scope: Scope) -> bool:
@@ -211,6 +229,9 @@ def landmark_rows(letter: str) -> Constraint:
 
 
 def check_landmarks(model: Any, scope: Scope) -> None:
-    """Raise ViolationError unless landmarks are positions for a precomputed kernel and rows for others."""
+    """Raise ViolationError unless ``landmarks_`` has the form that suits the kernel.
+
+    For a precomputed kernel it must hold positions of rows, for other kernels the rows themselves.
+    """
     if scope.fitted and model.kernel_.is_precomputed != (model.landmarks_.ndim == 1):
         raise ViolationError("landmarks_ must be positions for a precomputed kernel and rows for others, but are not")

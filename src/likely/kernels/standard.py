@@ -19,12 +19,13 @@ from likely.kernels.given import FunctionKernel, PrecomputedKernel
 from likely.statistics import DiagonalMoments
 
 MAX_EXPANDED = 2.0**20
-"""Squared distances are expanded, ‖a‖² − 2a'b + ‖b‖², as long as γ times the squared length of every row is at most
-this. Beyond it cancellation would change kernel values by more than about 1e-10, so differences of rows are used."""
+"""Limit of γ times the squared length of a row. If no row exceeds it, squared distances are computed from dot products,
+as ‖a‖² − 2a'b + ‖b‖². For longer rows cancellation would change kernel values by more than about 1e-10, so squared
+distances are then computed from the differences of the rows."""
 
 
 class DotProducts(Columns):
-    """Dot products of rows; sparse columns stay sparse."""
+    """Columns of the kernel matrix of dot products. If the columns are sparse rows, they stay sparse."""
 
     def __init__(self, X: Rows) -> None:
         self.X: Any = X.astype(np.float64) if issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
@@ -59,7 +60,9 @@ class LinearKernel(Kernel):
 
 @dataclass(frozen=True)
 class PolynomialKernel(Kernel):
-    """Polynomial kernel, k(x, y) = (x'y + offset)^degree: all products of up to ``degree`` columns.
+    """Polynomial kernel, k(x, y) = (x'y + offset)^degree.
+
+    Its features are all products of up to ``degree`` columns.
 
     Parameters
     ----------
@@ -88,7 +91,10 @@ class PolynomialKernel(Kernel):
 
 
 class _Powers(DotProducts):
-    """Powers of dot products, by repeated squaring; ``numpy.power`` takes ten times as long."""
+    """Columns of the kernel matrix of a polynomial kernel.
+
+    Powers are computed by repeated squaring, because ``numpy.power`` takes ten times as long.
+    """
 
     def __init__(self, X: Rows, degree: int, offset: float) -> None:
         super().__init__(X)
@@ -115,9 +121,9 @@ class RBFKernel(Kernel):
     Parameters
     ----------
     gamma : float > 0, optional
-        γ = 1 / 2σ² for the width σ. By default it is one over the sum of the variances of the columns of the training
-        rows, with which γ ‖x − y‖² is 2 on average. A kernel that is called before it is fitted uses the second array
-        of rows, the columns of the matrix.
+        γ = 1 / 2σ² for the width σ. By default γ is one over the sum of the variances of the columns of the training
+        rows; γ ‖x − y‖² is then 2 on average. If the kernel is called without being fitted, γ is computed from the
+        second array of rows.
 
     Examples
     --------
@@ -139,7 +145,7 @@ class RBFKernel(Kernel):
         if not np.isfinite(variance):
             raise Block(X).non_finite()
         has_variance = variance >= np.finfo(np.float64).tiny
-        return RBFKernel(1 / variance if has_variance else 1.0)  # equal rows have the kernel 1 for any γ
+        return RBFKernel(1 / variance if has_variance else 1.0)  # if all rows are equal, k is 1 for any γ
 
     def columns(self, X: Rows, positions: Integers | None = None) -> Columns:
         gamma = self.gamma
@@ -149,10 +155,11 @@ class RBFKernel(Kernel):
 
 
 class _RBFColumns(Columns):
-    """Dense columns of an RBF kernel; rows are centred by the mean of the columns.
+    """Columns of the kernel matrix of an RBF kernel, from dense rows.
 
-    Exponents come from one matrix product, −γ‖a − b‖² = (√(2γ) a, −γ‖a‖², 1)'(√(2γ) b, 1, −γ‖b‖²). If that would cancel
-    too many digits they come from differences of rows, at several times the cost.
+    The mean of the rows that are the columns is subtracted from all rows, which makes them shorter. The exponents are
+    one matrix product, because −γ‖a − b‖² = (√(2γ) a, −γ‖a‖², 1)'(√(2γ) b, 1, −γ‖b‖²). If this product would cancel too
+    many digits, the exponents are computed from the differences of the rows, which takes several times as long.
     """
 
     def __init__(self, X: Rows, gamma: float) -> None:
@@ -187,10 +194,10 @@ class _RBFColumns(Columns):
 
 
 class _SparseRBFColumns(DotProducts):
-    """Sparse columns of an RBF kernel.
+    """Columns of the kernel matrix of an RBF kernel, from sparse rows.
 
-    Exponents come from dot products and squared lengths, or from differences of rows if that would cancel too many
-    digits.
+    The exponents −γ‖a − b‖² are computed from dot products and squared lengths of the rows. If this would cancel too
+    many digits, they are computed from the differences of the rows.
     """
 
     def __init__(self, X: Any, gamma: float) -> None:
@@ -251,20 +258,27 @@ KERNEL = Constraint(
 
 
 def resolve_kernel(value: Any, whom: str) -> Kernel:
-    """Return the kernel with this name, the kernel itself, or a function wrapped as a kernel."""
+    """Return the kernel that the parameter ``kernel`` of an estimator stands for.
+
+    A name is looked up, a kernel is returned as it is, and a function is wrapped as a :class:`FunctionKernel`.
+    """
     check_argument("kernel", value, KERNEL, whom)
     if isinstance(value, str):
-        return copy(KERNELS[value])  # set_params changes a kernel in place
+        return copy(KERNELS[value])  # a copy, because set_params changes a kernel in place
     return value if isinstance(value, Kernel) else FunctionKernel(value)
 
 
 class KernelEstimator:
-    """Mixin of estimators with a parameter ``kernel``: searches may set ``kernel__gamma`` of a kernel given by name."""
+    """Mixin of estimators with a parameter ``kernel``.
+
+    If the kernel is given by name, the mixin replaces the name by the kernel as soon as one of its parameters is set.
+    A parameter search over ``kernel__gamma`` therefore also works for ``kernel="rbf"``.
+    """
 
     kernel: Any
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, those of the kernel as in ``kernel__gamma``."""
+        """Set parameters of the estimator, and those of its kernel under names such as ``kernel__gamma``."""
         sets_kernel = any(name.startswith("kernel__") for name in params) and "kernel" not in params
         if sets_kernel and isinstance(self.kernel, str):
             self.kernel = resolve_kernel(self.kernel, type(self).__name__)

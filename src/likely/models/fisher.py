@@ -20,7 +20,7 @@ from likely.statistics import ByClass, Moments
 
 @dataclass(frozen=True, eq=False)
 class FisherState(AdditiveState):
-    """Moments of each class, the projection, and the densities of the projected classes."""
+    """Moments of each class, the projection onto the discriminants, and the densities of the projected classes."""
 
     statistics_: Annotated[ByClass[Moments], instance_of(ByClass, d="d")]
     _parameters: Annotated[
@@ -113,7 +113,11 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         return self._linear_function()[1]
 
     def _linear_function(self) -> tuple[Floats, Floats]:
-        """Return weights and intercepts: −½ ‖z − c‖² equals z'c − ½ ‖c‖² up to a term common to all classes."""
+        """Return ``coef_`` and ``intercept_``.
+
+        The log-likelihood of a class with the projected mean c is −½ ‖z − c‖² plus a constant. It equals z'c − ½ ‖c‖²
+        up to a term that is common to all classes, and z is linear in x.
+        """
         discriminants, gaussians = self._projection()
         means, V = gaussians.means, discriminants.matrix.T
         W, b = means @ V, -np.square(means).sum(axis=1) / 2 - means @ (V @ discriminants.centre)
@@ -143,5 +147,5 @@ class FisherClassifier(EvidenceClassifier, AdditiveLearner):
         n_directions = min(len(statistics.parts) - 1, statistics.n_features)
         discriminants = estimate_discriminants(statistics, n_directions, self.floor)
         means = np.stack([part.mapped(discriminants).mean for part in statistics.parts.values()])
-        # In the units of the discriminants the within-class covariance, floored if singular, is the identity.
+        # The discriminants are scaled such that the within-class covariance (floored if singular) is the identity.
         return discriminants, Gaussians(means, FullCovariances.of(np.eye(means.shape[1])[None]))

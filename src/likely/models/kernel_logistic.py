@@ -47,8 +47,8 @@ from likely.models.linear_scores import check_scores
 from likely.models.logistic import LogisticRegression, subtract_priors
 
 MAX_FEATURE_VALUES = 2**27
-"""Maximum number of landmark feature values of all rows kept in memory. If there are more, every pass computes them
-again."""
+"""Maximum number of feature values (rows times landmark features) that are kept in memory. If there are more, every
+pass over the rows computes the features again."""
 
 MAX_STEPS = 10_000
 """Maximum number of solver steps for each value of ``regularization``."""
@@ -283,7 +283,11 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
 
 
 class _FeatureSpace(NamedTuple):
-    """Kernel, landmarks Z, projection P, and a source of the features k(x, Z) P of all rows."""
+    """Space of features whose dot products are the kernel, or approximate it.
+
+    It consists of the kernel k, the landmarks Z, the matrix P (``projection``), and a source with the features
+    k(x, Z) P of all training rows x.
+    """
 
     kernel: Kernel
     landmarks: Rows
@@ -292,7 +296,7 @@ class _FeatureSpace(NamedTuple):
 
 
 def _fit_all(models: list[Any], source: Source) -> None:
-    """Fit models that differ only in ``regularization``."""
+    """Fit models that differ only in ``regularization`` to the same source, with one feature space for all of them."""
     for model in models:
         model._check_options(source)
     first = models[0]

@@ -31,7 +31,11 @@ from likely.statistics import JointMoments
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """Linear fit with the total weight of its rows and its residual sums of squares."""
+    """Linear fit, with the quantities from which its intervals are computed.
+
+    ``weight`` is the total weight of the training rows. ``squares`` holds the residual sum of squares of each target.
+    ``penalised`` tells whether a penalty was used.
+    """
 
     fit: Annotated[LinearFit, instance_of(LinearFit, d="d", t="t")]
     weight: Annotated[float, number(above=0)]
@@ -40,11 +44,14 @@ class Regression:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom of the residuals: total weight minus estimated coefficients and intercept."""
+        """Degrees of freedom of the residuals: the total weight minus the number of estimated coefficients, minus 1."""
         return self.weight - self.fit.rank - 1
 
     def require_exact(self) -> Regression:
-        """Return the regression itself; raise unless exact intervals exist."""
+        """Return the regression itself, if exact intervals of its coefficients exist; otherwise raise an error.
+
+        There are none if the coefficients are penalised, or if the rows do not determine them.
+        """
         self._check_unpenalised()
         d = len(self.fit.whitener)
         if self.fit.rank < d:
@@ -77,7 +84,10 @@ class Regression:
         return np.sqrt(np.outer(self.unbiased_variance(), np.square(U).sum(axis=1) / self.weight))
 
     def make_intervals(self, values: Floats, errors: Floats, confidence: float) -> Floats:
-        """Return Student's t intervals about values; the last axis holds the lower and upper ends."""
+        """Return Student's t intervals about ``values`` with the standard errors ``errors``.
+
+        The last axis of the result holds the lower and upper ends.
+        """
         check_confidence(confidence)
         half = float(stdtrit(self.degrees, 0.5 + confidence / 2)) * errors
         return np.stack([values - half, values + half], axis=-1)
@@ -175,7 +185,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
 
     @property
     def unbiased_residual_variance_(self) -> Any:
-        if self.regularization > 0:  # AttributeError, so that hasattr is False
+        if self.regularization > 0:  # raise AttributeError, so that hasattr returns False
             raise AttributeError("A penalised LinearRegression has no unbiased_residual_variance_.")
         return self._as_number(self._regression().unbiased_variance())
 
@@ -267,7 +277,7 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         return self._had_columns or self.statistics_.n_targets > 1
 
     def _drop_target_axis(self, values: Floats) -> Floats:
-        """Return values by target; drop the axis of targets if y had no columns."""
+        """Return ``values``, whose first axis is the target; without this axis if y had no columns."""
         return values if self._has_columns else values[0]
 
     def _as_number(self, values: Floats) -> Any:
@@ -295,7 +305,8 @@ class LinearRegression(RegressorMixin, AdditiveLearner):  # type: ignore[misc]
         inputs, cross = statistics.inputs, statistics.cross
         fit = solve_least_squares(inputs, cross, statistics.target_mean, self.regularization, self._name())
         W = fit.map.matrix
-        # Residual sum of squares from moments: S_tt − W'(2 S_xt − S_xx W), clipped at 0 against rounding.
+        # The residual sum of squares is S_tt − W'(2 S_xt − S_xx W), where S_xx, S_xt and S_tt are the scatters of
+        # features and targets. Rounding errors could make it negative, so it is clipped at 0.
         fitted = np.einsum("dm,dm->m", W, 2 * cross - inputs.scatter @ W)
         squares = np.maximum(statistics.target_scatter - fitted, 0.0)
         return Regression(fit, statistics.weight, squares, self.regularization > 0)

@@ -1,4 +1,4 @@
-"""Linear scores of rows, for all models with weights and intercepts."""
+"""Computation of linear scores of rows, which all models with weights and intercepts use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from likely.blocks import Block, over_rows
 
 
 def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | None = None) -> Floats:
-    """Return (X − centre) coef' + intercept, of shape (n, n_outputs); raise if a row is not finite.
+    """Return (X − centre) coef' + intercept, of shape (n, n_outputs); raise if the scores of a row are not finite.
 
     Parameters
     ----------
     coef : array of shape (n_outputs, n_features)
     intercept : array of shape (n_outputs,)
     centre : array of shape (n_features,), optional
-        Subtracted from dense rows before the product, for rows far from zero.
+        Subtracted from dense rows before the product, so that rows far from zero lose no digits. For sparse rows it is
+        subtracted after the product.
     """
     with np.errstate(all="ignore"):
         if issparse(X):
@@ -30,7 +31,7 @@ def linear_scores(X: Rows, coef: Floats, intercept: Floats, centre: Floats | Non
 
 
 def check_scores(scores: Floats, X: Rows) -> Floats:
-    """Return the scores; raise for the first row whose scores are not finite."""
+    """Return the scores; if some are not finite, raise an error that names the first such row of X."""
     doubtful = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(doubtful):
         at = int(doubtful[0])

@@ -42,12 +42,15 @@ from likely.objectives.separation import Separator, find_separator, soften_targe
 from likely.objectives.solvers import SOLVER
 
 _SHARED = ("classes_", "n_features_in_", "feature_names_in_")
-"""Attributes that the models of a path share."""
+"""Attributes that all models of a path (fits with several values of ``regularization``) have in common."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticState:
-    """Fitted weights, training priors, and the outcome of the fit."""
+    """Fitted weights, training priors, and the outcome of the fit.
+
+    ``_far`` holds the mean of the rows and the intercepts for centred rows, if the rows are far from zero; else None.
+    """
 
     coef_: Annotated[Floats, floats("r", "d")]
     intercept_: Annotated[Floats, floats("r")]
@@ -197,12 +200,15 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         return base._path(models, base._problem(base._source(X, y, sample_weight)))
 
     def path_source(self, source: Source, regularizations: Iterable[float]) -> list[Self]:
-        """Return fitted copies as ``path`` does, from the rows of a source."""
+        """Return fitted copies of the model as ``path`` does, but fitted to the rows of a source."""
         models, base = self._make_copies(regularizations)
         return base._path(models, base._problem(base._open_source(source)))
 
     def _make_copies(self, regularizations: Any) -> tuple[list[Self], Self]:
-        """Return one copy of the model per value, and one more copy for the attributes that they share."""
+        """Return one unfitted copy of the model for each value of ``regularization``, and one more copy.
+
+        The additional copy reads the training rows, and holds the attributes that all copies share.
+        """
         if not np.iterable(regularizations) or isinstance(regularizations, str):
             raise InvalidParameterError(
                 f"path takes several values of regularization, such as [1e-3, 1e-2], but got {regularizations!r}."
@@ -228,7 +234,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
         self._solve(self._problem(source))
 
     def _problem(self, source: Source) -> LinearProblem:
-        """Return the objective of a source's rows. The caller has checked the options."""
+        """Return the minimisation problem of the rows of a source. The caller has already checked the options."""
         assert source.classes is not None
         self.classes_ = source.classes
         if self.priors is not None:
@@ -262,7 +268,8 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def _make_state(self, problem: LinearProblem, solution: Solution, separator: Separator | None) -> LogisticState:
         theta = problem.unscale(solution.parameters)
         history, before = np.array(solution.history), _penalty(problem, theta)
-        # Remove the redundancy of the softmax, and correct the last objective for the change of the penalty.
+        # The softmax does not change if the parameters of all classes are shifted by the same vector. Remove such a
+        # shift, and correct the last objective for the change of the penalty.
         if len(theta) > 1:
             theta = theta - _common_shift(theta, problem.l1, problem.l2)
             history[-1] += _penalty(problem, theta) - before
@@ -290,7 +297,7 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
     def _evidence(self, X: Rows) -> Floats:
         centre, intercept = (None, self.intercept_) if self._far is None else self._far
         logits = linear_scores(X, self.coef_, intercept, centre)
-        if not self.coef_.any():  # posteriors equal the priors: return exact zeros, without rounding errors
+        if not self.coef_.any():  # posteriors equal the priors, so return exact zeros
             return np.zeros((len(logits), len(self.classes_)))
         return subtract_priors(logits, self._priors)
 
@@ -300,7 +307,10 @@ class LogisticRegression(EvidenceClassifier, SourceLearner):
 
 
 def subtract_priors(logits: Floats, priors: Floats) -> Floats:
-    """Return log-posteriors minus log-priors, of shape (n, n_classes); two classes have one column of logits."""
+    """Return the log-posteriors given by logits minus the log-priors, of shape (n, n_classes).
+
+    For two classes there is one column of logits, the log odds of the second class.
+    """
     if logits.shape[1] > 1:
         return np.asarray(log_normalize(logits) - log(priors))
     return np.asarray(np.column_stack([log_expit(-logits[:, 0]), log_expit(logits[:, 0])]) - log(priors))
@@ -312,11 +322,12 @@ def _penalty(problem: LinearProblem, theta: Floats) -> float:
 
 
 def _common_shift(theta: Floats, l1: float, l2: float) -> Floats:
-    """Return the shift common to all classes: the mean of the intercepts and of the weights. It changes no posterior.
+    """Return a vector to subtract from the parameters of every class. Subtracting it changes no posterior.
 
-    With an L2 penalty as well, or for an odd number of classes, the L1 penalty determines the shift of the weights. For
-    an even number of classes any shift between the two middle weights has the same penalty; the lower of the two
-    becomes 0.
+    It is the mean of the parameters over the classes, except for the weights with an L1 penalty. The minimum of this
+    penalty already determines the weights, so their shift is 0. Only for an even number of classes without L2 penalty,
+    any shift between the two middle weights of a column has the same penalty. The lower of the two is then subtracted,
+    so that it becomes 0.
     """
     shift: Floats = theta.mean(axis=0)
     if l1 > 0:

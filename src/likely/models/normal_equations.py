@@ -19,8 +19,9 @@ from likely.models.linear_scores import check_scores, linear_scores
 from likely.statistics import LinearMap, Moments
 
 MIN_EIGENVALUE = 1e-12
-"""Minimum eigenvalue of a determined direction, for inputs scaled to unit variance. Sums in double precision resolve
-1e-16 of the largest eigenvalue, so every determined direction has at least four digits."""
+"""Minimum eigenvalue of the covariance matrix of the inputs, after they are scaled to unit variance. Only along
+directions with larger eigenvalues do the rows determine the solution. Sums in double precision resolve 1e-16 of the
+largest eigenvalue, so every eigenvalue above the minimum has at least four correct digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,8 @@ class LinearFit:
     target_mean : array of shape (n_targets,)
         t̄, the mean of the targets.
     whitener : array of shape (n_features, rank)
-        U with U U' = (C + λI)⁻¹, or its pseudo-inverse, where C is the covariance of the inputs.
+        U with U U' = (C + λI)⁻¹, where C is the covariance of the inputs; or with U U' equal to the pseudo-inverse, if
+        C + λI is singular.
     """
 
     map: Annotated[LinearMap, instance_of(LinearMap, d="d", m="t")]
@@ -54,32 +56,40 @@ class LinearFit:
 
     @property
     def intercept(self) -> Floats:
-        """Values at the origin, of shape (n_targets,)."""
+        """Values of the fitted functions at x = 0, of shape (n_targets,)."""
         return np.asarray(self.target_mean - self.coef @ self.map.centre)
 
     @property
     def rank(self) -> int:
-        """Number of directions of the inputs that are determined."""
+        """Number of directions of the inputs along which the rows determine the solution."""
         return int(self.whitener.shape[1])
 
     def outputs(self, X: Rows) -> Floats:
-        """Return the values at validated rows, of shape (n, n_targets); raise if a row is not finite."""
+        """Return the values of the fitted functions at validated rows, of shape (n, n_targets).
+
+        Raise if a row is not finite.
+        """
         return linear_scores(X, self.coef, self.target_mean, self.map.centre)
 
     def distances(self, X: Rows) -> Floats:
-        """Return (x − m)' (C + λI)⁻¹ (x − m) of validated rows, of shape (n,)."""
+        """Return (x − m)' (C + λI)⁻¹ (x − m) for each validated row x, as an array of shape (n,)."""
         return check_scores(over_rows(partial(_distances, self), X, 1), X)[:, 0]
 
 
 def cached_block_rows(width: int) -> int:
-    """Return the number of rows of a block that fits in the cache. A block is read twice, for means and scatter."""
+    """Return the number of rows of ``width`` values in a block that fits in the cache.
+
+    It should fit because a block is read twice: once for the means, and once for the scatter about them.
+    """
     return max(1, min(2**13, 2**20 // max(width, 1)))
 
 
 def solve_least_squares(
     inputs: Moments, cross: Floats, target_mean: Floats, regularization: float, whom: str
 ) -> LinearFit:
-    """Minimise the mean of ½ ‖t − (x W + b)‖², plus λ/2 ‖W‖², over W and b.
+    """Return the fit x ↦ x W + b that minimises the mean over rows of ½ ‖t − (x W + b)‖², plus λ/2 ‖W‖².
+
+    The row vector x holds the inputs of a row, and t its targets.
 
     If the inputs do not determine W, return the solution of minimum norm, in units in which the columns have unit
     variance, and warn. Constant columns get the weight 0.
@@ -88,7 +98,7 @@ def solve_least_squares(
     ----------
     inputs : Moments
     cross : array of shape (n_features, n_targets)
-        Σ w (x − mean)(t − mean)'.
+        Sum over rows of w (x − mean)'(t − mean), where w is the weight of the row.
     target_mean : array of shape (n_targets,)
     regularization : float
         λ.
@@ -97,16 +107,16 @@ def solve_least_squares(
 
     Notes
     -----
-    The normal equations are (C + λI) W = c, with C = Σ w (x − mean)(x − mean)' / n and c = cross / n. C + λI is scaled
-    to a unit diagonal. If this matrix is well conditioned, its Cholesky factor solves the equations. Otherwise its
-    eigenvectors solve them, without those whose eigenvalues are below 1e-12.
+    The normal equations are (C + λI) W = c, with C = Σ w (x − mean)'(x − mean) / n and c = cross / n. n is the sum of
+    the weights. C + λI is scaled to a unit diagonal. If the scaled matrix is well conditioned, its Cholesky factor
+    solves the equations. Otherwise its eigenvectors solve them, and those with eigenvalues below 1e-12 are omitted.
     """
     d, variances = inputs.n_features, inputs.variances()
     # Columns whose variance is only rounding error are constant and get the weight 0.
     varying = np.flatnonzero(~is_rounding(variances, np.sqrt(inputs.mean**2 + variances)))
     C = inputs.covariance()[np.ix_(varying, varying)]
     white = _whitener(C + regularization * np.eye(len(varying)))
-    if regularization > 0 and white.shape[1] < len(varying):  # λ is negligible relative to C
+    if regularization > 0 and white.shape[1] < len(varying):  # C is singular and λ is negligible
         white = _ridge_whitener(C, regularization)
     U = np.zeros((d, white.shape[1]))
     U[varying] = white
@@ -118,7 +128,10 @@ def solve_least_squares(
 
 
 def _whitener(A: Floats) -> Floats:
-    """Return U with U U' = A⁻¹, or the pseudo-inverse of A in units in which A has a unit diagonal."""
+    """Return U with U U' = A⁻¹ for a covariance A.
+
+    If A is singular, U U' is the pseudo-inverse of A in units in which A has a unit diagonal.
+    """
     if not len(A):
         return A
     scale = np.sqrt(A.diagonal())
@@ -132,7 +145,10 @@ def _whitener(A: Floats) -> Floats:
 
 
 def _ridge_whitener(C: Floats, regularization: float) -> Floats:
-    """Return U with U U' = (C + λI)⁻¹ on the directions that vary; weights have minimum norm in the user's units."""
+    """Return U with U U' = (C + λI)⁻¹, restricted to the directions along which the inputs vary.
+
+    The weights are then 0 along the other directions, so their norm is the smallest, in the units of the inputs.
+    """
     values, vectors = eigh(C)
     kept = values > len(C) * np.finfo(np.float64).eps * values[-1]
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + regularization))

@@ -1,4 +1,4 @@
-"""Open-set classifier: known classes and one unknown class."""
+"""Open-set classifier, which decides between known classes and one unknown class."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
     def costs(
         self, X: Any, y: Any, application: Application, normalize: bool = True, sample_weight: Any = None
     ) -> OpenSetCost:
-        """Return the cost of the decisions in an application, and their cost among the known classes alone.
+        """Return the cost of the model's decisions in an application, for all rows and for rows of known classes alone.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
         y : array of labels of shape (n,)
-            Rows of no known class have the label ``unknown``. There must be some, if the application gives the unknown
-            class a prior above 0.
+            Rows of no known class have the label ``unknown``. There must be such rows, if the application gives the
+            unknown class a prior above 0.
         application : Application
             Application with a prior for each class, in the order of ``classes_`` or by label.
         normalize : bool, default True
@@ -143,7 +143,10 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         self._keep(classes, densities, _training_shares(weights[known], weights[at]))
 
     def _fit_background(self, background: Any, source: Source, at: Integers) -> Any:
-        """Fit the background density to the unknown rows, or to all rows if there are none."""
+        """Return the background density, fitted to the unknown rows, or to all rows if there are no unknown rows.
+
+        ``at`` holds the code of the unknown class in the source; it is empty if there are no unknown rows.
+        """
         if self.background is None and not len(at) and source.classes is not None and len(source.classes) == 1:
             raise DegenerateDataError(
                 f"All rows belong to one known class, {source.classes.tolist()[0]!r}, so the background density of all "
@@ -156,13 +159,16 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         return mixture.fit_source(rows)
 
     def _parts(self) -> tuple[Any, Any]:
-        """Return the density of the known classes and the background density, unfitted."""
+        """Return the unfitted density of the known classes and the unfitted background density, with their defaults."""
         density = Gaussian() if self.density is None else self.density
         background = GaussianMixture(1, covariance="diagonal") if self.background is None else self.background
         return density, background
 
     def _split_known(self, labels: Labels) -> tuple[Integers, Labels]:
-        """Return the indices of the known classes among the labels, and all classes with the unknown one last."""
+        """Return the positions of the known classes in ``labels``, and an array of all classes, the unknown class last.
+
+        Raise if there is no known class, or if the unknown label is of another type than the other labels.
+        """
         known = np.array([i for i, label in enumerate(labels.tolist()) if label != self.unknown], dtype=np.intp)
         if not len(known):
             raise DegenerateDataError(
@@ -199,7 +205,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
 
 
 def _is_of_type(label: Labels, labels: Labels) -> bool:
-    """Return whether a label can join the others without changing their type."""
+    """Return whether ``label`` can be appended to ``labels`` without changing the type of the array."""
     kind = labels.dtype.kind
     if label.ndim or label.dtype.kind not in {"i": "iu", "u": "iu", "f": "iuf"}.get(kind, kind):
         return False
@@ -212,7 +218,11 @@ def _next_integer(labels: Labels) -> Any:
 
 
 def _training_shares(known: Floats, unknown: Floats) -> Floats:
-    """Return the training priors, the unknown class last; its prior is 1 / (n_known + 1) if it has no rows."""
+    """Return the training priors of the known classes and, as the last one, of the unknown class.
+
+    ``known`` and ``unknown`` are total weights of rows. ``unknown`` is empty if the unknown class has no rows; its
+    prior is then 1 / (n_known + 1).
+    """
     if len(unknown):
         weights = np.append(known, unknown)
         return np.asarray(weights / weights.sum())

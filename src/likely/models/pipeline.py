@@ -66,7 +66,10 @@ def _check_steps(value: Any, scope: Scope) -> None:
 
 
 def _check_widths(steps: list[Scope], scope: Scope) -> None:
-    """Check that each step outputs as many columns as the next one takes, where both numbers are known."""
+    """Check that each step outputs as many columns as the next step takes, where both numbers are known.
+
+    Store in ``scope`` the sizes of the whole pipeline: its input columns, output columns and classes.
+    """
     width = None
     scope.fitted = bool(steps) and steps[-1].fitted
     if scope.fitted and not all(step.fitted for step in steps):
@@ -90,12 +93,17 @@ STEPS: Constraints = {
     "memory": one_of(None),
     "verbose": flag,
 }
-"""Parameters of a pipeline that model files may hold; a cache folder of pickles (``memory``) is not allowed."""
+"""Constraints of the parameters of a pipeline in a model file. ``memory`` must be None, because it would name a cache
+folder of pickles, which are unsafe to load."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChainState(AdditiveState):
-    """Moments of the input of a pipeline. In a file, ``_parameters`` is only a flag: whether the steps are fitted."""
+    """Moments of the input of a pipeline, and the steps estimated from them (``_parameters``).
+
+    A model file holds the steps elsewhere; in the file, ``_parameters`` is only a flag that tells whether they are
+    fitted.
+    """
 
     statistics_: Annotated[Any, instance_of(ByClass, Moments, DiagonalMoments, d="d")]
     _parameters: Annotated[Any, flag] = None
@@ -149,7 +157,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self
 
     def _fit_sums(self, fit: Callable[[ChainSums], ChainSums]) -> bool:
-        """Fit the steps from sums; return False if that is impossible, needs too much memory, or values are missing."""
+        """Estimate all steps from the summed moments of the input. Return whether this was possible.
+
+        ``fit`` sums the moments and estimates the steps. It is impossible if a step cannot be estimated from
+        moments, if the moments need too much memory, or if values are missing.
+        """
         if is_mappable(steps_of(self)):
             with suppress(MissingValuesError, TooLargeError), all_or_nothing(self, *steps_of(self)):
                 self._sums = fit(ChainSums(self))
@@ -162,7 +174,9 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self.fit(X, y, **params).transform(X)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of rows to the fit; parameters as for :meth:`likely.GaussianClassifier.partial_fit`.
+        """Add a batch of rows to the fit.
+
+        The parameters are those of :meth:`likely.GaussianClassifier.partial_fit`.
 
         The steps are estimated when the pipeline is used next.
         """
@@ -190,11 +204,11 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("path"))  # type: ignore[untyped-decorator]
     def path(self, X: Any, y: Any, values: Any, sample_weight: Any = None) -> list[Self]:
-        """Return fitted copies of the pipeline for several values of the parameter of the last step's ``path``.
+        """Return fitted copies of the pipeline for several values of one parameter of the last step.
 
-        For logistic regression this is ``regularization``, for mixtures ``n_components``.
-
-        The transformers are fitted once, and the copies share them. The pipeline itself does not change.
+        It is the parameter that ``path`` of the last step varies: ``regularization`` for logistic regression,
+        ``n_components`` for mixtures. The transformers are fitted once, and the copies share them. The pipeline itself
+        does not change.
         """
         features, (name, model) = clone(self).steps[:-1], self.steps[-1]
         if features:
@@ -227,7 +241,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return self._in_runs(lambda rows: getattr(last, method)(self._features(rows), *args), X)
 
     def __getattr__(self, name: str) -> Any:
-        # A last step without log-likelihoods raises an error that explains why.
+        # If the last step has no log-likelihoods, its own error message explains why; let the step raise it.
         if name in EVIDENCE and not hasattr(self.steps[-1][1], name):
             return getattr(self.steps[-1][1], name)
         return super().__getattribute__(name)
@@ -259,7 +273,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any, **params: Any) -> Any:
-        """Return the scores of the last step; they contain priors if it has log-likelihoods."""
+        """Return the scores of the last step. They include its priors if the last step has log-likelihoods."""
         return self._in_runs(super().decision_function, X, **params)
 
     @available_if(_last_has("score"))  # type: ignore[untyped-decorator]
@@ -272,13 +286,16 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return super().score(X, y, sample_weight, **params)
 
     def _in_runs(self, score: Callable[..., Any], X: Any, **params: Any) -> Any:
-        """Compute scores of rows, in runs if a step expands them."""
+        """Return ``score(X)``. If a step expands rows, compute it in runs of rows, which saves memory."""
         check_is_fitted(self)
         with name_in_messages(self):
             return score(X, **params) if params else score_in_runs(score, X, expanded_width(steps_of(self)))
 
     def _is_plain(self) -> bool:
-        """Return whether no caching, progress message, metadata routing or name check needs scikit-learn's ``fit``."""
+        """Return whether the pipeline can be fitted without scikit-learn's ``fit``.
+
+        Caching, progress messages, metadata routing, and errors about names of steps need scikit-learn's ``fit``.
+        """
         names = [name for name, _ in self.steps]
         well_named = len(set(names)) == len(names) and not any("__" in name for name in names)
         return self.memory is None and not self.verbose and well_named and not get_config()["enable_metadata_routing"]
@@ -298,7 +315,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @property
     def fits_are_isolated(self) -> bool:
-        """Whether no step uses global state in fitting."""
+        """Whether no step uses global state while it is fitted, so that folds may be fitted in threads."""
         return is_isolated(self)
 
     def _unpack_state(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -312,7 +329,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             raise ViolationError("has sums, but its steps cannot be estimated from sums")
 
     def _bring_up_to_date(self) -> None:
-        """Estimate the steps from the sums, if there are sums and these are over enough rows."""
+        """Estimate the steps from the summed moments, if there are such sums and they include enough rows."""
         if "_sums" in self.__dict__:
             with suppress(NotFittedError):
                 self._sums.bring_up_to_date()
@@ -340,7 +357,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
 
     @property
     def classes_(self) -> Labels:
-        """Classes; the next batch may add more."""
+        """Classes of the training rows. The next batch of ``partial_fit`` may add classes."""
         return np.asarray(self._sums.classes_ if "_sums" in self.__dict__ else super().classes_)
 
     def __sklearn_tags__(self) -> Any:
@@ -349,7 +366,8 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # scikit-learn calls this before every use, so this is where new batches enter the estimates of the steps.
+        # scikit-learn calls this method before every use of the pipeline. Therefore it is here that the steps are
+        # estimated again if partial_fit has added rows.
         if "_sums" in self.__dict__:
             self._sums.bring_up_to_date()
         return bool(super().__sklearn_is_fitted__())
@@ -379,7 +397,10 @@ class TooLargeError(SourceError):
 
 
 class ChainSums(AdditiveLearner):
-    """Estimator of a whole pipeline: it sums the moments of the input, and from them estimates every step in turn."""
+    """Estimator of a whole pipeline.
+
+    It sums the moments of the input, and estimates one step after another from these moments.
+    """
 
     _State = ChainState
     _constraints: ClassVar[Constraints] = {}
@@ -387,7 +408,8 @@ class ChainSums(AdditiveLearner):
     def __init__(self, pipeline: Any) -> None:
         self.pipeline = pipeline
 
-    # In a model file the pipeline holds the sums; here the sums refer to the pipeline.
+    # In memory, this object refers to its pipeline. In a model file, the pipeline contains this object, so the
+    # reference is not saved; the pipeline sets it again after loading.
 
     def _attributes(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "pipeline"}

@@ -69,7 +69,7 @@ FOLDS = Constraint("a number of folds >= 2, a splitter, pairs of train and test,
 
 @dataclass(frozen=True, eq=False)
 class ScoreMappedState:
-    """Trained models, the map of their scores, and the scores that trained the map."""
+    """Trained models, the map of their scores to log-likelihoods, and the scores on which the map was trained."""
 
     models_: Annotated[list[Any], none_or(list_of(SCORER, types=(list,)))]
     floors_: Annotated[list[float], list_of(number(finite=False), types=(list,))]
@@ -80,11 +80,11 @@ class ScoreMappedState:
 
 
 class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # type: ignore[misc]
-    """Base class of :class:`CalibratedClassifier` and :class:`FusedClassifier`: the cross-validation protocol.
+    """Base class of :class:`CalibratedClassifier` and :class:`FusedClassifier`, with their cross-validation.
 
-    Models that have not seen the fold of a row score it. The pooled scores train the map. The final models are trained
-    on all rows. A subclass provides the models (``_models``), the map (``_map``), and the arrangement of the scores of
-    all models for the map (``_stack_scores``).
+    Each row is scored by models that were not trained on the fold of the row. The scores of all folds together train
+    the map. The final models are trained on all rows. A subclass provides the models (``_models``), the map (``_map``),
+    and the arrangement of the scores of all models for the map (``_stack_scores``).
     """
 
     _State: ClassVar[Any] = ScoreMappedState
@@ -122,13 +122,13 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, n_features)
-            Rows. With ``cv="prefit"``, rows that the models have not been trained on. For models with precomputed
-            kernels, the kernel matrix of all rows, (n, n); with ``cv="prefit"``, that of these rows with the training
-            rows of the models.
+            Rows. With ``cv="prefit"``, the models must not have been trained on these rows. For models with precomputed
+            kernels, X is the kernel matrix of all rows, (n, n); with ``cv="prefit"``, it is the kernel matrix of these
+            rows with the training rows of the models.
         y : array of labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Frequencies, for the models and the map. Rows of weight 0 are dropped. If ``cv`` is a list of positions, or
-            a kernel is precomputed, they keep their position among rows and columns but have no effect.
+            a kernel is precomputed, rows of weight 0 keep their places among rows and columns, but have no effect.
         groups : array of shape (n,), optional
             Groups of the rows, for a ``cv`` that keeps groups together.
         calibration_set : (X, y) or (X, y, sample_weight), optional
@@ -174,11 +174,17 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return self
 
     def _counts_all_rows(self, cv: Any) -> bool:
-        """Return whether positions in ``cv``, or columns of a precomputed kernel, include rows of weight 0."""
+        """Return whether rows of weight 0 must be kept, because positions refer to all rows.
+
+        These are the positions in a list of folds (``cv``), or the columns of a precomputed kernel matrix.
+        """
         return isinstance(cv, list) or (not isinstance(cv, str) and any(map(is_pairwise, self._models())))
 
     def _given_scores(self, out_of_fold: Any, n: int) -> list[Floats]:
-        """Return the out-of-fold scores that the caller passed, one array per model."""
+        """Return the out-of-fold scores that the caller passed, one array for each model; without any, an empty list.
+
+        Raise unless there are scores of n rows for each model.
+        """
         if out_of_fold is None:
             return []
         parts = [out_of_fold] if hasattr(out_of_fold, "shape") else list(out_of_fold)
@@ -195,7 +201,10 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return found
 
     def _pack_state(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Store prefit models once: they are parameters of the classifier."""
+        """Return the state for a model file, without prefit models.
+
+        Prefit models are already in the file, because they are parameters of the classifier.
+        """
         given, fitted = self._models(), state["models_"]
         prefit = len(given) == len(fitted) > 0 and all(a is b for a, b in zip(given, fitted, strict=True))
         return {**state, "models_": None} if prefit else state
@@ -235,7 +244,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         return np.column_stack([np.zeros(len(mapped)), mapped]) if mapped.ndim == 1 else mapped
 
     def _scores(self, models: list[Any], X: Any) -> list[Floats]:
-        """Return the scores of each trained model."""
+        """Return the scores of the rows X, one array for each trained model."""
         return [scores_of(model, X) for model in models]
 
     @property
@@ -263,7 +272,10 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
 
 
 def _check_classes(classes: Labels, y: Labels, scores: list[Floats], models: list[Any]) -> None:
-    """Raise unless y, the rows of the map and the models have the same classes, and every row has a score."""
+    """Raise unless the labels and the models have the same classes, and every row has a score.
+
+    ``classes`` are the classes of the rows passed to ``fit``, and ``y`` the labels of the rows that train the map.
+    """
     if len(scores[0]) != len(y):
         raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
     known = [("The rows that train the map have", np.unique(y))]
@@ -276,8 +288,11 @@ def _check_classes(classes: Labels, y: Labels, scores: list[Floats], models: lis
 
 
 def _convert_scores(scores: list[Floats], floors: list[float], k: int) -> list[Floats]:
-    """Return one score per row for two classes, else one per class; posteriors of 0 are floored."""
-    if not floors:  # X holds scores
+    """Return the scores of each model as one score per row for two classes, or one per row and class for k > 2 classes.
+
+    Log-posteriors of −inf are replaced by the floor of the model.
+    """
+    if not floors:  # there are no models: X holds the scores themselves
         return scores
     return [in_classes(part, k, floor) for part, floor in zip(scores, floors, strict=True)]
 
@@ -292,7 +307,7 @@ def _fit_copy(model: Any, X: Any, y: Labels, weight: Floats | None) -> Any:
 
 
 def _check_calibration_set(calibration_set: Any, cv: Any) -> tuple[Any, Labels, Floats | None] | None:
-    """Return the rows, labels and weights of the calibration set, or None."""
+    """Return the rows, labels and weights of the calibration set, or None if there is none; raise if it is invalid."""
     if calibration_set is None:
         return None
     if isinstance(cv, str):
@@ -305,7 +320,7 @@ def _check_calibration_set(calibration_set: Any, cv: Any) -> tuple[Any, Labels, 
 
 
 def _make_folds(cv: Any) -> Any:
-    """Return folds that can be iterated twice."""
+    """Return the folds ``cv`` in a form that can be iterated twice: an iterator becomes a list. None means 5 folds."""
     if isinstance(cv, str):
         check_option("cv", cv, ("prefit",))
     if cv is None:
@@ -314,12 +329,15 @@ def _make_folds(cv: Any) -> Any:
 
 
 def _map_folds(cv: Any) -> Any:
-    """Return the folds that evaluate the map: those of the models, or 5 in place of leave-one-out."""
+    """Return the folds in which the map is trained and evaluated.
+
+    They are the folds of the models, except that 5 folds replace leave-one-out.
+    """
     return 5 if isinstance(cv, LeaveOneOut) else cv
 
 
 def _drop_zero_weights(X: Any, y: Labels, weight: Floats, groups: Any) -> tuple[Any, Labels, Floats, Any]:
-    """Drop the rows of weight 0."""
+    """Return the rows, labels, weights and groups without the rows of weight 0."""
     kept = np.flatnonzero(weight)
     X = csr_array(X) if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)  # type: ignore[call-overload]
     return take(X, kept), y[kept], weight[kept], None if groups is None else np.asarray(groups)[kept]

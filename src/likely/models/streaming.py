@@ -18,16 +18,17 @@ from likely.blocks import ArraySource, Block, MappedSource, Source, with_positio
 from likely.exceptions import IncompatiblePartsError, InvalidDataError
 
 MAX_EXPANSION_VALUES = 2**27
-"""Maximum number of values (a gibibyte) of an expansion that ``fit`` computes for all rows at once. Larger expansions
-are computed block by block, again for every pass of every later step, which saves memory and costs time."""
+"""Maximum number of values (a gibibyte) of an expansion that ``fit`` computes for all rows at once. A larger expansion
+is computed block by block. It is computed again in every pass of every later step, which saves memory but takes
+longer."""
 
 RUN_VALUES, MIN_RUN_ROWS = 2**24, 64
-"""Number of values of an expansion in one run of rows, for scoring and for models that learn from blocks in order; and
-the minimum number of rows of a run."""
+"""RUN_VALUES is the number of values of an expansion in one run of consecutive rows, and MIN_RUN_ROWS the minimum
+number of rows of a run. Scores are computed in such runs, and large expansions are fitted with runs as blocks."""
 
 
 def fit_from_source(steps: list[Any], source: Source) -> None:
-    """Fit each step to the rows of a source, mapped block by block by the steps before it."""
+    """Fit each step to the rows of a source, after the steps before it have transformed them block by block."""
     _check_streams(steps)
     for step in steps[:-1]:
         step.fit_source(source)
@@ -47,10 +48,10 @@ def _check_streams(steps: list[Any]) -> None:
 
 
 def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) -> bool:
-    """Fit the steps to a source over the arrays, if an expansion among them would not fit in memory.
+    """Fit the steps block by block, if the output of an expansion among them would have too many values for memory.
 
-    Return whether the steps were fitted. The caller must fit steps without ``fit_source``, and steps with a y of shape
-    (n, 1), which a source cannot distinguish from shape (n,).
+    Return whether the steps were fitted. They are not fitted, and the caller must fit them, if a step has no
+    ``fit_source``, or if y has the shape (n, 1), which a source cannot distinguish from the shape (n,).
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or not all(hasattr(step, "fit_source") for step in steps):
@@ -65,7 +66,10 @@ def fit_large_expansion(steps: list[Any], X: Any, y: Any, sample_weight: Any) ->
 
 
 def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, block_rows: int) -> ArraySource:
-    """Return the checked rows in order, with the labels or targets that the steps need."""
+    """Return a source of the validated rows in their order, with the labels or targets that the steps need.
+
+    ``names`` is an estimator in which the names of the columns are stored.
+    """
     supervised, regression = any(get_tags(step).target_tags.required for step in steps), is_regressor(steps[-1])
     rows, y, weight, kept = check_training(names, "Pipeline", X, y, sample_weight, True, supervised, regression)
     if y is None or regression:
@@ -76,7 +80,10 @@ def _source(names: Any, steps: list[Any], X: Any, y: Any, sample_weight: Any, bl
 
 
 def _max_expanded_width(steps: list[Any], n_features: int) -> int:
-    """Return an upper bound of the columns of the widest expansion among steps; 0 if there is no expansion."""
+    """Return an upper bound of the number of output columns of any expansion among unfitted steps.
+
+    Return 0 if there is no expansion.
+    """
     widest = 0
     for step in steps:
         if hasattr(step, "expands_to"):
@@ -88,14 +95,15 @@ def _max_expanded_width(steps: list[Any], n_features: int) -> int:
 
 
 def expanded_width(steps: list[Any]) -> int:
-    """Return the columns of the widest fitted expansion before the last step; 0 if there is none."""
+    """Return the largest number of output columns of a fitted expansion before the last step; 0 if there is none."""
     return max((step.expands_to(step.n_features_in_) for step in steps[:-1] if hasattr(step, "expands_to")), default=0)
 
 
 def score_in_runs(score: Callable[[Any], Any], X: Any, width: int) -> Any:
-    """Compute ``score(X)`` from runs of rows, short enough for an expansion to ``width`` columns.
+    """Return ``score(X)``, computed in runs of consecutive rows.
 
-    Only arrays, sparse matrices and data frames whose scores are arrays are divided.
+    A run is so short that an expansion of its rows to ``width`` columns needs little memory. X is divided only if it is
+    an array, a sparse matrix or a data frame, and if its scores are an array.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     max_rows = _run_rows(width)
@@ -124,7 +132,10 @@ def _score_run(score: Callable[[Any], Any], run: Any, positions: range) -> Any:
 
 
 def propagate_names(steps: list[Any], names: Any) -> None:
-    """Set the ``feature_names_in_`` of every step that is given column names."""
+    """Set ``feature_names_in_`` of every step whose input has column names, and remove it from the other steps.
+
+    ``names`` are the names of the input columns of the first step, or None.
+    """
     for step in steps:
         step.__dict__.pop("feature_names_in_", None)
         if names is not None:

@@ -1,4 +1,4 @@
-"""Training of support vector machines: choice of the solver, and joint margins with kernels."""
+"""Training of support vector machines: choice of the solver, and training with one margin for all classes (joint)."""
 
 from __future__ import annotations
 
@@ -23,25 +23,30 @@ from likely.objectives.svm.primal import MIN_SUPPORT, PrimalSolution, solve_in_p
 from likely.objectives.svm.task import DualSolver, Machine, PrimalSolver, Task, report_progress
 
 MAX_DUAL_ROWS = 2048
-"""Maximum number of rows for which a linear SVM is solved in the dual, whose coefficients are exact."""
+"""Maximum number of rows for which "auto" solves a linear SVM in the dual, which gives exact dual coefficients."""
 
 MAX_WORKING_SETS = 50
-"""Number of working sets of dense rows after which "auto" tries the primal, if the primal applies."""
+"""Number of working sets after which "auto" stops the dual solver for dense rows, and runs the primal solver."""
 
 CUTOFFS = (1e-2, 1e-3, 1e-4, 1e-5, MIN_SUPPORT)
-"""Thresholds, relative to a row's bound, below which dual coefficients are dropped; the largest that keeps the gap is
-used. A smoothed loss leaves a small coefficient to every row."""
+"""Thresholds, relative to the upper bound of the coefficients of a row, below which dual coefficients are set to 0. The
+largest threshold is used with which the duality gap stays within the tolerance. Such a threshold is needed because the
+primal solver smooths the loss, which gives every row a small coefficient."""
 
 SOLVER_SHARE = 0.5
-"""Share of the tolerance for the solver, with kernels; dropping small coefficients may use the rest."""
+"""Share of the tolerance that the solver may use for a joint margin with a nonlinear kernel. The rest is left for the
+error that is made when small coefficients are dropped."""
 
 RIDGE = 1e-12
-"""Ridge added to the Gram matrix of the kept rows, relative to its mean diagonal; rows may be linearly dependent."""
+"""Number that is added to the diagonal of the Gram matrix of the kept rows, relative to the mean of the diagonal.
+Without it the matrix would be singular if rows are linearly dependent."""
 
 
 @dataclass(frozen=True)
 class SolverPlan:
-    """Solvers to run: the dual, the primal, or the dual followed by the primal if the dual did not converge.
+    """Solvers to run: the dual solver, the primal solver, or both.
+
+    If both are given, the dual solver runs first, and the primal solver runs if the dual solver did not converge.
 
     Parameters
     ----------
@@ -50,7 +55,7 @@ class SolverPlan:
     by_coordinates : bool
         Whether the dual is solved by coordinate descent over sparse rows.
     is_joint : bool
-        Whether all classes share one margin, which only the primal can solve.
+        Whether all classes share one margin. Only the primal solver can solve this problem.
     """
 
     dual: DualSolver | None = None
@@ -62,7 +67,10 @@ class SolverPlan:
 def plan_solvers(
     asked: str | DualSolver | PrimalSolver, kernel: Kernel, source: Source, is_hard: bool, is_joint: bool
 ) -> SolverPlan:
-    """Choose the solvers by ``asked``, or by the size and type of the problem; raise if they cannot solve it."""
+    """Return the solvers that ``asked`` names or, for "auto", that suit the size and type of the problem.
+
+    Raise if the named solver cannot solve the problem. ``is_hard`` means a hard margin (infinite C).
+    """
     named = {"auto": None, "dual": DualSolver(), "primal": PrimalSolver()}
     solver = named[asked] if isinstance(asked, str) else asked
     if is_joint:
@@ -92,9 +100,9 @@ def plan_solvers(
 
 
 def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, source: Source) -> PrimalSolver:
-    """Return the solver of a joint margin.
+    """Return the solver of a joint margin (one margin for all classes).
 
-    Raise for the dual, and for nonlinear kernels if the rows are not in memory or too many.
+    Raise if ``asked`` is the dual solver. For nonlinear kernels, raise if the rows are not in memory or are too many.
     """
     if isinstance(asked, DualSolver):
         raise InvalidParameterError(
@@ -113,7 +121,7 @@ def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, sourc
 
 
 def train(task: Task, plan: SolverPlan) -> list[Machine]:
-    """Return one machine per cost. If both solvers run, keep the better result."""
+    """Return one trained machine for each cost C of the task. If both solvers run, keep the better machine."""
     if plan.dual is None:
         assert plan.primal is not None
         return _train_joint(task, plan.primal) if plan.is_joint else solve_in_primal(task, plan.primal)
@@ -132,7 +140,11 @@ def _badness(machine: Machine) -> tuple[bool, bool, float]:
 
 
 def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
-    """Return one machine per cost: for linear kernels from any source, for others from features of the kernel."""
+    """Return one machine with a joint margin for each cost C of the task.
+
+    With a linear kernel, the machines are trained on the rows of any source. With another kernel, they are trained on
+    features whose dot products are the kernel, and the rows must be in memory.
+    """
     if not all(np.isfinite(costs).all() for costs in task.costs):
         raise InvalidParameterError(
             "SVM with multiclass='joint' needs a finite C, but C is inf. Set a large C, or use multiclass='ovr' or "
@@ -149,7 +161,7 @@ def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
 
 
 def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSolver) -> list[PrimalSolution]:
-    """Return one solution per cost, each with a warm start from the previous one."""
+    """Return one solution for each cost C of the task. Each solution starts from the previous one (warm start)."""
     on_pass = report_progress(solver.verbose, "SVM, all classes at once")
     solutions: list[PrimalSolution] = []
     for costs in task.costs:
@@ -159,13 +171,16 @@ def _solve_along_costs(task: Task, source: Source, tol: float, solver: PrimalSol
 
 
 def _make_features(source: ArraySource, kernel: Kernel) -> tuple[ArraySource, Floats]:
-    """Return a source of features whose dot products are the kernel, and the projection of kernel values to them."""
+    """Return a source of features whose dot products are the kernel, and the projection matrix.
+
+    The kernel values of a row with all training rows, times the projection matrix, are the features of the row.
+    """
     U, roots = factor_gram(kernel, copy_landmarks(kernel, source.X, source.positions), source.X)
     return replace_rows(source, U * roots), U / roots
 
 
 def _make_linear_machine(source: Source, found: PrimalSolution) -> Machine:
-    """Return a machine with feature weights, and with dual coefficients if the rows are in memory."""
+    """Return the machine of a solution, with feature weights. If the rows are in memory, add the dual coefficients."""
     machine = Machine(
         found.centred_intercept,
         np.square(found.coef).sum(axis=1),
@@ -185,7 +200,7 @@ def _make_linear_machine(source: Source, found: PrimalSolution) -> Machine:
 
 
 def _make_kernel_machine(source: ArraySource, found: PrimalSolution, tol: float, projection: Floats) -> Machine:
-    """Return a machine with dual coefficients, converted from the weights of the kernel features."""
+    """Return the machine of a solution, with dual coefficients computed from the weights of the kernel features."""
     few = _sparsify(source, found, tol)
     weights, coef, primal = few or (found.coef @ projection.T, found.coef, found.primal)
     support = np.flatnonzero(weights.any(axis=0))
@@ -202,9 +217,10 @@ def _make_kernel_machine(source: ArraySource, found: PrimalSolution, tol: float,
 
 
 def _sparsify(source: ArraySource, found: PrimalSolution, tol: float) -> tuple[Floats, Floats, float] | None:
-    """Drop small dual coefficients while the gap stays within the tolerance; return None if that is impossible.
+    """Set small dual coefficients to 0, as far as the duality gap stays within the tolerance.
 
-    Return the dual coefficients of shape (n_classes, n), the feature weights, and the primal objective. The part of the
+    Return the dual coefficients of shape (n_classes, n), the feature weights, and the primal objective. Return None if
+    even the smallest threshold of CUTOFFS exceeds the tolerance. The part of the
     feature weights that the kept coefficients do not explain is projected onto the kept rows. The scores of these rows
     therefore do not change, and the norm of the weights does not grow. Only the losses of dropped rows, which are far
     from the margin, can grow.
@@ -228,7 +244,10 @@ def _sparsify(source: ArraySource, found: PrimalSolution, tol: float) -> tuple[F
 
 
 def _drop_small(source: ArraySource, found: PrimalSolution, cutoff: float) -> Floats:
-    """Return dual coefficients (n, n_classes), with 0 for those below ``cutoff`` times the bound of their row."""
+    """Return the dual coefficients of shape (n, n_classes), with small ones set to 0.
+
+    A coefficient is small if its size is below ``cutoff`` times the upper bound of the coefficients of its row.
+    """
     block = source.all_rows()
     codes, problem = block.require_codes(), found.problem
     assert isinstance(problem, JointProblem)
@@ -236,7 +255,8 @@ def _drop_small(source: ArraySource, found: PrimalSolution, cutoff: float) -> Fl
     if block.weight is not None:
         bound = bound * block.weight
     kept = problem.dual_coefficients(block, found.point)
-    # A row of class y has β_iy = −Σ_{k≠y} β_ik: threshold the others, then restore the own class from their sum.
+    # For row i of class y, β_iy = −Σ_{k≠y} β_ik. Set the small coefficients of the other classes to 0, and then compute
+    # β_iy again from their sum.
     kept[own] = 0.0
     kept[kept > -cutoff * bound[:, None]] = 0.0
     kept[own] = -kept.sum(axis=1)

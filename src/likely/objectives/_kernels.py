@@ -1,4 +1,4 @@
-"""Compiled loops of this package. The module is imported only when they run, because importing Numba is slow."""
+"""Compiled loops of this package. Other modules import this one only to run a loop, because importing Numba is slow."""
 
 import numba
 from numba.extending import register_jitable

@@ -22,13 +22,14 @@ from likely.statistics.objective import Objective
 
 
 def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats]:
-    """Loss of each row for two classes, with its first and second derivative by the logit; all of shape (n,).
+    """Return the loss of each row for two classes, and its first and second derivative by the logit; all of shape (n,).
 
     Notes
     -----
-    log(1 + exp z) − t z = log(1 + exp −|z|) + max(z, 0) − t z. The right-hand side does not overflow, and does not
-    cancel where t is 0 or 1. Nor does the derivative, (1 − t) P − t (1 − P): both posteriors are computed from two
-    exponentials, P as exp(min(z, 0)) / (1 + exp −|z|) and 1 − P likewise.
+    The loss at logit z and target t is log(1 + exp z) − t z = log(1 + exp −|z|) + max(z, 0) − t z. The right-hand side
+    does not overflow, and loses no digits where t is 0 or 1. The first derivative is (1 − t) P − t (1 − P), with P the
+    posterior. It loses no digits either, because P and 1 − P are computed separately: P as
+    exp(min(z, 0)) / (1 + exp −|z|), and 1 − P as exp(−max(z, 0)) / (1 + exp −|z|).
     """
     # P = up / (1 + small) and 1 − P = down / (1 + small), with small = exp −|z|.
     up, down = np.exp(np.minimum(logit, 0)), np.exp(-np.maximum(logit, 0))
@@ -44,7 +45,7 @@ def logistic_loss(logit: Floats, target: Floats) -> tuple[Floats, Floats, Floats
 
 
 def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floats, Floats, Floats]:
-    """Loss of each row, of shape (n,), with its residuals and posteriors, of shape (n, n_classes).
+    """Return the loss of each row, of shape (n,), and its residuals and posteriors, of shape (n, n_classes).
 
     Parameters
     ----------
@@ -57,10 +58,10 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
 
     Notes
     -----
-    The residual of the true class is computed as minus the sum of the others: posterior − 1 would cancel where the
-    posterior is near 1.
+    The residual of the true class is computed as minus the sum of the other residuals: posterior − 1 would lose digits
+    where the posterior is near 1.
     """
-    ones = np.ones(logits.shape[1])  # a product with it sums rows in a tenth of the time of sum(axis=1)
+    ones = np.ones(logits.shape[1])  # a product with ones sums rows in a tenth of the time of sum(axis=1)
     # Softmax relative to the largest logit, so that nothing overflows.
     logits -= _row_max(logits)[:, None]
     wanted = targets[codes]
@@ -69,7 +70,7 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
     total = posteriors @ ones
     posteriors /= total[:, None]
     loss += np.log(total)
-    # The residual of the true class is minus the sum of the others.
+    # The residual of the true class is minus the sum of the other residuals.
     residuals = posteriors - wanted
     rows = np.arange(len(codes))
     residuals[rows, codes] = 0.0
@@ -78,7 +79,10 @@ def softmax_loss(logits: Floats, targets: Floats, codes: Integers) -> tuple[Floa
 
 
 def _row_max(logits: Floats) -> Floats:
-    """Return the maximum of each row, column by column if there are few: NumPy reduces short rows slowly."""
+    """Return the maximum of each row, of shape (n,).
+
+    If there are few columns, the maximum is computed column by column, because NumPy reduces short rows slowly.
+    """
     if logits.shape[1] > 64:
         return np.asarray(logits.max(axis=1))
     highest = logits[:, 0].copy()
@@ -88,7 +92,10 @@ def _row_max(logits: Floats) -> Floats:
 
 
 def _complements(posteriors: Floats) -> Floats:
-    """Return 1 − P. For the largest posterior of each row it is the sum of the others, which does not cancel."""
+    """Return 1 − P for the posteriors P of each row.
+
+    For the largest P of a row, 1 − P would lose digits. It is computed as the sum of the other posteriors.
+    """
     rest, others = 1 - posteriors, posteriors.copy()
     largest = np.arange(len(posteriors)), posteriors.argmax(axis=1)
     others[largest] = 0.0
@@ -104,7 +111,7 @@ class LogisticSetting:
     ----------
     class_weight : array of shape (n_classes,)
     targets : array of shape (n_classes, n_classes)
-        Target probabilities of a row of each class: the identity, or softer.
+        Target probabilities of a row of each class: the identity, or soft targets.
     centre : array of shape (d,)
     is_far : bool
         Whether the centre is subtracted from the rows before any product; see
@@ -117,7 +124,7 @@ class LogisticSetting:
     is_far: bool = False
 
     def weight_of(self, block: Block) -> Floats:
-        """Return the weight of each row of a block."""
+        """Return the weight of each row of a block, times the weight of its class."""
         codes = block.require_codes()
         weight: Floats = self.class_weight.take(codes)
         if block.weight is not None:
@@ -129,14 +136,17 @@ class LogisticSetting:
         return LinearRows.of(block.X, self.centre, self.is_far)
 
     def losses(self, z: Floats, codes: Integers) -> tuple[Floats, Floats, Floats]:
-        """Return losses, residuals and posteriors of rows; for two classes P (1 − P) in place of the posteriors."""
+        """Return the losses, residuals and posteriors of rows with logits z, which may be overwritten.
+
+        For two classes, the third array has P (1 − P) in place of the posterior P.
+        """
         if z.ndim == 1:
             return logistic_loss(z, self.targets[:, 1].take(codes))
         return softmax_loss(z, self.targets, codes)
 
 
 def value_and_gradient(block: Block, theta: Floats, setting: LogisticSetting) -> Objective:
-    """Sum the losses of a block, and their gradient as a flat array."""
+    """Return the sum of the losses of a block, and its gradient as a flat array."""
     with np.errstate(all="ignore"):
         rows = setting.rows_of(block)
         weight = setting.weight_of(block)
@@ -146,7 +156,7 @@ def value_and_gradient(block: Block, theta: Floats, setting: LogisticSetting) ->
 
 
 def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting) -> Objective:
-    """Sum the losses of a block, their gradient (flat), and their Hessian, of shape (R (d + 1), R (d + 1))."""
+    """Return the sum of the losses of a block, its flat gradient, and its Hessian, of shape (R (d + 1), R (d + 1))."""
     with np.errstate(all="ignore"):
         rows = extend_rows(block.X, setting.centre)
         weight = setting.weight_of(block)
@@ -161,7 +171,7 @@ def value_gradient_hessian(block: Block, theta: Floats, setting: LogisticSetting
 
 
 def hessian_product(block: Block, theta: Floats, direction: Floats, setting: LogisticSetting) -> Floats:
-    """Multiply the Hessian by a direction of the shape of θ."""
+    """Return the product of the Hessian of a block's losses and a direction; both have the shape of θ."""
     with np.errstate(all="ignore"):
         rows = setting.rows_of(block)
         weight = setting.weight_of(block)
@@ -177,13 +187,16 @@ def hessian_product(block: Block, theta: Floats, direction: Floats, setting: Log
 
 
 def hessian_diagonal(block: Block, theta: Floats, setting: LogisticSetting) -> Floats:
-    """Return the diagonal of the Hessian, of the shape of θ."""
+    """Return the diagonal of the Hessian of a block's losses, in the shape of θ."""
     with np.errstate(all="ignore"):
         return setting.rows_of(block).gram_diagonal(_row_weights(block, theta, setting))
 
 
 def hessian_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Floats:
-    """Return the total weight of the rows in each diagonal block of the Hessian, of shape (R,)."""
+    """Return, for each of the R diagonal blocks of the Hessian, the sum of the weights of the data rows, of shape (R,).
+
+    There is one diagonal block for each row of θ. The weight of a data row in a block is w P (1 − P).
+    """
     with np.errstate(all="ignore"):
         return np.asarray(_row_weights(block, theta, setting).sum(axis=1))
 
@@ -192,8 +205,8 @@ def hessian_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Fl
 class HessianSample:
     """Sampled rows A for each diagonal block of a Hessian, scaled such that A'A estimates the block.
 
-    There is one block for each row of θ. Samples add by concatenation: adding the blocks themselves would move more
-    memory.
+    There is one diagonal block for each row of θ; ``parts`` has a list of arrays for each of them. Samples add by
+    concatenation of these lists, because adding the blocks themselves would move more memory.
     """
 
     parts: list[list[Floats]]
@@ -202,7 +215,7 @@ class HessianSample:
         return HessianSample([mine + theirs for mine, theirs in zip(self.parts, other.parts, strict=True)])
 
     def blocks(self) -> Floats:
-        """Return the diagonal blocks, of shape (R, d + 1, d + 1)."""
+        """Return the estimates A'A of the diagonal blocks, of shape (R, d + 1, d + 1)."""
         return np.stack(for_each(_gram_of_parts, self.parts))
 
 
@@ -212,11 +225,11 @@ def _gram_of_parts(parts: list[Floats]) -> Floats:
 
 
 def sample_hessian(block: Block, theta: Floats, setting: LogisticSetting, spacing: Floats) -> HessianSample:
-    """Sample rows for the diagonal blocks of the Hessian by importance sampling.
+    """Return rows drawn by importance sampling, from which the diagonal blocks of the Hessian are estimated.
 
     A row with weight D in a block is included with probability min(1, D / spacing), and then has the weight
-    max(D, spacing). So rows with D ≥ spacing are always included, and the estimate is unbiased. Rows are taken at equal
-    steps of the running sum of the probabilities (systematic sampling). A spacing of 0 takes all rows.
+    max(D, spacing). So rows with D ≥ spacing are always included. Rows are taken at equal steps of the running sum of
+    the probabilities (systematic sampling). ``spacing`` has one value for each block; a spacing of 0 takes all rows.
     """
     with np.errstate(all="ignore"):
         parts = []
@@ -229,7 +242,7 @@ def sample_hessian(block: Block, theta: Floats, setting: LogisticSetting, spacin
 
 
 def _systematic_sample(probabilities: Floats) -> Integers:
-    """Return the positions at which the running sum of the probabilities passes ½, 1 ½ and so on."""
+    """Return the positions of the rows at which the running sum of the probabilities reaches ½, 1½, 2½ and so on."""
     if not len(probabilities):
         return np.empty(0, dtype=np.intp)
     running = np.cumsum(probabilities)
@@ -247,30 +260,30 @@ def _row_weights(block: Block, theta: Floats, setting: LogisticSetting) -> Float
 
 
 def _squeeze(theta: Floats) -> Floats:
-    """Return θ as a vector for two classes, so that the logits are a vector too."""
+    """Return the single row of θ as a vector for two classes, so that the logits are a vector too; else return θ."""
     return theta[0] if len(theta) == 1 else theta
 
 
 def _weigh(residuals: Floats, weight: Floats) -> Floats:
-    """Multiply residuals, which are overwritten, by the weights of the rows; of shape (R, n)."""
+    """Return residuals times the weights of the rows, of shape (R, n). The residuals are overwritten."""
     if residuals.ndim == 1:
         return np.multiply(residuals, weight, out=residuals)[None]
     return np.multiply(residuals, weight[:, None], out=residuals).T
 
 
 def _binary_hessian(rows: Floats, second: Floats, weight: Floats) -> Floats:
-    """Return Σ w P (1 − P) x x'; overwrites the rows."""
+    """Return the Hessian Σ w P (1 − P) x x' for two classes; ``second`` is P (1 − P). The rows x are overwritten."""
     rows *= np.sqrt(second * weight)[:, None]
     return rows.T @ rows
 
 
 def _softmax_hessian(rows: Floats, posteriors: Floats, weight: Floats) -> Floats:
-    """Return Σ w (diag P − P P') ⊗ x x'."""
+    """Return the Hessian Σ w (diag P − P P') ⊗ x x' over rows x with weights w and posteriors P."""
     (n, q), K = rows.shape, posteriors.shape[1]
     # −Σ w P P' ⊗ x x' for all pairs of classes in one product.
     pairs = (posteriors * np.sqrt(weight)[:, None])[:, :, None] * rows[:, None, :]
     hessian = -(pairs.reshape(n, K * q).T @ pairs.reshape(n, K * q))
-    # Replace the diagonal blocks by Σ w P (1 − P) x x': P − P² would cancel where P is near 1.
+    # Replace the diagonal blocks by Σ w P (1 − P) x x': P − P² would lose digits where P is near 1.
     own = (posteriors * _complements(posteriors) * weight[:, None])[:, :, None] * rows[:, None, :]
     blocks = (rows.T @ own.reshape(n, K * q)).reshape(q, K, q)
     for k in range(K):

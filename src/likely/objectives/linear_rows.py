@@ -2,8 +2,8 @@
 
 Logistic regression and support vector machines share this module. Both compute scores (x − centre)'w + b, so every sum
 over rows is a sum over extended rows (x − centre, 1). The centre is subtracted from the result of a product, so that
-rows need not be copied. Only if the centre is so far from zero that digits would cancel, it is subtracted from the
-rows.
+rows need not be copied. Only if the centre is so far from zero that digits would be lost, the centre is subtracted from
+the rows themselves.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from likely.blocks import ArraySource, Block, ClassCounts, Source, block_rows
 from likely.statistics import DiagonalMoments
 
 SAMPLE_ROWS, SAMPLE_VALUES, MAX_SAMPLE_VALUES = 2**13, 2**21, 2**25
-"""Size of the subsample for a warm start: number of rows, number of values for short rows, and maximum number of values
-for very wide rows. It is drawn only if it is a small part of all rows. From the warm start few passes over all rows are
-needed."""
+"""Size of the subsample for a warm start. It has at least the first number of rows. Rows of few columns are added up to
+the second number of values, to at most four times as many rows. Dense rows of very many columns are limited to the
+third number of values. After a warm start, few passes over all rows are needed."""
 
 _workspace = Workspace()
 
@@ -33,7 +33,9 @@ every row."""
 
 
 def subsample(source: Source, counts: ClassCounts, takes_part: Booleans | None = None) -> ArraySource | None:
-    """Draw about the same number of rows of each class for a warm start; None if that is over a quarter of all rows.
+    """Return a sample with about as many rows of each class, for a warm start, or None if there are too few rows.
+
+    There are too few rows if the sample would have more than a quarter of them.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def subsample(source: Source, counts: ClassCounts, takes_part: Booleans | None =
 
 
 def sample_each_class(source: Source, rows: Integers, wanted: int) -> ArraySource:
-    """Draw about ``wanted`` rows of each class, evenly spaced; all rows of a class that has fewer.
+    """Return about ``wanted`` evenly spaced rows of each class, or all rows of a class with fewer rows.
 
     Parameters
     ----------
@@ -75,7 +77,10 @@ def sample_each_class(source: Source, rows: Integers, wanted: int) -> ArraySourc
 
 
 def _take_strided(block: Block, strides: Integers) -> list[Block]:
-    """Return every stride-th row of each class of a block, in a list, since lists add by concatenation."""
+    """Return every stride-th row of each class of a block, as a list of one block.
+
+    The lists of several blocks are added, which concatenates them.
+    """
     codes = block.require_codes()
     of_each = [np.flatnonzero(codes == k)[::stride] for k, stride in enumerate(strides.tolist())]
     return [block.take(np.sort(np.concatenate(of_each)))]
@@ -86,7 +91,7 @@ def _concatenate(parts: list[Block], name: str) -> Any:
 
 
 def column_moments(block: Block, takes_part: Booleans | None = None) -> DiagonalMoments:
-    """Return the moments of the columns of a block, over the classes that take part; raise for non-finite rows."""
+    """Return the moments of a block's columns over the rows of classes that take part; raise if a row is not finite."""
     codes = block.require_codes()
     if takes_part is not None and not takes_part.take(codes).all():
         block = block.take(np.flatnonzero(takes_part.take(codes)))
@@ -98,19 +103,23 @@ def column_moments(block: Block, takes_part: Booleans | None = None) -> Diagonal
 
 
 def is_far(source: Source, centre: Floats, deviation: Floats) -> bool:
-    """Return whether the centre must be subtracted from the rows; never for sparse rows, which would become dense."""
+    """Return whether the centre must be subtracted from the rows, so that products lose no digits.
+
+    ``deviation`` are the standard deviations of the columns. The answer is False for sparse rows, which would become
+    dense.
+    """
     return not source.is_sparse and bool((np.abs(centre) > FAR * deviation).any())
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
-    """Rows of a block with the products of their extended rows (x − centre, 1).
+    """Rows x of a block, and matrix products of their extended rows (x − centre, 1).
 
     Parameters
     ----------
     X : array or CSR array of shape (n, d)
     centre : array of shape (d,), or None
-        Centre that products subtract; None if it is already subtracted from X.
+        Centre that is subtracted from the results of products; None if it is already subtracted from X.
     """
 
     X: Rows
@@ -118,7 +127,7 @@ class LinearRows:
 
     @classmethod
     def of(cls, X: Rows, centre: Floats, far: bool) -> LinearRows:
-        """Return rows with a centre, which is subtracted at once if ``far``."""
+        """Return rows with a centre. If ``far``, the centre is subtracted from the rows now, unless they are sparse."""
         if issparse(X):
             return cls(X, centre)
         X = dense(X)
@@ -134,7 +143,7 @@ class LinearRows:
         return int(self.X.nnz if issparse(self.X) else self.X.size)
 
     def extended(self) -> Floats:
-        """Return the extended rows, dense, in reused memory."""
+        """Return the extended rows as a dense array, in memory that the next call overwrites."""
         return extend_rows(self.X, 0.0 if self.centre is None else self.centre)
 
     def scores(self, theta: Floats) -> Floats:
@@ -174,7 +183,7 @@ class LinearRows:
 
 
 def extend_rows(X: Rows, centre: Any) -> Floats:
-    """Return (x − centre, 1) for every row, dense, in reused memory."""
+    """Return (x − centre, 1) for every row x as a dense array, in memory that the next call overwrites."""
     n, d = X.shape
     rows = _workspace.array("extended", (n, d + 1))
     np.subtract(dense(X), centre, out=rows[:, :d])
@@ -183,7 +192,7 @@ def extend_rows(X: Rows, centre: Any) -> Floats:
 
 
 def check_finite_sum(value: float, block: Block) -> float:
-    """Return the value, or inf if the parameters make it non-finite; raise if the rows are not finite."""
+    """Return a sum over a block if it is finite. Otherwise raise if the rows are not finite, or else return inf."""
     # The rows are searched only after a failure: the sum itself is the cheap test.
     if np.isfinite(value):
         return value

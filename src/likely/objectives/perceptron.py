@@ -105,7 +105,7 @@ class PerceptronWeights:
 
 
 def count_block_mistakes(block: Block, candidates: Floats, n_passes: int) -> Floats:
-    """Return the total weight of a block's rows that each candidate misclassifies, with the arithmetic of learning."""
+    """Return the total weight of a block's rows that each candidate misclassifies; scores round as in learning."""
     n_candidates, n_vectors, _ = candidates.shape
     loops = _loops(block.X, n_candidates * n_vectors, n_passes)
     with np.errstate(all="ignore"):
@@ -134,7 +134,7 @@ class Loops(NamedTuple):
 
 
 def _loops(X: Rows, n_vectors: int, n_passes: int) -> Loops:
-    """Return plain loops for the first passes over few rows, else compiled ones."""
+    """Return the plain Python loops for the first passes over few rows, else the compiled loops."""
     values = X.nnz if issparse(X) else X.size
     if values * n_vectors * n_passes <= MAX_PYTHON_PRODUCTS:
         return Loops(present_rows, count_mistakes)
@@ -238,7 +238,7 @@ def compute_scores(
 
 
 def compute_margin(scores: Floats, code: int) -> tuple[float, int]:
-    """Return the score of a row's class minus the highest other score, and that other class; the last one in a tie.
+    """Return the score of a row's class minus the highest other score, and the class of that score (the last in a tie).
 
     A NaN or infinity in the row makes every score NaN or infinite, and therefore the margin too.
     """

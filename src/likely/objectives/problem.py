@@ -140,7 +140,7 @@ class LinearProblem:
     def separation_bound(self) -> float:
         """Value of the objective below which the parameters classify every row correctly.
 
-        Below it no row has a loss of log 2 or more.
+        If the objective is below this value, the loss of every row is below log 2, so its own class is most probable.
         """
         return float(np.log(2) * (self.setting.class_weight * self.counts.lightest).min())
 
@@ -173,12 +173,12 @@ class LinearProblem:
 
     @cached_property
     def l2_weights(self) -> Floats:
-        """Factor of ½ v² in the penalty, for every parameter v, flat."""
+        """Factor of ½ v² in the L2 penalty for every parameter v, as a flat array."""
         return np.tile(self.l2 * np.append(np.square(self.unit), 0.0), self.shape[0])
 
     @cached_property
     def l1_weights(self) -> Floats:
-        """Factor of abs(v) in the penalty, for every parameter v, flat."""
+        """Factor of abs(v) in the L1 penalty for every parameter v, as a flat array."""
         return np.tile(self.l1 * np.append(self.unit, 0.0), self.shape[0])
 
     def unscale(self, v: Floats) -> Floats:
@@ -207,7 +207,7 @@ class LinearProblem:
         return replace(smooth, hessian=hessian)
 
     def hessian_product(self, v: Floats, direction: Floats) -> Floats:
-        """Hessian-vector product."""
+        """Return the Hessian at v times a direction, both with respect to v, without the L1 penalty."""
         sums = self.source.reduce(cross_entropy.hessian_product, self.unscale(v), self.unscale(direction), self.setting)
         return np.asarray((sums * self.units).reshape(-1) + self.l2_weights * direction)
 

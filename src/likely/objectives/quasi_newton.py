@@ -62,7 +62,7 @@ class _Descent:
         self.history.append(self.problem.value(self.v))
 
     def full_gap(self) -> float:
-        """Return the gap at the current point, by the diagonal blocks of the Hessian; cached for the point."""
+        """Return the gap at the current point, estimated from the diagonal blocks of the Hessian; cached."""
         if self._cached_gap[0] is not self.v:
             self._cached_gap = self.v, estimate_gap(self.problem, self.v, self.objective.gradient)
         return self._cached_gap[1]
@@ -103,7 +103,7 @@ def _run_round(descent: _Descent, steps: int) -> bool:
 
 
 def _is_gap_underestimated(descent: _Descent) -> bool:
-    """Return whether the gap by the diagonal blocks of the Hessian still exceeds the tolerance.
+    """Return whether the gap estimated from the diagonal blocks of the Hessian still exceeds the tolerance.
 
     A diagonal whitening ignores correlations of columns, so the gap it gives may be too small. In that case the
     tolerance for that gap is tightened.

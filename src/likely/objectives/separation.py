@@ -89,7 +89,7 @@ def find_separator(problem: LinearProblem, solution: Solution) -> Separator | No
         return None
     if margins.is_separating:
         return _separator(problem, solution.late_step)
-    # 4. Rounding leaves it open: solve a linear program.
+    # 4. Rounding leaves open whether the classes are separable: solve a linear program.
     n_values = problem.n_rows * max(1, problem.shape[0] - 1) * problem.n_parameters
     return _by_linear_program(problem) if n_values <= MAX_VALUES else None
 
@@ -103,7 +103,7 @@ def _by_linear_program(problem: LinearProblem) -> Separator | None:
 
 
 def _margin_matrix(block: Block, setting: LogisticSetting, units: Floats, n_blocks: int) -> list[Floats]:
-    """Return the matrix A in a list, where A θ are the margins of every row over each other class."""
+    """Return a list of one matrix A, such that A θ are the margins of every row over each other class; θ is flat."""
     rows, codes = extend_rows(block.X, setting.centre) * units, block.require_codes()
     if n_blocks == 1:
         return [rows * (2 * codes - 1)[:, None]]
@@ -133,7 +133,7 @@ def compute_margins(block: Block, theta: Floats, setting: LogisticSetting) -> Ma
 
 
 def _separator(problem: LinearProblem, v: Floats) -> Separator | None:
-    """Return the certificate of a direction, or None if it decreases the margin of some row."""
+    """Return the direction v as a Separator, or None if v decreases the margin of some row."""
     theta, margins = problem.unscale(v), _margins(problem, v)
     coef = theta[:, :-1]
     offset = theta[:, -1] - coef @ problem.setting.centre
@@ -183,9 +183,10 @@ class Margins:
 
 
 def soften_targets(weights: Floats) -> Floats:
-    """Return target probabilities as if each class had one more row labelled as each class (Laplace's rule).
+    """Return soft target probabilities, of shape (K, K), from the total weights of the K classes.
 
-    They keep the logits of separable classes finite.
+    They are as if, for every class, one extra row with each of the K labels were added to its rows (Laplace's rule).
+    Soft targets keep the logits of separable classes finite.
     """
     K = len(weights)
     return np.asarray((np.eye(K) + 1 / weights[:, None]) / (1 + K / weights[:, None]))

@@ -99,7 +99,7 @@ def _minimise_by_hessians(problem: LinearProblem, start: Floats, goal: Goal) -> 
 
 
 def _minimise_by_size(problem: LinearProblem, start: Floats, goal: Goal) -> Solution:
-    """Use Newton's method where Hessians are cheap; else L-BFGS, as for many rows or the L1 penalty."""
+    """Minimise by Newton's method if Hessians are cheap; else, as for many rows or the L1 penalty, by L-BFGS."""
     few = problem.n_parameters <= FEW_PARAMETERS and problem.n_rows * problem.n_parameters**2 <= FEW_PRODUCTS
     cheap = few and problem.subsample is None and problem.l1 == 0
     return _minimise_by_hessians(problem, start, goal) if cheap else quasi_newton(problem, start, goal)
@@ -226,7 +226,8 @@ class _DescentLog:
     def is_over(self) -> bool:
         """Return whether to stop.
 
-        A gap estimated from the diagonal of the Hessian costs no pass and is tested first.
+        The gap estimated from the diagonal of the Hessian at the start needs no pass over the rows, so it is tested
+        first.
         """
         near = self.goal.tol * abs(self.history[-1])
         reached = float(np.sum(np.square(self.scale * self.objective.gradient))) / 2 <= near

@@ -1,7 +1,7 @@
 """Preconditioning: linear changes of parameters in which the Hessian of an objective is nearly the identity.
 
-They make quasi-Newton and conjugate-gradient iterations few. A whitening comes from the Cholesky factors of the
-diagonal blocks of the Hessian, estimated from sampled rows, or else from its diagonal.
+With such parameters, quasi-Newton and conjugate-gradient methods need few iterations. A whitening comes from the
+Cholesky factors of the diagonal blocks of the Hessian, estimated from sampled rows, or else from its diagonal.
 
 References
 ----------
@@ -47,7 +47,7 @@ class Whitening(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _DiagonalWhitening:
-    """T = diag(scale), scale the inverse square root of the diagonal of the Hessian."""
+    """T = diag(scale), where scale is the inverse square root of the diagonal of the Hessian."""
 
     scale: Floats
 
@@ -156,7 +156,7 @@ def hessian_blocks(problem: LinearProblem, v: Floats, n_rows: int) -> Floats:
 
 
 def hessian_diagonal(problem: LinearProblem, v: Floats) -> Floats:
-    """Return the diagonal of the Hessian, flat."""
+    """Return the diagonal of the Hessian at v as a flat array, bounded below by :func:`_floor`."""
     sums = problem.source.reduce(cross_entropy.hessian_diagonal, problem.unscale(v), problem.setting)
     sums = sums * np.square(problem.units)
     return _floor(problem, sums, sums[:, -1]).reshape(-1)
@@ -178,7 +178,7 @@ def inverse_root(diagonal: Floats) -> Floats:
 
 
 def _factor(block: Floats) -> Floats:
-    """Return the Cholesky factor of a block with unit diagonal plus a jitter; the identity if all jitters fail."""
+    """Return the Cholesky factor of a block of unit diagonal plus the smallest jitter that works, else the identity."""
     block[np.diag_indices_from(block)] = 1.0  # also for parameters on which nothing depends
     for jitter in (1e-10, 1e-8, 1e-6):
         block[np.diag_indices_from(block)] = 1.0 + jitter

@@ -1,7 +1,7 @@
 """Container of a model file: a safetensors file with one JSON document in its metadata.
 
-This module does not depend on models. It reads and writes a document of bounded size and depth and the tensors that it
-may refer to, and verifies both with a checksum.
+This module does not depend on models. It reads and writes a document, whose size and depth of nesting are limited, and
+the tensors to which the document may refer. A checksum verifies both.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from likely._typing import Labels
 from likely.exceptions import ModelFileError
 
 FORMAT = 1
-"""Version of the format. It increases when older versions of the library cannot read new files."""
+"""Version of the file format. It increases when older versions of the library cannot read new files."""
 
 MAX_HEADER_BYTES, MAX_HEADER_VALUES, MAX_DEPTH = 2**24, 2**20, 100
-"""Maximum size of a header, number of its values, and depth of nesting. A parsed header takes about 100 MB at most."""
+"""Maximum size of a header in bytes, maximum number of values in it, and maximum depth of nesting. With these limits, a
+parsed header takes about 100 MB of memory at most."""
 
 _KEY, _PREFIX = "likely", '{"sha256": "'
 _TYPES = {"BOOL": "?", "U8": "u1", "I8": "i1", "F16": "<f2", "I16": "<i2", "U16": "<u2", "F32": "<f4", "I32": "<i4"}
@@ -30,14 +31,17 @@ _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 
 class RefusedError(ModelFileError):
-    """A model file must not hold a value. Callers put the place of the value before the message."""
+    """A model file is invalid, or a model has a value that a model file cannot hold.
+
+    The message is a part of a sentence. Callers put the name of the file before it.
+    """
 
 
 def pack(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:
     """Return the bytes of a model file; equal documents and tensors give equal bytes.
 
-    The layout is that of safetensors: tensors are ordered by descending item size, so that each is aligned, and then
-    by name.
+    The layout is that of safetensors. Tensors are ordered by descending item size, so that every tensor begins at a
+    multiple of its item size. Tensors of equal item size are ordered by name.
     """
     check_depth(document)
     rest = json.dumps(document, allow_nan=False, separators=(",", ":"))[1:]
@@ -57,7 +61,8 @@ def pack(document: Mapping[str, Any], tensors: Mapping[str, Labels]) -> bytes:
 def unpack(data: bytearray) -> tuple[dict[str, Any], dict[str, Labels]]:
     """Return the document and the tensors of a model file; raise unless they match the checksum.
 
-    Tensors are views of the data, whose layout :func:`_check_layout` verifies: copies would double the memory.
+    The tensors are views of ``data``, because copies would double the memory. :func:`_check_layout` verifies that they
+    do not overlap and lie within the data.
     """
     header, start = _read_header(data)
     text = _document_text(header)
@@ -87,7 +92,10 @@ def _text(digest: str, rest: str) -> str:
 
 
 def _digest(rest: str, header: Mapping[str, Any], buffers: Iterable[Any]) -> str:
-    """Return the SHA-256 of the document after its checksum, the table of tensors, and the bytes of the tensors."""
+    """Return the SHA-256 checksum of ``rest``, the table of tensors in the header, and the bytes of the tensors.
+
+    ``rest`` is the text of the document without its first entry, which is this checksum.
+    """
     table = [[name, entry["dtype"], entry["shape"], entry["data_offsets"]] for name, entry in _entries(header)]
     digest = sha256(rest.encode())
     digest.update(json.dumps(table).encode())
@@ -101,7 +109,7 @@ def _entries(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _read_header(data: bytes | bytearray) -> tuple[dict[str, Any], int]:
-    """Return the header of a safetensors file and the offset of its tensors, after checking their layout."""
+    """Return the header of a safetensors file, and the offset of the first tensor. Raise if the layout is invalid."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or not 2 <= length <= len(data) - 8 or data[8:9] != b"{":
         raise RefusedError("it is not a model file of likely, or it is truncated")
@@ -119,7 +127,10 @@ def _read_header(data: bytes | bytearray) -> tuple[dict[str, Any], int]:
 
 
 def _check_layout(header: Mapping[str, Any], n_bytes: int) -> None:
-    """Raise unless the tensors follow each other without gaps or overlaps and fill the file."""
+    """Raise unless the header describes valid tensors that follow each other without gaps or overlaps.
+
+    Together, the tensors must fill the ``n_bytes`` bytes of the file after the header.
+    """
     spans = []
     for name, entry in _entries(header):
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
@@ -143,7 +154,7 @@ def _are_sizes(values: Any) -> bool:
 
 
 def _document_text(header: Mapping[str, Any]) -> str:
-    """Return the text of the document in the header."""
+    """Return the text of the JSON document that the metadata of the header holds."""
     metadata = header.get("__metadata__")
     text = metadata.get(_KEY) if isinstance(metadata, dict) and len(metadata) == 1 else None
     if not isinstance(text, str):
@@ -191,7 +202,7 @@ def _check_size(length: int, text: str) -> None:
 
 
 def check_depth(value: Any, left: int = MAX_DEPTH) -> None:
-    """Raise for values that are nested more deeply than models can be."""
+    """Raise if lists and mappings are nested more than ``MAX_DEPTH`` deep. ``left`` levels are left for ``value``."""
     if isinstance(value, (dict, list)):
         if not left:
             raise RefusedError(f"it is nested more than {MAX_DEPTH} levels deep")

@@ -17,16 +17,17 @@ from likely._typing import Booleans, Floats
 Tick: TypeAlias = tuple[float, str]
 
 CELLS = 2000
-"""Number of cells along each axis for thinning. Cells are finer than the pixels of a page-wide print."""
+"""Number of cells along each axis. Curves are thinned to a few points in each cell. The cells are finer than the pixels
+of a plot that is printed as wide as a page."""
 
 _CERTAIN = 1e-12
 """Rates are clipped to at least this distance from 0 and 1 before their normal quantile is taken."""
 
 _FAR = 1e300
-"""Ends of axes lie within ± this value, so that their difference does not overflow."""
+"""The ends of an axis are clipped to ± this value, so that the difference of the two ends does not overflow."""
 
 _RATES = (0.01, 0.1, 1e-3, 0.4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.02, 0.2, 0.6, 0.8, 0.9, 0.95, 0.99, 0.05, 5e-3, 0.98)
-"""Ticks of a probit axis in order of importance. If there is no room for all, the first ones are kept."""
+"""Ticks of a probit axis, the most important first. A tick is left out if it is too close to a more important one."""
 
 _MIN_DISTANCE = 0.0745
 """Minimum distance of two ticks of a probit axis, as a share of its length."""
@@ -75,10 +76,13 @@ class Canvas(Protocol):
         """Draw adjacent bars in the colour of a class of the data."""
 
     def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
-        """Draw horizontal blocks from ``low`` to ``high``. The size of a block shows its share of the rows."""
+        """Draw horizontal blocks from ``low`` to ``high`` at the height ``level``, with one array entry for each block.
+
+        The size of a block shows its share of the rows.
+        """
 
     def entry(self, text: str, stroke: str) -> None:
-        """Explain a stroke in the legend."""
+        """Add to the legend an entry with ``text`` that explains what a stroke means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +137,11 @@ class Axis:
     percent: bool = False
 
     def transform(self, values: Any) -> Floats:
-        """Map values to the scale: return them unchanged, or their normal quantiles, or their decimal logarithms."""
+        """Return the positions of values on the scale of the axis.
+
+        On a probit scale these are the normal quantiles, on a logarithmic scale the decimal logarithms, and on the
+        other scales the values themselves.
+        """
         given = np.asarray(values, dtype=np.float64)
         if self.scale == "probit":
             return np.asarray(ndtri(np.clip(given, _CERTAIN, 1 - _CERTAIN)))
@@ -141,7 +149,7 @@ class Axis:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """``low`` and ``high`` on the scale."""
+        """The positions of ``low`` and ``high`` on the scale (see :meth:`transform`)."""
         low, high = self.transform([self.low, self.high]).tolist()
         return low, high
 
@@ -197,7 +205,7 @@ def probit_axis(low: float, high: float, title: str = "") -> Axis:
 
 
 def log_axis(low: float, high: float, title: str = "") -> Axis:
-    """Make a logarithmic axis with ticks at powers of ten. A short axis also has ticks at 2 and 5 times these."""
+    """Make a log axis with ticks at powers of ten. A short axis also has ticks at 2 and 5 times a power of ten."""
     if high <= low * (1 + 1e-9):
         low, high = low / 3, high * 3
     decades = math.log10(high) - math.log10(low)
@@ -250,19 +258,22 @@ def visible_points(
 
 
 def _number_cells(values: Floats, limits: tuple[float, float], cells: int) -> Floats:
-    """Return the cell number of each value. On each side, all values beyond the axes share one cell."""
+    """Return the number of the cell of each value, where ``limits`` are divided into equal cells.
+
+    All values far below the low limit get the same number, and so do all values far above the high limit.
+    """
     low, high = limits
     return np.floor(np.clip((values - low) / (high - low), -0.01, 1.01) * cells)
 
 
 def value_at(axis: Axis, share: float) -> float:
-    """Return the value at a given distance above the low end, as a share of the axis length."""
+    """Return the value at a position on the axis: ``share`` is 0 at the low end and 1 at the high end."""
     at = axis.ends[0] + share * axis.length
     return float(ndtr(at)) if axis.scale == "probit" else at
 
 
 def _widen(low: float, high: float) -> tuple[float, float]:
-    """Return a nonempty range around two values that may be equal."""
+    """Return ``low`` and ``high``, or a wider range around them if they are equal or almost equal."""
     low, high = (max(-_FAR, min(_FAR, float(value))) for value in (low, high))
     size = max(abs(low), abs(high))
     if high - low > max(1e-9 * size, 1e-200):
@@ -272,7 +283,7 @@ def _widen(low: float, high: float) -> tuple[float, float]:
 
 
 def _round_up(value: float) -> float:
-    """Round up to 1, 2 or 5 times a power of ten."""
+    """Return the smallest number ≥ ``value`` that is 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= value * (1 - 1e-9))
 

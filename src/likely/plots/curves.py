@@ -24,7 +24,8 @@ _LOW_ENDS = (0.01, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1
 """Possible low ends of the axes of a DET plot."""
 
 _MAX_COST = 1.2
-"""Top of a plot of normalised costs. Higher costs are cut off, so that the others can be distinguished."""
+"""Largest cost shown in a plot of normalised costs. Curves are cut off above it, so that lower costs can be
+distinguished."""
 
 _PRIORS = tuple((float(logit(prior)), f"{100 * prior:g} %") for prior in (0.01, 0.1, 0.5, 0.9, 0.99))
 
@@ -56,14 +57,21 @@ def draw_det(canvas: Canvas, traces: Sequence[Trace], worst_eer: float) -> tuple
 
 
 def _find_low_end(pairs: Sequence[Sequence[Floats]], high: float) -> float:
-    """Return the low end of an axis: a round rate below the lowest visible rate above 0."""
+    """Return the low end of one axis of a DET plot: a round rate below all visible rates except 0.
+
+    ``pairs`` has, for each curve, its rates on this axis and its rates on the other axis. A point is visible if its
+    rate on the other axis is at most ``high``.
+    """
     seen = [rate[(rate > 0) & (other <= high)] for rate, other in pairs]
     least = min((float(np.min(rates, initial=0.015)) for rates in seen), default=0.015)
     return next((low for low in _LOW_ENDS if 1.2 * low <= least), _LOW_ENDS[-1])
 
 
 def draw_precision_recall(canvas: Canvas, traces: Sequence[Trace], prior: float) -> None:
-    """Draw precision, at a prior of the target, against recall. Parts of traces are (false-alarm rates, hit rates)."""
+    """Draw precision against recall. Parts of traces are (false-alarm rates, hit rates).
+
+    ``prior`` is the prior of the target for which precisions are computed.
+    """
     title = f"Precision at a prior of {format_significant(prior)} (%)"
     canvas.axes(share_axis(1, "Recall: targets accepted (%)"), share_axis(1, title), equal=True)
     canvas.reference([0, 1], [prior, prior], "accepting every row")
@@ -90,7 +98,7 @@ def draw_bayes_error(canvas: Canvas, traces: Sequence[Trace]) -> None:
 def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Floats, Floats]) -> None:
     """Draw costs, not normalised, against the effective prior. Parts of traces are those of a Bayes error plot.
 
-    ``constant`` is the curve of the best constant decision.
+    ``constant`` is (effective priors, costs) of the best constant decision.
     """
     highest = _find_highest_cost(traces)
     top = 1.25 * highest if 0 < highest < 0.3 else 0.52
@@ -101,7 +109,7 @@ def draw_cost_curve(canvas: Canvas, traces: Sequence[Trace], constant: tuple[Flo
 def draw_cross_entropy(canvas: Canvas, traces: Sequence[Trace], neutral: tuple[Floats, Floats]) -> None:
     """Draw empirical cross-entropies against prior log-odds. Parts of traces are those of a Bayes error plot.
 
-    ``neutral`` is the curve of a system whose llrs are all 0.
+    ``neutral`` is (log-odds, cross-entropies) of a system whose llrs are all 0.
     """
     top = min(max(1.05 * _find_highest_cost(traces), 1.05), 1.3)
     x = linear_axis(*_find_x_range(traces, (-5.0, 5.0)), "Prior log-odds of the target")
@@ -117,7 +125,7 @@ def _draw_costs(
     reference: tuple[Iterable[float], Iterable[float]],
     name: str,
 ) -> None:
-    """Draw actual costs (solid), minimum costs (dashed), and a reference curve."""
+    """Draw actual costs (solid) and minimum costs (dashed), and the curve ``reference`` with the legend ``name``."""
     canvas.axes(x, y)
     for k, trace in enumerate(traces):
         for variant, (across, costs) in trace.parts.items():
@@ -143,7 +151,7 @@ def draw_tippett(canvas: Canvas, traces: Sequence[Trace]) -> None:
     canvas.reference([0, 0], [y.low, y.high])
     for k, trace in enumerate(traces):
         for llr, *shares in trace.parts.values():
-            # No trial lies above the highest llr. An infinite llr lies on the edge.
+            # Above the highest llr, both shares are 0. An infinite llr is drawn on the edge.
             at_edge = float(np.isposinf(llr[-1]))
             across = np.append(np.clip(llr, x.low, x.high), x.high)
             targets, nontargets = (np.append(share, at_edge * share[-1]) for share in shares)
@@ -170,7 +178,10 @@ def draw_histograms(
     title: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Draw overlaid histograms of the classes, each as shares of its class. ``title`` is the title of the x axis."""
+    """Draw one histogram for each class, all on the same axes. Heights are shares of the rows of the class.
+
+    ``title`` is the title of the x axis.
+    """
     highest = max((float(np.max(shares, initial=0)) for shares in heights), default=0.0)
     canvas.axes(linear_axis(edges[0], edges[-1], title, 8), share_axis(highest or 1, "Rows of each class (%)"))
     for k, (shares, label) in enumerate(zip(heights, labels, strict=False)):
@@ -194,7 +205,10 @@ def draw_reliability(canvas: Canvas, traces: Sequence[Trace], x: Axis, y: Axis) 
 
 
 def find_finite_range(parts: Iterable[Floats]) -> tuple[float, float]:
-    """Return the lowest and highest finite value: −1 and 1 if there is none, and x − 1 and x + 1 if both are x."""
+    """Return the lowest and the highest finite value of some arrays, as the limits of an axis.
+
+    Return −1 and 1 if no value is finite, and x − 1 and x + 1 if x is the only finite value.
+    """
     values = np.concatenate([part[np.isfinite(part)] for part in parts])
     if not len(values):
         return -1.0, 1.0
@@ -214,6 +228,6 @@ def _find_x_range(traces: Sequence[Trace], default: tuple[float, float]) -> tupl
 
 
 def _find_highest_cost(traces: Sequence[Trace]) -> float:
-    """Return the highest finite actual cost."""
+    """Return the highest finite actual cost of all traces."""
     costs = [y for trace in traces for variant, (_, y) in trace.parts.items() if variant != "minimum"]
     return max((float(np.max(y[np.isfinite(y)], initial=0.0)) for y in costs), default=0.0)

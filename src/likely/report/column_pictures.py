@@ -27,10 +27,11 @@ _CORRELATION_NAMES, _WEIGHT_NAMES, _WEIGHT_ROW = 134, 158, 20
 """Width of the names beside correlations, width of the names beside weights, and height of a row of weights."""
 
 _KEPT = 0.9
-"""Share of variance. The plot shows how many components keep it."""
+"""The plot shows how many principal components keep this share of the variance."""
 
 Ellipse: TypeAlias = tuple[float, float, float, float, float]
-"""Centre, standard deviations along both principal axes, and angle of the first axis in degrees."""
+"""Coordinates x and y of the centre, standard deviations along both principal axes, and angle of the first axis in
+degrees."""
 
 
 def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], index: int = 0) -> Markup:
@@ -54,7 +55,7 @@ def column_histogram(histogram: Mapping[str, Any], class_labels: Sequence[str], 
 
 
 def correlation(facts: Mapping[str, Any]) -> Markup:
-    """Draw correlations of columns as a triangle of cells in eleven tones. The numbers are tooltips."""
+    """Draw correlations of columns as a triangle of cells in eleven tones. A tooltip shows the number of each cell."""
     names, values = [str(name) for name in facts["names"]], facts["values"]
     cell = min(22.0, (WIDTH - _CORRELATION_NAMES - 6) / max(len(names), 1))
     canvas = SvgCanvas("correlation")
@@ -74,7 +75,7 @@ def correlation(facts: Mapping[str, Any]) -> Markup:
 
 
 def explained_variance(shares: Sequence[float | None]) -> Markup:
-    """Draw which share of the columns' variance the first principal components keep, against their number."""
+    """Draw the share of the columns' variance that the first k principal components keep, against k."""
     kept = np.array([np.nan if share is None else share for share in shares], dtype=np.float64)
     counts = np.arange(1, len(kept) + 1)
     x = linear_axis(1, max(len(kept), 2), "Principal components", 8)
@@ -129,7 +130,7 @@ def _to_shares(counts: Sequence[float | None]) -> Floats:
 
 
 def _draw_correlation_row(row: int, names: Sequence[str], values: Sequence[float | None], cell: float) -> Markup:
-    """Draw a row of the triangle: its name and number, and its correlations with the columns before it."""
+    """Draw one row of the triangle: the column's name and number, and its correlations with the columns before it."""
     top, left, middle = 8 + cell * row, _CORRELATION_NAMES, 12 + cell * (row + 0.5)
     name = shorten(names[row], (left - 12) / LETTER)
     cells = [
@@ -193,7 +194,7 @@ def _draw_two_directions(facts: Mapping[str, Any], names: Sequence[str], labels:
 
 
 def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
-    """Find the ellipses of the classes whose mean and covariance are known."""
+    """Return the ellipse of each class whose mean and covariance are known, by the index of the class."""
     found = {}
     for k, (mean, covariance) in enumerate(zip(facts.get("means") or [], facts.get("covariances") or [], strict=False)):
         if mean and covariance and None not in (*mean, *covariance[0], *covariance[1]):
@@ -205,7 +206,10 @@ def _find_ellipses(facts: Mapping[str, Any]) -> dict[int, Ellipse]:
 
 
 def _make_equal_axes(points: Floats, ellipses: Mapping[int, Ellipse], names: Sequence[str]) -> tuple[Axis, Axis]:
-    """Make axes of the same scale, so that distances are equal in both directions. Flat data give a flat plot."""
+    """Return x and y axes of the same scale, so that a unit has the same length in both directions.
+
+    If the data extend less in the direction of y, the plot is lower, but at least half as high as wide.
+    """
     reach = [(cx + side * 2 * s, cy + side * 2 * s) for cx, cy, s, _, _ in ellipses.values() for side in (-1, 1)]
     both = np.vstack([points, np.reshape(reach, (-1, 2))])
     both = both if len(both) else np.array([[0.0, 0.0], [1.0, 1.0]])
@@ -230,7 +234,7 @@ def _draw_ellipses(canvas: SvgCanvas, ellipse: Ellipse) -> list[Markup]:
 
 
 def _draw_weights(title: str, weights: Sequence[tuple[str, float]], largest: float, top: float) -> Markup:
-    """Draw the weights of one direction as bars. The numbers are on the side of zero where there is no bar."""
+    """Draw the weights of one direction as bars from zero. The number of a bar is on the other side of zero."""
     zero, unit = (_WEIGHT_NAMES + RIGHT) / 2, (RIGHT - _WEIGHT_NAMES) / 2 / largest
     rows = []
     for k, (name, weight) in enumerate(weights):

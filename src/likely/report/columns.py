@@ -18,11 +18,12 @@ from likely.features import LDA, PCA
 from likely.statistics import ByClass, DiagonalMoments, Moments
 
 MAX_ROWS, MAX_VALUES, MIN_ROWS = 20_000, 2**24, 500
-"""Maximum numbers of rows and of values used. The latter limits memory for wide tables, but at least MIN_ROWS rows are
-used."""
+"""At most MAX_ROWS rows and at most MAX_VALUES values (rows times columns) are used. MAX_VALUES limits the memory for
+tables with many columns, but at least MIN_ROWS rows are used."""
 
 MAX_HISTOGRAMS, MAX_CORRELATED, MAX_BINS, MAX_COMPONENTS, MAX_WEIGHTS, MAX_POINTS = 12, 20, 24, 100, 8, 600
-"""Maximum numbers drawn, chosen so that plots stay readable."""
+"""Maximum numbers of histograms, of columns in the table of correlations, of bins, of principal components, of weights
+of a direction, and of points. They are chosen so that plots stay readable."""
 
 MAX_JOINT, JOINT = 1000, 500
 """If a table has more than MAX_JOINT columns, covariances are computed from the JOINT most separating columns only. The
@@ -113,11 +114,14 @@ class _Sample:
 
 
 def _sample_rows(codes: Integers, n_classes: int, max_rows: int) -> tuple[Integers, Floats]:
-    """Sample at most a common number of rows of each class at random, and return the rows and their weights."""
+    """Sample rows at random, with the same maximum number for each class. Return the rows and their weights.
+
+    The weight of a row is the number of rows of its class divided by the number of sampled rows of the class.
+    """
     sizes = np.bincount(codes, minlength=n_classes)
     if len(codes) <= max_rows:
         return np.arange(len(codes)), np.ones(len(codes))
-    # The largest number of rows per class for which the total does not exceed max_rows.
+    # Find the largest maximum per class for which the total does not exceed max_rows.
     levels = range(int(sizes.max()))
     level = max(1, bisect_right(levels, max_rows, key=lambda top: int(np.minimum(sizes, top).sum())) - 1)
     shuffled = np.random.default_rng(0).permutation(len(codes))
@@ -132,7 +136,7 @@ def _clip_outliers(values: Floats) -> None:
     values[~np.isfinite(values)] = np.nan
     subsample = values[:: len(values) // 2000 + 1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
+        warnings.simplefilter("ignore", RuntimeWarning)  # about columns without any value
         low, high = np.nanpercentile(subsample, [TAIL, 100 - TAIL], axis=0)
         reach = np.where(high > low, REACH * (high - low), np.inf)
         np.clip(values, low - reach, high + reach, out=values)
@@ -140,7 +144,7 @@ def _clip_outliers(values: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _ColumnStatistics:
-    """Mean and standard deviation of each column, and the share of its variance between the classes."""
+    """Mean and standard deviation of each column, and the share of the column's variance between the classes."""
 
     mean: Floats
     deviation: Floats
@@ -179,18 +183,21 @@ def _describe_column(sample: _Sample, statistics: _ColumnStatistics, j: int, nam
 
 
 def _count_by_class(sample: _Sample, values: Floats) -> dict[str, Any]:
-    """Count rows by class in equal bins over most of the range. Values beyond it are counted in the outer bins."""
+    """Count the rows of each class in equal bins of a column's values.
+
+    The bins cover most of the range of the values. Values beyond the bins are counted in the outer bins.
+    """
     known = np.isfinite(values)
     seen = values[known]
     low, high, n_bins = _choose_bins(seen)
-    # Compute with halves, because the difference of the largest floating-point numbers overflows.
+    # Halve all numbers, because the difference of two very large floating-point numbers would overflow.
     at = np.clip((seen / 2 - low / 2) / (high / 2 - low / 2) * n_bins, 0, n_bins - 1).astype(np.intp)
     cells = np.bincount(sample.codes[known] * n_bins + at, sample.weight[known], sample.n_classes * n_bins)
     return {"low": low, "high": high, "counts": cells.round(3).reshape(sample.n_classes, n_bins).tolist()}
 
 
 def _choose_bins(values: Floats) -> tuple[float, float, int]:
-    """Choose the ends and the number of bins. For columns of integers, bins are centred on integers."""
+    """Return the low end of the bins, their high end, and their number. For integers, the ends are at ±½."""
     low, high = _choose_range(values)
     if high - low < 2**40 and bool((values == np.round(values)).all()):
         low, high = float(np.floor(low)), float(np.ceil(high))
@@ -201,7 +208,10 @@ def _choose_bins(values: Floats) -> tuple[float, float, int]:
 
 
 def _choose_range(values: Floats) -> tuple[float, float]:
-    """Choose a range that holds all values but extends the range of 99 % of the values by at most a quarter."""
+    """Return the ends of the range of the bins.
+
+    It is the range of all values, but it extends the range of the central 99 % by at most a quarter on each side.
+    """
     least, greatest = float(values.min()), float(values.max())
     low, high = np.percentile(values / 4, [0.5, 99.5])
     if high > low:
@@ -211,7 +221,10 @@ def _choose_range(values: Floats) -> tuple[float, float]:
 
 
 def _correlate(standardised: _Sample, names: list[str]) -> dict[str, Any] | None:
-    """Compute correlations of the first columns, each from the rows in which both columns have a value."""
+    """Return the correlations of the first columns, or None if there are too few columns.
+
+    The correlation of two columns is computed from the rows in which both have a value.
+    """
     Z, w = standardised.values[:, : len(names)], standardised.weight[:, None]
     if len(names) < 2:
         return None
@@ -237,7 +250,8 @@ def _analyse_jointly(standardised: _Sample, names: list[str]) -> dict[str, Any]:
 def _find_directions(filled: _Sample, classes: ByClass[Moments], names: list[str]) -> dict[str, Any] | None:
     """Find discriminant directions by PCA and LDA, and describe the classes along them."""
     first = classes.each(lambda part: part.leading(len(names)))
-    # The principal components that the data determine, largest first. Their number is limited by the number of rows.
+    # Keep the principal components that the data determine, in order of decreasing variance. The number of rows limits
+    # the number of components.
     variances = PCA().estimate(first.total()).explained_variance_
     n_resolved = int((variances > RESOLVED * variances[0]).sum())
     pca = PCA(max(1, min(n_resolved, len(filled.codes) // ROWS_EACH))).estimate(first.total())
@@ -257,13 +271,20 @@ def _find_directions(filled: _Sample, classes: ByClass[Moments], names: list[str
 
 
 def _list_largest(direction: Floats, names: list[str]) -> list[list[Any]]:
-    """List the columns with the largest weights in a direction. The weights are those of standardised columns."""
+    """Return the names and weights of the columns with the largest absolute weights in a direction.
+
+    The weights belong to standardised columns, so they can be compared.
+    """
     largest = np.argsort(-np.abs(direction), kind="stable")[:MAX_WEIGHTS]
     return [[names[j], round(float(direction[j]), 4)] for j in largest.tolist()]
 
 
 def _describe_projection(sample: _Sample, Z: Floats) -> dict[str, Any]:
-    """Describe rows projected on one direction by a histogram, or on two by means, covariances and points."""
+    """Describe the projections Z of the rows on one or two directions.
+
+    For one direction, return a histogram. For two directions, return the mean and covariance of each class, and some
+    points.
+    """
     if Z.shape[1] == 1:
         return {"histogram": _count_by_class(sample, Z[:, 0]), "means": None, "covariances": None, "points": None}
     parts = ByClass.of(Moments, Z, sample.codes, sample.weight).parts

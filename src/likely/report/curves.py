@@ -18,18 +18,22 @@ from likely.report.explorer import Controls, choose_count_unit
 from likely.report.facts import mean_cost
 
 FEW, CELLS = 600, 100
-"""ROC curves of at most FEW points are not thinned. Of longer curves, the points visible on a grid of CELLS cells are
-kept."""
+"""ROC curves of at most FEW points are not thinned. Of longer curves, only the points that can be distinguished on a
+grid of CELLS cells per axis are kept."""
 
 BINS, MAX_BLOCKS = 60, 200
 """Number of bins of a histogram, and maximum number of blocks of a reliability curve."""
 
 WIDE = 20
-"""If the largest setting exceeds the smallest by more than this factor, the scale is logarithmic."""
+"""If the largest value of a setting is more than this factor times the smallest value, its axis is logarithmic."""
 
 
 def series_facts(given: Trials, calibrated: Trials, controls: Controls | None = None) -> dict[str, Any]:
-    """Compute curves of a system's given and calibrated scores. With controls, also compute counts for the explorer."""
+    """Return the curves of a system for its scores as given and for its calibrated scores.
+
+    ``controls`` are the slider positions of the decision explorer. If they are given, also return the counts of
+    decisions that the explorer needs.
+    """
     parts = {"given": given, "calibrated": calibrated}
     facts: dict[str, Any] = {"eer": given.eer(), "auc": given.roc_auc()}
     facts["roc"] = {name: _compute_roc(trials) for name, trials in parts.items()}
@@ -66,8 +70,9 @@ def _compute_roc(trials: Trials) -> dict[str, Any]:
 def _select_visible(misses: Floats, alarms: Floats) -> Integers:
     """Select the points of a ROC curve that a linear or a probit scale of ``CELLS`` cells can show, and both ends.
 
-    Misses rise and false alarms fall, so bisection finds the first point of each cell without reading the others. The
-    last point of the cell before it is kept too, as in :func:`likely.plots.canvas.visible_points`.
+    Along the curve, misses increase and false alarms decrease, so bisection finds the first point of each cell without
+    reading all points. The point before it, which is the last point of the previous cell, is kept too, as in
+    :func:`likely.plots.canvas.visible_points`.
     """
     probit, shares = probit_axis(1e-6, 1 - 1e-6), np.linspace(0, 1, CELLS + 1)
     edges = np.concatenate([shares, [value_at(probit, share) for share in shares.tolist()]])
@@ -77,7 +82,10 @@ def _select_visible(misses: Floats, alarms: Floats) -> Integers:
 
 
 def _compute_histogram(trials: Trials) -> dict[str, Any]:
-    """Compute which share of each class is in each bin of scores. Bins cover the range of nearly all scores."""
+    """Return the share of each class in each bin of scores, and the shares outside the bins.
+
+    The bins cover the range of nearly all scores.
+    """
     steps = trials.steps
     low, high = _choose_range(trials)
     edges = np.searchsorted(
@@ -95,7 +103,10 @@ def _compute_histogram(trials: Trials) -> dict[str, Any]:
 
 
 def _choose_range(trials: Trials) -> tuple[float, float]:
-    """Choose the range to draw. It holds all but a few scores of each class, and is never empty."""
+    """Return the ends of the range of scores to draw, low < high.
+
+    The range contains the scores of each class except the lowest and the highest 0.2 %.
+    """
     steps, ends = trials.steps, []
     for below, total in (
         (steps.misses, trials.n_targets),
@@ -165,7 +176,7 @@ def _make_grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None
     values = list(dict.fromkeys(row["settings"][parameter] for row in rows))
     is_numeric = all(map(is_number, values))
     values = sorted(values, key=None if is_numeric else _natural_order)
-    scale = "category"  # for choices, and for numbers if one of them has no logarithm
+    scale = "category"  # also for numbers if one of them is not positive
     if is_numeric and values[0] > 0:
         scale = "log" if values[-1] > WIDE * values[0] else "linear"
     lines: dict[str, dict[Any, dict[str, Any]]] = {}
@@ -185,7 +196,10 @@ def _make_grid(family: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None
 
 
 def _find_varied(rows: list[dict[str, Any]]) -> str | None:
-    """Find the setting with the most values. Numbers go before choices. Return None if no setting has two values."""
+    """Return the name of the setting with the most distinct values, or None if no setting has two values.
+
+    Settings that are numbers are preferred to settings that are choices.
+    """
     values: dict[str, set[Any]] = {}
     for row in rows:
         for name, value in row["settings"].items():
@@ -200,5 +214,5 @@ def _natural_order(text: Any) -> list[Any]:
 
 
 def _format_setting(value: Any, name: str = "") -> str:
-    """Format a setting. Before a number, put the name of its parameter."""
+    """Return the text of a setting. If the value is a number, ``name``, the parameter, comes before it."""
     return f"{name} {value:g}".lstrip() if is_number(value) else str(value)

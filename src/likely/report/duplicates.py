@@ -11,7 +11,7 @@ import numpy as np
 from likely._typing import Integers
 
 CHUNK = 2**16
-"""Number of values hashed at a time, small enough for the cache."""
+"""Number of values that are hashed at a time. It is so small that these values fit into the cache."""
 
 
 def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tuple[int, int]:
@@ -46,7 +46,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
     for fold, test in enumerate(tests):
         folds[test] = fold
     X = np.asarray(numbers) if not hasattr(numbers, "tocsr") else _merge_duplicates(numbers.tocsr())
-    # Find rows that share their hash with other rows, then sets of equal rows among them.
+    # Find the rows that have the same hash as another row. Then find the sets of equal rows among these rows.
     _, at, counts = np.unique(_hash_rows(X), return_inverse=True, return_counts=True)
     rows = np.flatnonzero(counts[at] > 1)
     known: dict[bytes, int] = {}
@@ -60,7 +60,7 @@ def count_copies(numbers: Any, codes: Integers, tests: Sequence[Integers]) -> tu
 
 
 def _merge_duplicates(rows: Any) -> Any:
-    """Return sparse rows in canonical format: each column is stored at most once in a row."""
+    """Return sparse rows in canonical format, in which a row stores each column at most once, in ascending order."""
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -83,7 +83,7 @@ def _split_rows(X: Any, n: int) -> Iterator[slice]:
 
 
 def _make_keys(rows: Any) -> list[bytes]:
-    """Return the bytes of each row, the same for equal rows."""
+    """Return a key for each row, made of the bytes of its values. Equal rows have equal keys."""
     if not hasattr(rows, "indptr"):
         values = np.ascontiguousarray(_normalise_bits(rows))
         return list(values.view(f"V{values.itemsize * values.shape[1]}").ravel().tolist())
@@ -95,7 +95,7 @@ def _make_keys(rows: Any) -> list[bytes]:
 
 
 def _normalise_bits(values: Any) -> Any:
-    """Return a copy in which −0 is 0 and all missing values have the same bits."""
+    """Return a copy of ``values`` in which −0 is replaced by 0 and all missing values have the same bits."""
     values = np.array(values)
     if values.dtype.kind == "f":
         values += 0.0
@@ -104,7 +104,7 @@ def _normalise_bits(values: Any) -> Any:
 
 
 def _count_alike(*labels: Integers) -> Integers:
-    """Count, for each row, how many rows have the same labels."""
+    """Return, for each row, the number of rows (itself included) that have the same label in every array."""
     if not len(labels[0]):
         return labels[0]
     key = labels[0]

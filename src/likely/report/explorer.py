@@ -24,14 +24,15 @@ _UP_TO_HALF = (0.001, 0.002, 0.005, *(k / 100 for k in range(1, 10)), *(k / 20 f
 PRIORS = (*_UP_TO_HALF, 0.5, *(round(1 - prior, 3) for prior in reversed(_UP_TO_HALF)))
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 REJECT_COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *COSTS[:-1])
-"""Positions of the sliders, in addition to those of the given applications."""
+"""Default positions of the sliders. The priors and costs of the given applications are added to them."""
 
 RESOLUTION, ROUNDING = 1e-9, 5e-13
-"""Thresholds closer to each other than RESOLUTION are merged. An llr closer to a threshold than ROUNDING equals it."""
+"""Thresholds that differ by less than RESOLUTION are merged. An llr that differs from a threshold by less than ROUNDING
+counts as equal to it."""
 
 MAX_SAMPLED, MAX_VALUES, MAX_DEPTH = 2000, 60_000, 100.0
-"""Maximum numbers of rows of a sample and of scores in a page, and maximum distance of a log-likelihood from the
-highest in its row. Larger distances are clipped."""
+"""Maximum number of rows in a sample, maximum number of scores in a page, and maximum difference between a
+log-likelihood and the highest log-likelihood of the same row. Larger differences are clipped."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class Controls:
 
     @classmethod
     def for_applications(cls, applications: Iterable[Application]) -> Controls:
-        """Return the default positions and those of some applications. Their second class is the target."""
+        """Return the default positions together with the priors and costs of some applications.
+
+        The second class of each application must be the target.
+        """
         priors, costs, rejects = set(PRIORS), set(COSTS), set(REJECT_COSTS)
         for application in applications:
             facts = target_facts(application)
@@ -77,7 +81,11 @@ class Controls:
         return {"middle": np.unique(middle), "low": low, "high": high}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return positions and thresholds for the page's script. Thresholds are differences in units of RESOLUTION."""
+        """Return the positions and the thresholds for the page's script.
+
+        Of each kind of thresholds, the first threshold and the differences between neighbours are given, in units of
+        RESOLUTION.
+        """
         units = {kind: np.rint(values / RESOLUTION).astype(np.int64) for kind, values in self.thresholds.items()}
         return {
             "priors": list(self.priors),
@@ -102,7 +110,11 @@ class Controls:
         }
 
     def _count_below(self, of: Steps | Pooled, llr: Floats, trials: Trials, unit: float) -> dict[str, str]:
-        """Count rows below each threshold. Rows are rejected only if that is cheaper by more than rounding."""
+        """Return, for each kind of threshold, the counts of targets and nontargets below the thresholds, as text.
+
+        ``llr`` has the ascending llrs of the steps or blocks of ``of``. If rejecting a row costs as much as a decision,
+        up to rounding, the row is not rejected.
+        """
         middle, low, high = self.thresholds.values()
         found = {
             "middle": np.searchsorted(llr, middle),
@@ -114,7 +126,7 @@ class Controls:
 
 
 def _merge_close(values: Floats) -> Floats:
-    """Sort values and merge those that differ by rounding only."""
+    """Return the values in ascending order. Of values that differ by rounding only, keep one."""
     ordered = np.sort(values)
     kept = np.append(True, np.diff(ordered) > RESOLUTION * np.maximum(1e-3, np.abs(ordered[1:])))
     return np.asarray(ordered[kept])
@@ -129,14 +141,21 @@ def _encode_changes(targets: Floats, nontargets: Floats, unit: float) -> str:
 
 
 def choose_count_unit(weight: Floats | None) -> float:
-    """Return the weight of one count: 1 or, if weights are not integers, a small part of the total weight."""
+    """Return the weight that one unit of a count stands for.
+
+    It is 1 if all weights are integers, and otherwise a very small share of the total weight, because counts are stored
+    as integers.
+    """
     if weight is None or not np.any(weight % 1):
         return 1.0
     return float(weight.sum() / 1e12)
 
 
 def _encode_scores(scores: Floats) -> dict[str, Any]:
-    """Encode the distance of log-likelihoods from the highest in their row, in units smaller than most distances."""
+    """Encode, for each log-likelihood, its difference from the highest log-likelihood of the same row.
+
+    The differences are integers in units of ``resolution``, which is much smaller than most differences.
+    """
     with np.errstate(invalid="ignore"):
         depth = np.nan_to_num(scores.max(axis=1, keepdims=True) - scores, nan=0.0, posinf=MAX_DEPTH)
     depth = np.minimum(depth, MAX_DEPTH)
@@ -187,8 +206,8 @@ def sample_facts(
 # Integers as short text in base 32, which the script of the page decodes.
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""Each letter has five bits of a number, the lowest bits first. The first 32 letters end a number; the other letters
-continue it."""
+"""A number is a sequence of letters. Each letter has five bits of the number, with the lowest bits first. The first 32
+letters of the alphabet are used for the last letter of a number, the other 32 for the letters before the last."""
 
 
 def encode_numbers(numbers: Iterable[int]) -> str:

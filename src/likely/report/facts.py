@@ -23,7 +23,7 @@ MAX_MISTAKES = 30
 """Number of frequent mistakes that are listed if there are too many classes for a table."""
 
 TIE = 1e-12
-"""Systems get the same place if their costs differ by less than this."""
+"""Two systems get the same place if their costs differ by less than this number."""
 
 T = TypeVar("T")
 
@@ -173,14 +173,14 @@ def target_facts(application: Application) -> dict[str, Any]:
 
 
 def mark_family_leaders(board: list[dict[str, Any]]) -> None:
-    """Mark the best system of each family on a leaderboard, in place."""
+    """Mark the best system of each family on a leaderboard. The dictionaries are changed in place."""
     leaders = {row["name"] for row in first_of_each(board, lambda row: row["family"])}
     for row in board:
         row["leads_family"] = row["name"] in leaders
 
 
 def place_systems(systems: list[dict[str, Any]], by: str) -> None:
-    """Add mean costs and places to systems on the evaluation rows, in place."""
+    """Add to each system its mean cost and its place on the evaluation rows. The dictionaries are changed in place."""
     for system in systems:
         system["means"] = {which: mean_cost(system[which]) for which in ("minimum", "actual")}
     costs = [system["cllr"] if by == "cllr" else system["means"][by] for system in systems]
@@ -189,7 +189,10 @@ def place_systems(systems: list[dict[str, Any]], by: str) -> None:
 
 
 def complete_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add derived facts in place. Files of earlier versions lack them."""
+    """Add derived facts to ``facts``, which is changed in place, and return it.
+
+    This is needed for files that earlier versions wrote without these facts.
+    """
     mark_family_leaders(facts["leaderboard"])
     if facts.get("evaluation"):
         place_systems(facts["evaluation"]["systems"], facts["by"] if "by" in facts else facts["about"]["by"])

@@ -15,19 +15,19 @@ MAX_CLASSES, MAX_MISTAKES = 12, 10
 """Maximum number of classes with a full confusion matrix. For more, this number of frequent mistakes is listed."""
 
 KINDS = {"minimum": "minimum", "actual": "calibrated", "uncalibrated": "as given"}
-"""Costs of a system and their headings."""
+"""The kinds of costs of a system, and the heading of each kind."""
 
 ORDERS = {"minimum": "minimum cost", "actual": "calibrated cost", "cllr": "Cllr"}
 """Names of the quantities by which systems are ordered."""
 
 SHARES = (0.5, 0.9, 0.99)
-"""Shares of the variance. For each, the report gives the number of principal components that keep it."""
+"""For each of these shares of the variance, the report gives the number of principal components that keep it."""
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~&$@!]|:(?=//)|(?<=[wW]{3})\.)")
-"""Characters that start Markdown, HTML, formulas or links."""
+"""Characters with which Markdown markup, HTML elements, formulas or links begin. They are escaped."""
 
 _BEGINNINGS = re.compile(r"^(\d{0,9})([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
-"""Characters that turn a line into a list, a rule or a heading."""
+"""Beginnings of a line that turn it into a list item, a rule or a heading. They are escaped."""
 
 
 def render_markdown(facts: dict[str, Any]) -> str:
@@ -239,7 +239,7 @@ def _format_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str
 
 
 def _format_with_interval(values: dict[str, Any], key: str) -> str:
-    """Format a cost and its interval, if it has one. None stands for an infinite end."""
+    """Return the text of a cost and of its interval, if the cost has one. An end that is None is infinite."""
     interval = values.get(f"{key} interval")
     ends = f" [{', '.join(map(format_cost, interval))}]" if interval else ""
     if interval and interval[0] == interval[1]:

@@ -77,13 +77,13 @@ def _read_text(name: str) -> str:
 
 @cache
 def _join_scripts() -> str:
-    """Join the script files in one function scope."""
+    """Return all script files as one script. A function around them keeps their names out of the global scope."""
     parts = "\n".join(_read_text(name) for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
 def _hash(text: str) -> str:
-    """Hash a style or script, so that the content security policy of the page allows it and nothing else."""
+    """Return the hash of a style or script. The page's content security policy allows only text with these hashes."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -104,7 +104,10 @@ def _find_nontarget(facts: dict[str, Any]) -> str | None:
 
 
 def _embed_facts(facts: dict[str, Any]) -> Markup:
-    """Render the facts that the script needs as JSON that cannot close its HTML element."""
+    """Return the facts that the script needs, as JSON inside an HTML element.
+
+    Characters that could close the element are escaped.
+    """
     needed = {key: facts[key] for key in ("kind", "classes", "target", "applications", "explorer")}
     needed["series"] = [{key: one[key] for key in ("name", "class", "tables") if key in one} for one in facts["series"]]
     text = json.dumps(needed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

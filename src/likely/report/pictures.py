@@ -29,11 +29,12 @@ Series: TypeAlias = Mapping[str, Any]
 """Facts of one system."""
 
 _MIN_REACH, _CLAIM_REACH = 2.0, 4.0
-"""Limits of a reliability plot. It always shows llrs up to the first. Claimed llrs extend it to at most twice the
-second, or twice the largest observed llr."""
+"""Range of a reliability plot. The plot always shows llrs up to ± _MIN_REACH and all observed llrs. Claimed llrs extend
+the range to at most twice the larger of _CLAIM_REACH and the largest observed llr."""
 
 _GRID_LEFT, _GRID_RIGHT = LEFT + 8, RIGHT - 8
-"""Ends of the axes of a grid, with room for dots at the first and last setting."""
+"""Left and right end of the axes of a plot of costs against a setting. There is room for the dots at the first and at
+the last value."""
 
 _ROW, _MAX_NAMES_WIDTH = 22, 210
 """Height of a row of the standings, and maximum width of the names."""
@@ -200,7 +201,7 @@ def costs_of_grid(grid: Mapping[str, Any], index: int = 0) -> Markup:
 
 
 def _to_array(values: Sequence[float | None] | None, none: float = np.nan) -> Floats:
-    """Convert facts to an array. None stands for an infinite or unknown value."""
+    """Return a list of facts as an array. None, an infinite or unknown value, is replaced by the argument ``none``."""
     return np.array([none if value is None else value for value in values or ()], dtype=np.float64)
 
 
@@ -222,7 +223,7 @@ def _trace_costs(one: Series) -> Trace:
 
 
 def _describe_even_odds(series: Sequence[Series]) -> str:
-    """Name the system with the lowest minimum cost at even odds."""
+    """Return a sentence that names the system with the lowest minimum cost at even prior odds."""
     found = []
     for one in series:
         odds, costs = (_to_array(one["bayes_error"].get(kind)) for kind in ("log_odds", "minimum"))
@@ -249,7 +250,11 @@ def _read_blocks(of: Mapping[str, Any]) -> tuple[Floats, Floats, Floats, Floats]
 
 
 def _make_ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
-    """Choose axes of the same range for observed and claimed ratios. Claimed ratios alone do not extend it far."""
+    """Return two axes of the same range, for claimed and for observed log-likelihood ratios.
+
+    The range contains all finite observed ratios. Claimed ratios extend it by a limited factor only (see
+    ``_CLAIM_REACH``).
+    """
     llrs, claims = [llr for _, _, llr, _ in parts], [ends for low, high, _, _ in parts for ends in (low, high)]
     shown, claimed = (
         max((float(np.max(np.abs(each[np.isfinite(each)]), initial=0.0)) for each in arrays), default=0.0)
@@ -262,7 +267,10 @@ def _make_ratio_axes(parts: Sequence[tuple[Floats, ...]]) -> tuple[Axis, Axis]:
 
 
 def _describe_distance(variant: str, of: tuple[Floats, ...]) -> str:
-    """Describe how far claimed ratios are from observed ratios, on average over the blocks in which both are finite."""
+    """Return a sentence about the mean distance between claimed and observed ratios.
+
+    The mean is over the blocks in which both ratios are finite.
+    """
     low, high, llr, shares = of
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(llr) & (shares > 0)
     if not known.any():
@@ -328,7 +336,10 @@ def _make_grid_cost_axis(lines: Sequence[Mapping[str, Floats]]) -> Axis:
 
 
 def _make_setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
-    """Return the positions of a hyperparameter's values, and their axis. Values without a logarithm are categories."""
+    """Return the positions of a hyperparameter's values, and the axis of these positions.
+
+    Values that are not numbers, or not all positive, are drawn as categories.
+    """
     values, title = grid["values"], str(grid["parameter"])
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     if numbers and len(numbers) == len(values) and grid["scale"] != "category":
@@ -346,7 +357,7 @@ def _make_setting_axis(grid: Mapping[str, Any]) -> tuple[list[float], Axis]:
 
 
 def _draw_ring(canvas: SvgCanvas, text: str, line: int, place: float, cost: float) -> Markup:
-    """Draw a ring around the lowest minimum cost. Its numbers are below, where nothing else is drawn."""
+    """Draw a ring around the lowest minimum cost. Its numbers are below the ring, where nothing else is drawn."""
     x, y = float(canvas.x(place)), float(canvas.y(cost))
     room = LETTER / 2 * len(text) + 2
     return group(

@@ -16,34 +16,38 @@ from likely.decisions import Application
 from likely.report.duplicates import count_copies
 
 QUANTILE, CLEAR, SIGNIFICANT = 1.96, 3.0, 0.05
-"""Number of standard errors on each side of a 95 % interval; number of standard errors beyond which a difference is not
-chance; significance level of tests."""
+"""QUANTILE is the number of standard errors on each side of a 95 % interval. A difference of more than CLEAR standard
+errors is not attributed to chance. SIGNIFICANT is the significance level of tests."""
 
 FACTOR = 2.0
-"""Odds that differ by less than this factor change accuracies little. Probabilities of 1/2 and 2/3 are an example."""
+"""Two prior odds that differ by less than this factor give similar accuracies. Probabilities of 1/2 and 2/3 differ by
+exactly this factor in odds."""
 
 FEW, VERY_FEW = 30, 10
-"""Numbers of rows (or groups) of a class. Below the first, its error rate is known to about ten percentage points at
-best. Below the second, it is hardly known at all."""
+"""If a class has fewer than FEW rows (or groups), its error rate is known to about ten percentage points at best. If it
+has fewer than VERY_FEW, its error rate is hardly known at all."""
 
 FAR, TIMES = 0.05, 1.5
-"""Overfitting is reported if the held-out cost exceeds the training cost by this difference and by this factor. Every
-model does better on its training rows, and many models that do much better there are still good."""
+"""Overfitting is reported if the held-out cost exceeds the training cost by more than FAR and by more than the factor
+TIMES. Smaller differences are not reported, because every model has lower costs on its training rows, and a model with
+much lower costs there may still be good."""
 
 EVALUATION_SHARE = 0.2
-"""Assumed number of evaluation rows per compared row, if the facts lack it. A low number is the cautious choice."""
+"""Assumed number of evaluation rows divided by the number of compared rows, if the facts do not contain the number of
+evaluation rows. A low ratio is cautious: it assumes that the evaluation cost varies more by chance."""
 
 NOTABLE, MAX_FOLDS = 0.1, 20
-"""Share of the cost by which a fold must differ to be reported, and number of folds above which folds are not tested,
-because each has too few rows."""
+"""A fold is reported only if its cost differs from the cost of the other folds by more than the share NOTABLE. If there
+are more than MAX_FOLDS folds, they are not tested, because each fold has too few rows."""
 
 MANY, SEVERAL, COINCIDENCE, SAMPLED = 0.01, 10, 0.01, 1000
-"""Share and number of copied rows that lower costs noticeably; expected number of chance copies of a row above which
-copies are normal (rows with few distinct values coincide); number of rows used to estimate this expectation."""
+"""Copies are a problem if at least the share MANY of the rows and at least SEVERAL rows have copies. They are no
+problem if a row is expected to have more than COINCIDENCE copies by chance, because columns have few distinct values.
+This expectation is estimated from about SAMPLED rows."""
 
 
 Finding = tuple[Literal["warning", "note"], str, str]
-"""Level, finding with its numbers, and remedy."""
+"""A finding: its level, a text that states the finding with its numbers, and a text that states the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +91,10 @@ class Diagnostics:
         return [application.decide_codes(self.best) for application in self.applications]
 
     def row_costs(self, i: int) -> Floats:
-        """Return the cost of each row's decision at an application, divided by that of deciding without looking."""
+        """Return the cost of the decision about each row in application i.
+
+        Costs are divided by the cost of the best constant decision.
+        """
         app = self.applications[i]
         rejecting = 0.0 if app.reject_cost is None else app.reject_cost
         costs = np.column_stack([app.costs, np.full(len(app.costs), rejecting)])
@@ -121,8 +128,9 @@ class Diagnostics:
     def unit_cost(self, i: int) -> float:
         """Return the most that one more mistake can add to a normalised cost.
 
-        The variance of a cost is at most the cost times this number: a cost Σ_k s_k p_k of mistakes at rates p_k has
-        variance Σ_k s_k² p_k (1 − p_k) / n_k ≤ cost · max_k s_k / n_k.
+        Let s_k be the largest normalised cost of a mistake about class k times the prior of the class, p_k the error
+        rate, and n_k the number of units of the class. The number returned is max_k s_k / n_k. A cost Σ_k s_k p_k has
+        variance Σ_k s_k² p_k (1 − p_k) / n_k, which is at most the cost times this number.
         """
         app = self.applications[i]
         stakes = app.priors * (app.costs.max(axis=1) - app.costs.diagonal())
@@ -135,7 +143,7 @@ def list_costs(row: dict[str, Any], facts: dict[str, Any]) -> list[dict[str, Any
 
 
 def mention_application(facts: dict[str, Any], i: int) -> str:
-    """Return words that name an application in a sentence, or nothing if there is only one application."""
+    """Return words that name application i in a sentence, or an empty text if there is only one application."""
     applications = facts["applications"]
     return f" at {quote(applications[i]['name'])}" if len(applications) > 1 else ""
 
@@ -215,14 +223,18 @@ def _wilson_interval(rate: float, n: int) -> tuple[float, float]:
 
 
 def check_overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | None:
-    """Check whether the held-out cost is far above the training cost, or the evaluation cost above the estimate."""
+    """Check whether costs on new rows are far above the costs on rows that were used.
+
+    First compare the cost on the evaluation rows with the cost that the comparison estimated. If there is no finding,
+    compare the held-out cost with the training cost.
+    """
     found = _check_evaluation_cost(facts, diagnostics)
     if found is not None or diagnostics.training is None:
         return found
     held_out = [costs["minimum"] for costs in list_costs(facts["leaderboard"][0], facts)]
     gaps = {}
     for i, (seen, cost) in enumerate(zip(diagnostics.training, held_out, strict=True)):
-        # Far above the training cost and, if mistakes are few, by more than chance.
+        # The held-out cost must be far above the training cost and, if mistakes are few, by more than chance.
         if cost is not None and cost > TIMES * seen:
             chance = CLEAR * math.sqrt((cost + seen) * diagnostics.unit_cost(i))
             if cost - seen > max(FAR, chance):
@@ -350,7 +362,10 @@ def check_separable(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding 
 
 
 def _all_mistakes_cost(diagnostics: Diagnostics) -> bool:
-    """Return whether a cost of 0 implies no mistakes: all mistakes have a cost, and all classes a prior, above 0."""
+    """Return True if a cost of 0 implies that there are no mistakes.
+
+    This holds if every mistake costs more than the correct decision and every class has a prior above 0.
+    """
     return all(
         bool((app.costs > app.costs.diagonal()[:, None])[~np.eye(app.n_classes, dtype=bool)].all())
         and bool((app.priors > 0).all())
@@ -378,7 +393,10 @@ def check_duplicate_rows(facts: dict[str, Any], diagnostics: Diagnostics) -> Fin
 
 
 def _expect_copies(numbers: Any) -> float:
-    """Estimate, from a sample of rows, how many copies of a row there would be if columns were independent."""
+    """Return the expected number of chance copies of a row, if the columns were independent.
+
+    It is estimated from a sample of rows.
+    """
     rows = numbers[:: numbers.shape[0] // SAMPLED + 1]
     values = np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=np.float64)
     m, together = len(values), math.log(numbers.shape[0])

@@ -97,7 +97,7 @@ def _letter(letter: str) -> float:
 
 
 def _take_fitting(text: str, room: float) -> str:
-    """Return the longest prefix of a text that fits."""
+    """Return the longest prefix of a text whose width is at most ``room``."""
     return text[: bisect_right(list(accumulate(map(_letter, text))), room)]
 
 

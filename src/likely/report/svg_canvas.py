@@ -19,7 +19,7 @@ from likely.plots.canvas import Axis
 from likely.report.svg import Point, element, group, join, number, path, shorten, whole, width
 
 WIDTH, LEFT, RIGHT, TOP = 420, 46, 408, 28
-"""Default width of a plot, and positions of its axes."""
+"""Default width of a plot, and default positions of the left, right and top edge of its axes."""
 
 LETTER = 7.2
 """Width of an average letter at a font size of 12 units, in the widest of the common sans-serif fonts."""
@@ -37,7 +37,8 @@ _LINE, _MAX_ENTRIES, _HALF, _SAMPLE = 18, 24, (WIDTH - 10) / 2, 44
 """Legend: height of a line, maximum number of names, width of one of two columns, width of a stroke with its gaps."""
 
 _BLOCKS = ((0.02, "w1"), (0.08, "w2"), (0.25, "w3"), (np.inf, "w4"))
-"""Limits of a block's share of the rows, and the CSS class of the blocks below each limit."""
+"""CSS classes of blocks by their share of the rows. A block has the class of the first limit that its share does not
+reach."""
 
 
 class SvgCanvas:
@@ -87,7 +88,7 @@ class SvgCanvas:
         if equal:
             self.bottom = self.top + (self.right - self.left) * y.length / x.length
         self._axes = x, y
-        # Names that are too long are slanted.
+        # Slant the texts of ticks if they are too long to fit side by side.
         longest = LETTER * max((len(text) for _, text in x.ticks), default=0)
         room = (self.right - self.left) / max(len(x.ticks), 1)
         slant = 0.6 * longest - 8 if x.scale == "category" and longest + LETTER > room else 0.0
@@ -162,7 +163,7 @@ class SvgCanvas:
             self.add(group(element("title", whole(label)), outline))
 
     def blocks(self, low: Any, high: Any, level: Any, shares: Floats, series: int, *, variant: str = "") -> None:
-        """Draw a level stroke for each block, in one of a few widths."""
+        """Draw a horizontal stroke for each block. Its width, one of four, shows the block's share of the rows."""
         sides, levels = zip(self.x(low), self.x(high), strict=True), self.y(level)
         drawn = dict.fromkeys([name for _, name in _BLOCKS], "")
         for ends, at, share in zip(sides, levels, shares, strict=True):
@@ -204,13 +205,13 @@ class SvgCanvas:
     def dots(self, x: Any, y: Any, series: int, kind: str = "dots") -> None:
         """Draw a dot at each point that lies within the axes."""
         across, up = self.x(x), self.y(y)
-        # A tenth of a unit is invisible, and rounding may move points at the ends of the axes by that much.
+        # Allow a tenth of a unit beyond the axes. Rounding may move points at the ends by that much, which nobody sees.
         inside = (across >= self.left - 0.1) & (across <= self.right + 0.1)
         inside &= (up >= self.top - 0.1) & (up <= self.bottom + 0.1)
         self.put(series, self.stroke([[at] for at in zip(across[inside], up[inside], strict=True)], kind))
 
     def stroke(self, runs: Sequence[Sequence[Point]], kind: str) -> Markup:
-        """Make a path with a class of the style sheet. It is empty if there are no points."""
+        """Return a path through runs of points, with the CSS class ``kind``, or empty markup if there are no points."""
         return element("path", class_=kind, d=path(*runs)) if runs else Markup("")
 
     def marks(self, *kinds: str) -> None:
@@ -275,7 +276,10 @@ class SvgCanvas:
         )
 
     def _groups(self) -> Iterator[Markup]:
-        """Group the elements of each system by variant. ``only`` marks a system that has a single variant."""
+        """Yield one SVG group for each system, in which the elements of each variant form a group.
+
+        The CSS class ``only`` marks the group of a variant that is the only one of its system.
+        """
         for k, variants in self._traces.items():
             only = " only" if len([name for name in variants if name]) == 1 else ""
             parts = [group(*drawn, class_=f"{name}{only}") if name else join(drawn) for name, drawn in variants.items()]
@@ -286,7 +290,10 @@ class SvgCanvas:
         return {"class_": f"series {hue(k)}", "data_series": k} if self._linked else {"class_": hue(k)}
 
     def _clip(self, across: Floats, up: Floats) -> list[list[Point]]:
-        """Clip a curve to the axes, and split it into runs of points at NaN and where it leaves the axes."""
+        """Return the parts of a curve that lie within the axes, as runs of points.
+
+        A run ends where the curve leaves the axes and where a coordinate is NaN.
+        """
         inside = (across >= self.left) & (across <= self.right) & (up >= self.top) & (up <= self.bottom)
         points = list(zip(zip(across.tolist(), up.tolist(), strict=True), inside.tolist(), strict=True))
         runs: list[list[Point]] = []
@@ -321,7 +328,10 @@ def _place(values: Any, axis: Axis, start: float, end: float) -> Floats:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of the legend: a name (shortened if it is long) or an explanation, and a note after it."""
+    """An entry of the legend: a text, which is a name or an explanation, and a note after the text.
+
+    A long name is shortened. An explanation is not.
+    """
 
     name: str
     strokes: tuple[str, ...]

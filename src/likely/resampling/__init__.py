@@ -1,4 +1,7 @@
-"""Cross-validation from sums: the models of each fold are estimated from sums over the rows of the other folds."""
+"""Cross-validation of many models.
+
+Where possible, the model that is tested on a fold is estimated from sums over the rows of the other folds.
+"""
 
 from likely.resampling.kfold import kfold_calibrate, kfold_scores
 

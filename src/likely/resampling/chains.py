@@ -1,7 +1,8 @@
-"""Pipelines of steps: learning from moments, equality of steps, and scores.
+"""Functions on pipelines: whether two steps are equal, learning of steps from moments, and scores.
 
-A step can learn from moments if it has ``needs`` (the smallest statistic from which it can learn), ``by_class``,
-``estimate(statistics, classes)`` and, unless it is the last step, ``map_statistics(statistics)``.
+A chain is the list of steps of a pipeline. A step can learn from moments if it has the attributes ``needs`` (the class
+of the smallest moments from which it can learn) and ``by_class`` (whether it needs the moments of each class), and the
+methods ``estimate(statistics, classes)`` and, unless it is the last step, ``map_statistics(statistics)``.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from likely.statistics import ByClass, DiagonalMoments, Moments
 Member = TypeVar("Member")
 
 MAX_BYTES = 2**31
-"""Maximum memory, in bytes, of the moments of all classes, or of each class in each fold."""
+"""Maximum memory, in bytes, of the moments of all groups of rows. A group is a class, or the rows of a class in one
+fold."""
 
 _ISOLATED = (QuantileTransformer,)
 """Steps of scikit-learn that are treated as if they declared ``fits_are_isolated``."""
 
 _METHODS = ("log_likelihood", "decision_function", "predict_log_proba", "predict_proba")
-"""Methods that give scores, in order of preference. A calibrator removes the priors from posteriors."""
+"""Methods of models that return scores, in order of preference. The last two return posteriors, which depend on the
+training priors; calibrating the scores removes these priors."""
 
 
 def fits_in_memory(kind: type[Moments] | type[DiagonalMoments], n_cells: int, n_features: int) -> bool:
@@ -49,17 +52,17 @@ def steps_of(model: Any) -> list[Any]:
 def is_isolated(model: Any) -> bool:
     """Return whether a model, or every step of a pipeline, declares ``fits_are_isolated``.
 
-    This declares that ``fit_transform`` equals ``fit`` and then ``transform``, and that fitting neither changes warning
-    filters nor draws from the global random generator. So pipelines may share fitted steps, and folds may be fitted in
-    threads.
+    By this attribute a step declares that ``fit_transform`` gives the same as ``fit`` and then ``transform``, and that
+    fitting neither changes warning filters nor draws from the global random generator. Pipelines may then share fitted
+    steps, and folds may be fitted in threads.
     """
     return all(getattr(step, "fits_are_isolated", False) or isinstance(step, _ISOLATED) for step in steps_of(model))
 
 
 def is_pairwise(model: Any) -> bool:
-    """Return whether the input of a model, or of a pipeline's first step, is kernels or distances between rows.
+    """Return whether a model, or the first step of a pipeline, takes a matrix of kernels or distances between rows.
 
-    Such an input has a column for each training row, so folds select columns as well as rows.
+    Such a matrix has a column for each training row, so a fold selects columns as well as rows.
     """
     first = next(iter(steps_of(model)), model)
     try:
@@ -69,16 +72,19 @@ def is_pairwise(model: Any) -> bool:
 
 
 def fingerprint(step: Any, but: str | None = None) -> Hashable:
-    """Return a key that is the same for all steps with equal parameters, except the parameter ``but``.
+    """Return a key that is the same for all steps of one class with equal parameters. The parameter ``but`` is ignored.
 
-    Keys are valid while the steps exist.
+    A key is valid only while its step exists, because it may contain the ``id`` of a parameter.
     """
     params = step.get_params(deep=False)
     return type(step), *(_key_of(value) for name, value in sorted(params.items()) if name != but)
 
 
 def _key_of(value: Any) -> Hashable:
-    """Return a parameter's pickle. A value that cannot be pickled, such as a lambda, gets a key of its own."""
+    """Return a key for the value of a parameter: its pickle.
+
+    The key of a value that cannot be pickled, such as a lambda, is its ``id``, so it equals only itself.
+    """
     try:
         return pickle.dumps(clone(value, safe=False))
     except Exception:  # noqa: BLE001  pickling a third-party object may raise anything
@@ -86,7 +92,7 @@ def _key_of(value: Any) -> Hashable:
 
 
 def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]) -> Iterator[dict[int, Member]]:
-    """Yield the members in groups with equal keys."""
+    """Yield groups of members for which ``key`` returns equal keys. Each group maps numbers to members."""
     groups: dict[Hashable, dict[int, Member]] = {}
     for i, member in members.items():
         groups.setdefault(key(member), {})[i] = member
@@ -97,7 +103,7 @@ def group_alike(members: Mapping[int, Member], key: Callable[[Member], Hashable]
 
 
 def is_mappable(steps: list[Any]) -> bool:
-    """Return whether a pipeline can be trained from the moments of its input."""
+    """Return whether all steps of a pipeline can be estimated from the moments of the input of the pipeline."""
     return (
         len(steps) > 0
         and all(hasattr(step, "needs") and hasattr(step, "estimate") for step in steps)
@@ -106,7 +112,7 @@ def is_mappable(steps: list[Any]) -> bool:
 
 
 def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
-    """Return the smallest statistic of the input from which all steps can learn."""
+    """Return the class of the smallest moments of the input, full or diagonal, from which all steps can learn."""
     if not is_mappable(steps):
         unsupported = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
@@ -117,14 +123,14 @@ def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
 
 
 def estimate_chain(steps: list[Any], statistics: ByClass[Any], classes: Labels | None) -> None:
-    """Estimate all steps from the moments of each class, computed from the pipeline's input."""
+    """Estimate all steps of a pipeline. ``statistics`` are the moments of the input of the pipeline for each class."""
     for step in steps[:-1]:
         statistics = estimate_step(step, statistics, classes).map_statistics(statistics)
     estimate_step(steps[-1], statistics, classes)
 
 
 def estimate_step(step: Any, statistics: ByClass[Any], classes: Labels | None) -> Any:
-    """Estimate one step from the moments of each class, computed from the step's input."""
+    """Estimate one step, and return it. ``statistics`` are the moments of the input of the step for each class."""
     if step.needs is DiagonalMoments:
         statistics = statistics.each(lambda part: part.diagonal())
     return step.estimate(statistics if step.by_class else statistics.total(), classes)
@@ -163,7 +169,10 @@ def scores_of(model: Any, X: Any) -> Floats:
 
 
 def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
-    """Put the columns in sorted order of the classes. A model may have another order, such as an unknown class last."""
+    """Return scores with columns in sorted order of the classes.
+
+    A model may have its classes in another order, for example with the unknown class last.
+    """
     if classes is None or np.ndim(classes) != 1:
         return scores
     order = np.argsort(classes, kind="stable")
@@ -175,10 +184,11 @@ def _in_sorted_order(scores: Floats, classes: Any) -> Floats:
 
 
 def floor_of(scores: Floats, model: Any) -> float:
-    """Return the logarithm of half the smallest positive posterior, which replaces posteriors of 0.
+    """Return the floor of log posteriors: the logarithm of half the smallest posterior that is not 0.
 
     The posterior of a tree or a forest is 0 where no training row of a class was seen. This does not prove that the
-    class cannot occur there. Other kinds of scores have no floor.
+    class cannot occur there, so the floor replaces the logarithm of 0. Log-likelihoods and decision values have no
+    floor: −∞ is returned for them.
     """
     if hasattr(model, "log_likelihood") or hasattr(model, "decision_function"):
         return -np.inf
@@ -186,7 +196,11 @@ def floor_of(scores: Floats, model: Any) -> float:
 
 
 def in_classes(scores: Floats, n_classes: int, floor: float = -np.inf) -> Floats:
-    """Return scores of at least ``floor``: one for each row for two classes, else one for each row and class."""
+    """Return scores in the shape for ``n_classes``, with lower values replaced by ``floor``.
+
+    For two classes, there is one score for each row: the second column minus the first. For more classes, there is one
+    column for each class.
+    """
     scores = np.maximum(scores, floor)
     if n_classes == 2 and scores.ndim == 2 and scores.shape[1] == 2:
         return difference(scores[:, 1], scores[:, 0])

@@ -26,10 +26,12 @@ class Split:
     y: Labels
     classes: Labels
     codes: Integers
+    """Position in ``classes`` of the label of each row."""
     weight: Floats
     tests: list[Integers]
+    """Indices of the test rows of each fold."""
     trains: list[Integers | None]
-    """Training rows of each fold. None stands for all rows except the test rows."""
+    """Indices of the training rows of each fold. None stands for all rows except the test rows."""
 
     @classmethod
     def of(cls, X: Any, y: Any, folds: Any, groups: Any, sample_weight: Any) -> Split:
@@ -70,7 +72,7 @@ class Split:
 
     @cached_property
     def fold_of_row(self) -> Integers:
-        """The fold in which each row is held out."""
+        """The number of the fold in which each row is a test row."""
         folds = np.empty(len(self.y), dtype=np.intp)
         folds[np.concatenate(self.tests)] = np.repeat(np.arange(len(self.tests)), [len(test) for test in self.tests])
         return folds
@@ -80,16 +82,16 @@ class Split:
         return None if (self.weight == 1).all() else self.weight[rows]
 
     def train(self, fold: int) -> Integers:
-        """Return the training rows of a fold."""
+        """Return the indices of the training rows of a fold."""
         train = self.trains[fold]
         return np.flatnonzero(_mask_others(self.tests[fold], len(self.y))) if train is None else train
 
     def of_rows(self, X: Any) -> Split:
-        """Return the same split of rows that are given in another form, such as transformed."""
+        """Return a split with the same folds and labels, in which ``X`` holds the same rows in another form."""
         return replace(self, X=X)
 
     def pool(self, parts: list[Floats]) -> Floats:
-        """Combine the scores of each fold into the scores of all rows."""
+        """Combine the scores of the test rows of each fold into one array, in the order of the rows of ``X``."""
         scores = np.empty((len(self.y), *parts[0].shape[1:]))
         for test, part in zip(self.tests, parts, strict=True):
             if part.shape != (len(test), *scores.shape[1:]):
@@ -135,7 +137,7 @@ class Split:
 
 
 def numbers_or_none(X: Any) -> Rows | None:
-    """Convert rows to an array or CSR array of numbers. Return None if scikit-learn rejects them, for example texts."""
+    """Convert rows to an array or CSR array of numbers. Return None if this is not possible, as for texts."""
     try:
         return check_rows(BaseEstimator(), X, reset=True)
     except (TypeError, ValueError):
@@ -143,7 +145,10 @@ def numbers_or_none(X: Any) -> Rows | None:
 
 
 def take(X: Any, rows: Integers, columns: Integers | None = None) -> Any:
-    """Return some rows of an array, sparse matrix or data frame and, for a pairwise matrix, also some columns."""
+    """Return some rows of an array, sparse matrix or data frame.
+
+    If ``columns`` are given, return only these columns. This is for matrices of kernels or distances between rows.
+    """
     if columns is not None:
         return _take_pairs(X, rows, columns)
     if hasattr(X, "iloc"):
@@ -164,9 +169,10 @@ def _take_pairs(X: Any, rows: Integers, columns: Integers) -> Any:
 
 
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
-    """Yield the test and the training rows of each fold.
+    """Yield the indices of the test rows and of the training rows of each fold.
 
-    Training rows are None if they are all other rows, so that n folds do not take n² memory.
+    If a fold trains on all rows except its test rows, None takes the place of the training rows. So the indices of n
+    folds do not take n² memory.
     """
     splitter = check_cv(folds, y, classifier=True)
     if isinstance(splitter, LeaveOneOut):

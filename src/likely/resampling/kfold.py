@@ -1,7 +1,7 @@
-"""Out-of-fold scores of many models: public functions, and execution of a plan.
+"""Out-of-fold scores of many models: the public functions, and the code that executes a plan.
 
-Pipelines that learn from moments are estimated from sums. All other pipelines are fitted fold by fold. Pipelines that
-begin with equal steps share these steps.
+Pipelines whose steps learn from moments are estimated from sums over rows. All other pipelines are fitted fold by fold.
+If several pipelines begin with equal steps, these steps are fitted once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from likely.resampling.plan import Plan, PlannedChain, Strategy, plan_folds, pla
 from likely.statistics import ByClass
 
 Chains = dict[int, list[Any]]
-"""The steps of each pipeline, by the number of the pipeline."""
+"""The steps of each of several pipelines, keyed by the number of the pipeline."""
 
 
 def kfold_scores(pipelines: Any, X: Any, y: Any, folds: Any = 5, groups: Any = None, sample_weight: Any = None) -> Any:
@@ -144,14 +144,17 @@ def kfold_calibrate(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of held-out rows by the number of the pipeline, and the errors of pipelines that failed."""
+    """Scores of held-out rows, and the errors of pipelines that failed, both keyed by the number of the pipeline."""
 
     scores: dict[int, Floats] = field(default_factory=dict)
     failures: dict[int, Exception] = field(default_factory=dict)
 
     @classmethod
     def attempt(cls, chains: Iterable[int], work: Callable[..., HeldOut], *args: Any) -> HeldOut:
-        """Return the result of ``work``. If it raises an error, all given pipelines failed with this error."""
+        """Return the result of ``work(*args)``.
+
+        If it raises an error, return this error as the failure of all pipelines whose numbers are in ``chains``.
+        """
         try:
             return work(*args)
         except Exception as error:  # noqa: BLE001  third-party models may raise anything, and the others continue
@@ -171,12 +174,15 @@ class TrainTest:
     X_new: Any
 
     def transform_by(self, step: Any) -> TrainTest:
-        """Fit a transformer to the training rows, and transform all rows."""
+        """Fit a transformer to the training rows, and return the transformed training rows and rows to score."""
         fitted = clone(step).fit(self.X, self.y, **self.weights_for(step))
         return TrainTest(fitted.transform(self.X), self.y, self.weight, fitted.transform(self.X_new))
 
     def weights_for(self, step: Any) -> dict[str, Floats]:
-        """Return the weights as arguments of ``fit``, if there are any."""
+        """Return the keyword arguments that pass the weights to ``fit`` of a step: none if there are no weights.
+
+        Raise if there are weights and the step takes none.
+        """
         if self.weight is None:
             return {}
         if not has_fit_parameter(step, "sample_weight"):
@@ -190,11 +196,11 @@ def kfold_held_out(
     all_in_threads: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> HeldOut:
-    """Compute pooled out-of-fold scores of models by their numbers, and the errors of models that fail.
+    """Return pooled out-of-fold scores of models, and the errors of models that fail, keyed by the model's number.
 
-    Models that are not isolated may change the warning filters of the process or draw from its random generator. So
-    their folds are fitted one after another, unless ``all_in_threads`` is True. ``on_progress`` is called after each
-    fold, in the thread that computed it, with the fraction of folds done.
+    Models that are not isolated (see :func:`is_isolated`) may change the warning filters of the process, or draw from
+    its random generator. So their folds are fitted one after another, unless ``all_in_threads`` is True. Each time a
+    fold is done, ``on_progress`` is called with the fraction of folds done, in the thread that computed the fold.
     """
     plan = plan_folds(models, split)
     found = HeldOut(_downdate(plan.using(Strategy.DOWNDATING), split))
@@ -207,16 +213,20 @@ def kfold_held_out(
 
 
 def score_held_out(models: dict[int, Any], rows: TrainTest) -> HeldOut:
-    """Score new rows with models trained on one training set."""
+    """Train models on the training rows, and return their scores of the new rows, keyed by the model's number."""
     return _execute(plan_rows(models).chains, rows)
 
 
-# All folds at once: downdating, and sums of cells. A cell is the rows of one class in one fold. After a LikelyError,
-# the pipelines are fitted fold by fold. Any other exception is a bug and propagates.
+# Scores of all folds at once, by downdating or from sums of cells. A cell is the rows of one class in one fold. If this
+# raises a LikelyError, the pipelines are fitted fold by fold later. Any other exception is a bug and propagates.
 
 
 def _downdate(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Compute leave-one-out scores by downdating. Where this is inaccurate, the model is refitted without the row."""
+    """Return leave-one-out scores of models that can be downdated, keyed by the number of the pipeline.
+
+    Where removing a row from the estimates is inaccurate, the model is refitted without this row. Models that fail have
+    no scores.
+    """
     results: dict[int, Floats] = {}
     for i, chain in chains.items():
         try:
@@ -232,7 +242,8 @@ def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
     assert split.numbers is not None
     rows, weight = dense(split.numbers), split.weight_of(slice(None))
     fitted = clone(chain.model).fit(rows, split.y, sample_weight=weight)
-    # Remove each row from the estimates of all rows, and refit only where rounding would dominate.
+    # ``fitted`` is estimated from all rows. Its scores of a row are those after removing this row from the estimates.
+    # A row is doubtful if rounding errors dominate after its removal. Refit the model without each doubtful row.
     scores, doubtful = fitted.leave_one_out(rows, split.codes, weight)
     alone = plan_rows({i: chain.model}).chains
     for row in np.flatnonzero(doubtful):
@@ -244,7 +255,11 @@ def _downdate_model(i: int, chain: PlannedChain, split: Split) -> Floats | None:
 
 
 def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int, Floats]:
-    """Score rows with pipelines estimated from the moments of cells, in one pass for each kind of moments."""
+    """Return the scores of pipelines that are estimated from the moments of cells, keyed by the pipeline's number.
+
+    One pass over the data computes the moments of all cells: one pass for full and one for diagonal moments. Pipelines
+    that fail have no scores.
+    """
     results: dict[int, Floats] = {}
     steps = {i: steps_of(chain.model) for i, chain in chains.items()}
     for kind, members in _group_by_needs(steps):
@@ -256,7 +271,7 @@ def _score_from_cells(chains: dict[int, PlannedChain], split: Split) -> dict[int
 
 
 def _group_by_needs(chains: Chains) -> Iterator[tuple[Any, Chains]]:
-    """Yield each kind of moments with the pipelines that learn from it."""
+    """Yield each class of moments, ``Moments`` or ``DiagonalMoments``, with the pipelines that learn from it."""
     for members in group_alike(chains, lambda steps: needs_of(steps).__name__):
         yield needs_of(next(iter(members.values()))), members
 
@@ -276,7 +291,7 @@ def _score_cells_of(kind: Any, chains: Chains, split: Split) -> dict[int, Floats
 
 
 def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
-    """Compute the moments of every cell, that is of each class in each fold. Rows of weight 0 are left out."""
+    """Return the moments of every cell, that is of each class in each fold. Rows of weight 0 are left out."""
     codes, folds = split.codes, split.fold_of_row
     if split.weight.all():
         return ArraySource(rows, codes, split.weight_of(slice(None)), split.classes, folds).reduce(class_moments, kind)
@@ -286,9 +301,10 @@ def _gather_cells(kind: Any, rows: Rows, split: Split) -> ByClass[Any]:
 
 
 def _sums_outside_folds(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[Any]]:
-    """Yield, for each fold, the sums of the cells of the other folds by class. They are prefix sums plus suffix sums.
+    """Yield, for each fold, the statistics of each class over the rows of all other folds.
 
-    Subtracting the fold from the total would lose digits by cancellation; adding does not.
+    They are the sum over all folds before this one plus the sum over all folds after it. Subtracting the fold from the
+    total would lose digits by cancellation, which adding does not.
     """
     folds = [cells.regrouped(partial(_class_inside, fold)) for fold in range(n_folds)]
     after: list[ByClass[Any]] = [ByClass.zero()]
@@ -301,16 +317,21 @@ def _sums_outside_folds(cells: ByClass[Any], n_folds: int) -> Iterator[ByClass[A
 
 
 def _class_inside(fold: int, cell: tuple[int, int]) -> int | None:
+    """Return the class of a cell (class, fold) if the cell belongs to the given fold, otherwise None."""
     return cell[0] if cell[1] == fold else None
 
 
 def _score_together(chains: Chains, statistics: ByClass[Any], classes: Labels, rows: Rows) -> dict[int, Floats]:
-    """Score rows with pipelines estimated from moments. Equal leading steps are estimated and applied once."""
+    """Estimate pipelines from the moments of each class, and return their scores of ``rows``.
+
+    Leading steps that are equal in several pipelines are estimated and applied once.
+    """
     groups = list(group_alike(chains, lambda steps: fingerprint(steps[0])))
     firsts = [estimate_step(clone(next(iter(members.values()))[0]), statistics, classes) for members in groups]
     results: dict[int, Floats] = {}
     mapping = _SharedMapping(statistics, rows)
-    # The widest projection is first. Narrower projections with the same leading directions reuse its output.
+    # Begin with the projection that has the most directions. A projection on the first few of these directions reuses
+    # its output.
     for step, members in sorted(zip(firsts, groups, strict=True), key=_width, reverse=True):
         results |= {i: scores_of(step, rows) for i, steps in members.items() if len(steps) == 1}
         longer = {i: steps[1:] for i, steps in members.items() if len(steps) > 1}
@@ -321,18 +342,23 @@ def _score_together(chains: Chains, statistics: ByClass[Any], classes: Labels, r
 
 
 def _width(pair: tuple[Any, Any]) -> int:
+    """Return the number of directions of the step in a pair (step, pipelines), or 0 if the step is no projection."""
     return len(getattr(pair[0], "components_", ()))
 
 
 class _SharedMapping:
-    """Maps one input by several steps. Steps with the leading directions of the widest projection reuse its output."""
+    """Maps the same rows and statistics by several steps.
+
+    The widest projection must come first. A later projection on the first k of its directions takes the first k columns
+    of its output, instead of computing them again.
+    """
 
     def __init__(self, statistics: ByClass[Any], rows: Rows) -> None:
         self.statistics, self.rows = statistics, rows
         self.widest: tuple[Any, ByClass[Any], Rows] | None = None
 
     def map_by(self, step: Any) -> tuple[ByClass[Any], Rows]:
-        """Return the statistics and the rows after a step."""
+        """Return the statistics and the rows after they are mapped by a step."""
         if self.widest is not None and _is_leading_part(step, self.widest[0]):
             k = len(step.components_)
             return self.widest[1].each(lambda part: part.leading(k)), self.widest[2][:, :k]
@@ -343,7 +369,7 @@ class _SharedMapping:
 
 
 def _is_leading_part(step: Any, wider: Any) -> bool:
-    """Return whether a step has the mean and the leading directions of a wider step."""
+    """Return whether a step is a projection with the same mean as ``wider``, on the first of its directions."""
     return (
         hasattr(step, "components_")
         and np.array_equal(step.mean_, wider.mean_)
@@ -357,7 +383,10 @@ def _is_leading_part(step: Any, wider: Any) -> bool:
 def _score_folds(
     chains: dict[int, PlannedChain], split: Split, in_threads: bool, on_progress: Callable[[float], None] | None
 ) -> HeldOut:
-    """Score every fold, and pool the scores in row order. A pipeline that fails in one fold has failed."""
+    """Return the scores of the test rows of all folds, pooled in row order.
+
+    A pipeline that fails in one fold has no scores. Its error in the first such fold is its failure.
+    """
     if not chains:
         return HeldOut()
     folds, done = list(range(len(split.tests))), count(1)
@@ -379,7 +408,7 @@ def _score_fold(chains: dict[int, PlannedChain], split: Split, fold: int) -> Hel
         pairwise = is_pairwise(next(iter(members.values())).model)
         try:
             rows = _take_fold(split, fold, pairwise)
-        except LikelyError as error:  # a matrix that is not square
+        except LikelyError as error:  # a matrix of kernels or distances that is not square
             found |= HeldOut(failures=dict.fromkeys(members, error))
         else:
             found |= _execute(members, rows)
@@ -399,14 +428,15 @@ def _take_fold(split: Split, fold: int, pairwise: bool) -> TrainTest:
 def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -> HeldOut:
     """Score new rows with pipelines whose first ``depth`` steps have been applied to the rows already.
 
-    If a pipeline's strategy applies at this depth, the pipeline is scored. The other pipelines are grouped by their
-    next step. Each group fits and applies this step once, and recurses.
+    Pipelines whose strategy is planned for this depth are scored. The other pipelines are grouped by their next step.
+    For each group, this step is fitted and applied once, and the function calls itself with the transformed rows.
     """
     plan = Plan({i: chain for i, chain in chains.items() if chain.n_fitted == depth})
     found = HeldOut(_score_from_moments(plan.using(Strategy.MOMENTS), rows, depth))
     for along in group_alike(plan.using(Strategy.PATH), PlannedChain.path_key):
         found |= HeldOut(_score_along_path(along, rows))
-    # Pipelines without scores: planned for refitting or for a larger depth, or their fast strategy failed.
+    # These pipelines have no scores yet: they are planned for refitting or for a larger depth, or their fast strategy
+    # (moments or path) failed.
     left = {
         i: chain if i not in plan.chains else chain.demote(depth + 1)
         for i, chain in chains.items()
@@ -420,7 +450,10 @@ def _execute(chains: dict[int, PlannedChain], rows: TrainTest, depth: int = 0) -
 
 
 def _map_and_execute(members: dict[int, PlannedChain], rows: TrainTest, depth: int) -> HeldOut:
-    """Fit and apply a step that several pipelines share. If the step fails, all these pipelines fail."""
+    """Fit and apply the step number ``depth``, which is equal in all ``members``, and execute their other steps.
+
+    If the step fails, all these pipelines fail.
+    """
     try:
         mapped = rows.transform_by(next(iter(members.values())).steps[depth])
     except Exception as error:  # noqa: BLE001  third-party steps may raise anything, and the other pipelines continue
@@ -429,7 +462,10 @@ def _map_and_execute(members: dict[int, PlannedChain], rows: TrainTest, depth: i
 
 
 def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth: int) -> dict[int, Floats]:
-    """Score rows with pipelines estimated from the moments of each class, if the moments fit in memory."""
+    """Estimate pipelines from the moments of each class in the training rows, and return their scores of the new rows.
+
+    Pipelines have no scores if their moments do not fit in memory, or if estimating them fails.
+    """
     scores: dict[int, Floats] = {}
     steps = {i: chain.steps[depth:] for i, chain in chains.items()}
     X, X_new = (numbers_or_none(part) if chains else None for part in (rows.X, rows.X_new))
@@ -448,7 +484,10 @@ def _score_from_moments(chains: dict[int, PlannedChain], rows: TrainTest, depth:
 
 
 def _score_along_path(chains: dict[int, PlannedChain], rows: TrainTest) -> dict[int, Floats]:
-    """Fit models that differ only in their path parameter along one path. Return no scores if this fails."""
+    """Fit models that differ only in their path parameter along one path, and return their scores of the new rows.
+
+    If this fails, return no scores; the models are then refitted one by one.
+    """
     models = {i: chain.steps[-1] for i, chain in chains.items()}
     model = next(iter(models.values()))
     values = [getattr(each, model.path_parameter) for each in models.values()]

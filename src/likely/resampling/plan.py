@@ -1,7 +1,8 @@
 """Plan of a cross-validation: how each pipeline is trained and how its out-of-fold scores are computed.
 
 A plan is made from the pipelines and the folds before anything is fitted. :mod:`likely.resampling.kfold` executes it.
-If the planned way fails on the data, for example because of missing values, one more step is fitted to the rows.
+If the planned way fails on the data, for example because of missing values, one more step of the pipeline is fitted to
+the rows before the remaining steps learn from moments.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ class Strategy(Enum):
     """The ways to compute the out-of-fold scores of a pipeline."""
 
     DOWNDATING = "downdating"
-    """Leave-one-out from one fit on all rows: each row is removed from the estimates in turn."""
+    """Leave-one-out: the model is fitted once, to all rows, and then each row in turn is removed from the estimates."""
     CELLS = "cells"
-    """One pass computes the moments of each class in each fold. Each fold adds those of the other folds."""
+    """One pass over all rows computes the moments of each cell, that is of each class in each fold. The model that is
+    tested on a fold is estimated from the sum of the moments of the other folds."""
     MOMENTS = "held-out moments"
     """Each fold computes the moments of its training rows, once for all pipelines that learn from moments."""
     PATH = "path"
-    """Models that differ only in their path parameter are fitted along one path for each fold."""
+    """Models that differ only in one numeric parameter, such as the strength of a penalty, are fitted together, along
+    one path for each fold."""
     REFIT = "refit"
     """The model is fitted for each fold."""
 
@@ -49,16 +52,20 @@ class PlannedChain:
     steps: list[Any]
     strategy: Strategy
     n_fitted: int = 0
-    """Number of leading steps that each fold fits to rows before the strategy applies. Equal steps are fitted once."""
+    """Number of leading steps that are fitted to the training rows of each fold before the strategy is used for the
+    remaining steps. Leading steps that are equal in several pipelines are fitted once."""
 
     def demote(self, n_fitted: int) -> PlannedChain:
-        """Plan to fit ``n_fitted`` leading steps to rows. If these are all steps, the whole pipeline is refitted."""
+        """Return a plan in which ``n_fitted`` leading steps are fitted to rows, and the other steps learn from moments.
+
+        If no other steps remain, all steps are fitted to rows.
+        """
         if n_fitted < len(self.steps):
             return replace(self, strategy=Strategy.MOMENTS, n_fitted=n_fitted)
         return replace(self, strategy=Strategy.REFIT, n_fitted=len(self.steps) - 1)
 
     def path_key(self) -> Hashable:
-        """Return a key that is the same for pipelines that can be fitted along one path, or None if there is no path.
+        """Return a key that is equal for pipelines that can be fitted along one path, or None if the model has no path.
 
         The attribute ``path_parameter`` of a model names the numeric parameter that its method ``path`` varies.
         """
@@ -84,11 +91,14 @@ class Plan:
     chains: dict[int, PlannedChain]
 
     def using(self, strategy: Strategy) -> dict[int, PlannedChain]:
-        """Return the pipelines that are cross-validated in the given way."""
+        """Return the pipelines that are cross-validated with the given strategy, by number."""
         return {i: chain for i, chain in self.chains.items() if chain.strategy is strategy}
 
     def without(self, done: Iterable[int]) -> Plan:
-        """Plan the pipelines that are not done, each for one training set at a time."""
+        """Return a plan of the pipelines whose numbers are not in ``done``.
+
+        These pipelines are trained on one training set at a time, that is fold by fold.
+        """
         done = set(done)
         return plan_rows({i: chain.model for i, chain in self.chains.items() if i not in done})
 
@@ -103,7 +113,10 @@ class Plan:
 
 
 def plan_folds(models: dict[int, Any], split: Split) -> Plan:
-    """Choose how each model is cross-validated: from sums over all rows where possible, else fold by fold."""
+    """Choose how each model is cross-validated.
+
+    Where possible, the scores of all folds are computed from sums over all rows. Other models are trained fold by fold.
+    """
     plan = plan_rows(models)
     is_possible = _can_downdate if split.is_leave_one_out else _can_use_cells
     strategy = Strategy.DOWNDATING if split.is_leave_one_out else Strategy.CELLS
@@ -116,7 +129,11 @@ def plan_folds(models: dict[int, Any], split: Split) -> Plan:
 
 
 def plan_rows(models: dict[int, Any]) -> Plan:
-    """Choose how each model learns from one training set: from moments, as early as possible, or along a path."""
+    """Choose how each model learns from one training set.
+
+    As many of the last steps as possible learn from moments, and the steps before them are fitted to rows. If the last
+    step cannot learn from moments, the model is fitted to rows, along a path with other models if there is one.
+    """
     chains = {i: _plan_chain(model) for i, model in models.items()}
     for along in group_alike(Plan(chains).using(Strategy.REFIT), PlannedChain.path_key):
         if len(along) > 1 and next(iter(along.values())).path_key() is not None:
@@ -143,7 +160,8 @@ def _can_use_cells(model: Any, split: Split) -> bool:
     steps = steps_of(model)
     if not (split.is_complementary and is_mappable(steps)) or split.numbers is None:
         return False
-    # Twice the cells: the sums outside each fold are held while folds are scored in parallel.
+    # The cells count twice: while folds are scored in parallel, memory also holds the sums over the cells of all other
+    # folds, for each fold.
     n_cells = 2 * len(split.classes) * len(split.tests)
     return fits_in_memory(needs_of(steps), n_cells, split.numbers.shape[1])
 

@@ -108,7 +108,7 @@ class Comparison:
 
     @cached_property
     def _best_model(self) -> Any:
-        """The best system's model. It is trained once, to be saved, for the report and for the user."""
+        """The best system's model. It is trained once, and then saved, used by the report, and returned to the user."""
         return self._train(self.best)
 
     def _train(self, system: System) -> Any:
@@ -214,7 +214,10 @@ class Comparison:
 
 
 def _is_outside(system: System) -> bool:
-    """Return whether a system is or contains an external system, so that its model is a map on scores."""
+    """Return True if a system is an external system or a fusion that contains one.
+
+    This library cannot train an external system, so the final model is a map on scores.
+    """
     return any(part.estimator is None for part in system.parts)
 
 
@@ -248,7 +251,7 @@ def _row(place: int, system: System, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:
-    """Make one row of the data frame from the facts about a system."""
+    """Return one row of the data frame {column: value}, made from the facts about a system."""
     flat = {"place": row["place"], "system": row["name"], "family": row["family"]}
     for name, costs in row["costs"].items():
         suffix = f" at {name}" if len(row["costs"]) > 1 else ""
@@ -267,7 +270,7 @@ def save_comparison(comparison: Comparison, store: RunStore, about: dict[str, An
     """Write the best system's model, the leaderboard, and the report with its facts to the run folder."""
     comparison.record["model"] = _save_best_model(comparison, store, about)
     store.write_json("leaderboard.json", comparison.to_dict())
-    with record_warnings():  # the same warnings were recorded when the systems were ranked
+    with record_warnings():  # the ranking has recorded the same warnings before
         report = comparison.report(about=about)
     store.write_text("report.json", report.json())
     store.write_text("report.html", report.html())

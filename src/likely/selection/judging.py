@@ -25,14 +25,15 @@ from likely.selection.rows import RowSet
 from likely.selection.scoring import CandidateScores, describe_error
 
 RESAMPLED_ROWS, MIN_RESAMPLES, MAX_RESAMPLES = 2e7, 200, 1000
-"""Number of rows drawn for an interval, over all resamples. If there are many rows, there are fewer resamples, since
-their costs vary little."""
+"""Intervals are computed from about RESAMPLED_ROWS drawn rows in all resamples together, so a large data set has fewer
+resamples. These suffice, since costs of many rows vary little. The number of resamples is between MIN_RESAMPLES and
+MAX_RESAMPLES."""
 
 N_DETAILED = 10
 """Number of systems at the top of the leaderboard that get intervals and a test against the best."""
 
 SIGNIFICANCE_LEVEL = 0.05
-"""Significance level of the test, on the evaluation rows, whether the choice was right."""
+"""Significance level of the test whether the chosen system is worse than the best system on the evaluation rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,10 @@ class SystemCosts:
     Attributes
     ----------
     minimum : list of float
-        Normalised cost at each application. For two classes, at the best threshold. For more classes, the lower of two
-        costs: after the best affine calibration on the same rows, and of the scores as given. The calibration minimises
-        cross-entropy, so it can increase a cost.
+        Normalised cost at each application. For two classes, this is the cost at the best threshold. For more classes,
+        it is the lower of two costs: the cost after the best affine calibration on the same rows, and the cost of the
+        scores as given. The second is needed because the calibration minimises cross-entropy, so it can increase a
+        cost.
     actual : list of float
         Normalised cost of decisions with the calibrated scores. Each row's map was learned from other rows.
     uncalibrated : list of float
@@ -108,7 +110,7 @@ class System:
 
     @property
     def family_key(self) -> str:
-        """The family. Each external system is a family of its own."""
+        """The name of the family or, for an external system, its own name, since it is a family of its own."""
         return self.name if self.family == "outside" else self.family
 
 
@@ -150,7 +152,10 @@ class Ranking:
         return self._add_intervals(ordered[:N_DETAILED]) + ordered[N_DETAILED:]
 
     def _attempt(self, make: Callable[[Any], System], items: dict[str, Any]) -> list[System]:
-        """Make a system from each item. If this raises an error, record it as the reason why the item failed."""
+        """Return the systems that ``make`` makes from the items {name: item}.
+
+        If ``make`` raises an error for an item, the error is recorded as the reason why this item failed.
+        """
 
         def attempt(item: Any) -> System | Exception:
             try:
@@ -176,11 +181,14 @@ class Ranking:
         return System(_name_fusion(members), "fusion", parts, raw, fused, fused, self.judge.measure(fused, fused))
 
     def _order(self, systems: list[System]) -> list[System]:
-        """Sort by cost, then by Cllr. The sort is stable, so of equal systems the simpler ones come first."""
+        """Return the systems sorted by the measure ``by``, and systems of equal cost by Cllr.
+
+        The sort is stable, so equal systems keep their order, in which simpler systems come first.
+        """
         return sorted(systems, key=lambda system: (system.standing.by(self.by), system.standing.cllr))
 
     def _add_intervals(self, ordered: list[System]) -> list[System]:
-        """Add intervals and a paired test against the first system."""
+        """Add intervals, and the p-value of a paired test against the first system, to the systems at the top."""
         details = self.judge.resample([(system.scores, system.calibrated) for system in ordered])
         if any(own.is_constant for own in details):
             warn_of_degenerate_data(NO_MISTAKES)
@@ -205,7 +213,7 @@ class Ranking:
         order = sorted(range(len(known)), key=lambda i: (costs[i], judged[i].standing.cllr))
         place = rank_costs(costs)[0]
         best, own = evaluation.resample([mapped[order[0]], mapped[0]])
-        # Bonferroni: the best system on the evaluation rows is the best of the len(known) - 1 systems not chosen.
+        # Bonferroni: the system tested is selected as the best of the len(known) - 1 systems that were not chosen.
         single = 1.0 if place == 1 else own.p_value(best, self.by)
         p_value = 1.0 if single is None else min(1.0, single * max(1, len(known) - 1))
         judged[0] = chosen = replace(judged[0], standing=replace(judged[0].standing, intervals=own.intervals()))
@@ -338,7 +346,11 @@ class Judge:
         return SystemCosts(minima.tolist(), actuals.tolist(), as_given.tolist(), mapped.cllr(), raw.min_cllr())
 
     def _measure_multiclass(self, scores: Floats, calibrated: Floats) -> SystemCosts:
-        """Compute costs as :func:`bayes_risk_after_affine` does, with one calibration for each set of priors."""
+        """Compute the costs of a system of more than two classes.
+
+        The results are those of :func:`bayes_risk_after_affine`, but applications with the same priors share one
+        calibration.
+        """
         rows: dict[str, Any] = {"labels": self.classes, "sample_weight": self.rows.weight}
         equal = Application.equal(len(self.classes)).priors
         calibrations = {app.priors.tobytes(): app.priors for app in self.applications} | {equal.tobytes(): equal}
@@ -359,8 +371,8 @@ class Judge:
     def resample(self, systems: list[tuple[Floats, Floats]]) -> list[ResampledCosts]:
         """Compute the costs and Cllr of systems in bootstrap resamples of the rows.
 
-        A system is given as (scores, calibrated scores). Minimum costs are resampled for two classes only, because
-        their computation is fast only there.
+        A system is given as (scores, calibrated scores). Minimum costs are resampled for two classes only. For more
+        classes, each minimum needs a calibration, which would take too long for every resample.
         """
         apps = {str(i): app for i, app in enumerate(self.applications)}
         measures: dict[str, dict[str, Any]]
@@ -379,7 +391,10 @@ class Judge:
 
 
 def clip_infinite(scores: Floats) -> Floats:
-    """Move infinite scores to 1 beyond the range of the finite scores, so that calibrators can learn from them."""
+    """Replace infinite scores by finite scores, so that calibrators can learn from them.
+
+    The new scores are 1 below the lowest finite score and 1 above the highest finite score.
+    """
     finite = scores[np.isfinite(scores)]
     if finite.size in (0, scores.size):
         return scores
@@ -423,7 +438,10 @@ class ResampledCosts:
 
 
 def name_applications(given: Any, classes: Labels, rejecting: bool = False) -> dict[str, Application]:
-    """Name applications, and put them in the order of the classes. Reject costs are dropped unless ``rejecting``."""
+    """Return the applications {name: application}, with priors and costs in the order of the classes.
+
+    Reject costs are removed unless ``rejecting`` is True.
+    """
     given = Application.equal(len(classes)) if given is None else given
     if isinstance(given, Mapping):
         parts = {str(name): as_application(part) for name, part in given.items()}

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from likely.selection.judging import System
 
 MAX_DRAWN, MAX_SAMPLED, MAX_CLASSES_DRAWN = 6, 3, 12
-"""Maximum number of systems with curves for two classes; for more classes, of systems with sampled rows, and of classes
-with curves."""
+"""For two classes, curves are drawn for at most MAX_DRAWN systems. For more classes, the explorer gets the sampled
+scores of at most MAX_SAMPLED systems, and curves are drawn for at most MAX_CLASSES_DRAWN classes."""
 
 MAX_TRAINING_ROWS = 20_000
-"""Maximum number of training rows on which the best system's cost is computed to find overfitting. Of more rows, a
-sample is used."""
+"""To find overfitting, the best system's cost is computed on its training rows, or on a sample of this many rows if
+there are more."""
 
 
 def make_report(comparison: Comparison, title: str | None, about: dict[str, Any]) -> Report:
@@ -96,7 +96,7 @@ def _target_position(comparison: Comparison) -> int | None:
 
 
 class _Subject:
-    """Systems and rows that a report shows, and the facts about them."""
+    """The systems and rows that a report shows, with methods that compute the facts about these."""
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison, self.judge = comparison, comparison.workings.judge
@@ -107,7 +107,7 @@ class _Subject:
         self.given_first = _is_outside_only(comparison)
 
     def binary_facts(self) -> dict[str, Any]:
-        """Return curves and explorer counts of some systems."""
+        """Return the facts for two classes: curves of some systems, and their counts for the decision explorer."""
         target = _target_position(self.comparison)
         assert target is not None
         applications = [put_target_last(app, target) for app in self.comparison.applications.values()]
@@ -126,7 +126,11 @@ class _Subject:
         return {"series_of": "system", "series": for_each(facts_of, self.drawn), "explorer": explorer}
 
     def multiclass_facts(self) -> dict[str, Any]:
-        """Return the best system's curves of each class against the rest, and sampled rows of some systems."""
+        """Return the facts for more than two classes.
+
+        These are the best system's curves of each class against all other classes, and the scores that some systems
+        give to a sample of rows.
+        """
         best, priors = self.comparison.best, self.judge.applications[0].priors
         common = np.argsort(-np.bincount(self.codes), kind="stable")[:MAX_CLASSES_DRAWN]
 
@@ -142,7 +146,11 @@ class _Subject:
         return {"series_of": "class", "series": for_each(facts_of, np.sort(common).tolist()), "explorer": explorer}
 
     def _choose_sampled(self) -> list[dict[str, Any]]:
-        """Return scores for the explorer of more classes: the best system's (given and calibrated) and others'."""
+        """Return the scores that the explorer shows for more than two classes.
+
+        These are the best system's scores in both variants (as given and calibrated), and the scores of some other
+        systems in the main variant: calibrated or, if the report is about given scores, as given.
+        """
         best, order = self.comparison.best, ("given", "calibrated") if self.given_first else ("calibrated", "given")
         pairs = [(best, which) for which in order]
         pairs += [(system, order[0]) for system in self.drawn[1:]]
@@ -214,12 +222,15 @@ class _Subject:
 
 
 def _is_outside_only(comparison: Comparison) -> bool:
-    """Return whether all systems are external systems. Their scores are evaluated as given."""
+    """Return True if all systems are external systems, so that the report is about given scores."""
     return all(part.estimator is None for system in comparison.systems for part in system.parts)
 
 
 def _is_savable(comparison: Comparison) -> bool:
-    """Return whether the best system has only parts of this library. Refitting third-party parts may take long."""
+    """Return True if all parts of the best system are estimators of this library.
+
+    Only then is the system trained again for the report, because third-party parts may take long to train.
+    """
     if any(part.estimator is None for part in comparison.best.parts):
         return False
     try:
@@ -230,7 +241,10 @@ def _is_savable(comparison: Comparison) -> bool:
 
 
 def _choose_drawn(systems: list[System], max_drawn: int) -> list[System]:
-    """Choose the best system of each family, then further systems up to ``max_drawn``, in order."""
+    """Return at most ``max_drawn`` systems, in the order of the leaderboard.
+
+    The best system of each family is chosen first. If there are fewer families, the next best systems are added.
+    """
     leaders = first_of_each(systems, lambda system: system.family_key)[:max_drawn]
     others = [system for system in systems if system not in leaders][: max_drawn - len(leaders)]
     return [system for system in systems if system in leaders or system in others]

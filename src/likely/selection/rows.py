@@ -24,13 +24,17 @@ from likely.resampling.kfold import HeldOut, TrainTest, kfold_held_out, score_he
 from likely.selection.candidates import DataShape, describe, digest
 
 MAX_CALIBRATION_FOLDS = 20
-"""Maximum number of folds that calibrators share with the models. Beyond it, calibrators get five folds of their own,
-each with rows of every class."""
+"""Calibrators use the folds of the models if there are at most this many folds. If there are more, folds are small and
+may lack a class. Calibrators then get five folds of their own, each with rows of every class."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowSet:
-    """Labelled rows: ``X``, as given, for the user's candidates, and ``numbers``, encoded, for the families."""
+    """Labelled rows in two forms.
+
+    ``X`` has the rows as given, for candidates of the user. ``numbers`` has the rows encoded as numbers, for the
+    candidates of the model families.
+    """
 
     X: Any
     numbers: Any
@@ -40,7 +44,10 @@ class RowSet:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, groups: Any, encoder: Encode | None, whose: str) -> RowSet:
-        """Check rows and make a set of them. Rows of weight 0 are kept."""
+        """Check rows, encode them as numbers, and return a RowSet. Rows of weight 0 are kept.
+
+        ``whose`` names the rows in messages.
+        """
         labels, X = check_labels(whose, y), _as_rows(X)
         weight = check_weight(sample_weight, len(labels))
         names = None if groups is None else np.asarray(groups)
@@ -68,7 +75,7 @@ class RowSet:
         return bool(values.dtype.kind == "f" and np.isnan(values.sum(dtype=np.float64)) and np.isnan(values).any())
 
     def _check_values(self, whose: str, encoder: Encode | None) -> None:
-        """Raise if a value is infinite, or if a column has no value."""
+        """Raise InvalidDataError if a value is infinite, or if a column has no value in any row."""
         values = _stored(self.numbers)
         if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -116,7 +123,7 @@ def check_two_classes(y: Labels, whose: str) -> Labels:
 
 
 def _name_column(which: Any, encoder: Encode | None) -> str:
-    """Return the name or number of the first marked column."""
+    """Return words for the first column that is True in the mask ``which``: its name if it has one, or its number."""
     at = int(which.argmax())
     return f"column {at}" if encoder is None else f"column {str(encoder.get_feature_names_out()[at])!r}"
 
@@ -167,7 +174,7 @@ class ScoringProtocol:
     tests: list[Integers] | None = None
 
     def __init__(self, judged: RowSet, description: str, seed: int | None) -> None:
-        """Make separate folds for calibration with a random seed. If the seed is None, make no such folds."""
+        """Make separate folds for calibrators with a random seed. If the seed is None, calibrators use other folds."""
         self.judged, self.description = judged, description
         self._calibration_folds = [] if seed is None else _split_for_calibration(judged, seed)
 
@@ -176,7 +183,10 @@ class ScoringProtocol:
         return self._calibration_folds
 
     def shape(self, rows: RowSet, *others: RowSet) -> DataShape:
-        """Return the properties on which the grids depend. ``others`` are further rows that will be scored."""
+        """Return the properties of the data on which the grids of hyperparameters depend.
+
+        ``rows`` are the training rows, and ``others`` are further rows that will be scored.
+        """
         has_missing = any(each.has_missing for each in (rows, self.judged, *others))
         can_gaussianise = rows.weight is None and not hasattr(rows.numbers, "tocsr")
         smallest = int(np.bincount(encode_labels(rows.y)[1]).min()) * self.n_training // len(rows.y)
@@ -188,7 +198,7 @@ class ScoringProtocol:
 
     @property
     def identity(self) -> str:
-        """A text that differs between all protocols on the same rows."""
+        """A text that identifies the protocol: two different protocols on the same rows have different texts."""
         raise NotImplementedError
 
 
@@ -256,7 +266,10 @@ def score_new_rows(
 
 
 def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
-    """Make a splitter and its description. K folds are shuffled and stratified, and they keep groups together."""
+    """Return a splitter and its description in words.
+
+    A number of folds gives shuffled and stratified folds, which keep the rows of a group together.
+    """
     if isinstance(folds, str):
         check_option("folds", folds, ("leave-one-out",))
         return (LeaveOneOut(), folds) if rows.groups is None else (LeaveOneGroupOut(), "leave-one-group-out")
@@ -293,7 +306,10 @@ def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Inte
 
 
 def _find_rarest(rows: RowSet) -> tuple[Any, int, str]:
-    """Return the class with the fewest rows, their number, and the word "row". Groups, if any, are counted instead."""
+    """Return the class with the fewest rows, the number of these rows, and the word "row".
+
+    If there are groups, groups are counted instead of rows, and the word is "group".
+    """
     classes, codes = encode_labels(rows.y)
     units, what = np.bincount(codes, minlength=len(classes)), "row"
     if rows.groups is not None:

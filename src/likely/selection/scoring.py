@@ -27,7 +27,10 @@ Batch = list[Candidate]
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a comparison: numbers of candidates done (with fractions) and in total, and what is computed now."""
+    """Progress of a comparison: how many candidates are done, how many there are, and what is computed now.
+
+    The number done includes the finished fraction of the current batch.
+    """
 
     done: float
     total: int
@@ -103,7 +106,10 @@ def _families(batch: Batch) -> str:
 def _report_progress(
     progress: Callable[[Progress], None] | None, done: int, total: int, batch: Batch, fraction: float
 ) -> None:
-    """Report that a fraction of a batch is done."""
+    """Call ``progress``, if it is given, with the number of finished candidates.
+
+    This number includes a ``fraction`` of the candidates of the current batch.
+    """
     if progress is not None:
         progress(Progress(done + fraction * len(batch), total, _families(batch)))
 
@@ -128,7 +134,10 @@ def make_batches(candidates: list[Candidate]) -> list[Batch]:
 
 
 def _is_complete(piece: Piece, batch: Batch, n: int) -> bool:
-    """Return whether a piece holds every candidate of a batch and n rows."""
+    """Return True if a stored piece has the result of every candidate of a batch, with scores of n rows.
+
+    The result of a candidate is an array of scores, or the reason why it failed.
+    """
     known = {*piece.arrays, *piece.about.get("failures", {})}
     return known >= {each.key for each in batch} and all(len(part) == n for part in piece.arrays.values())
 
@@ -136,8 +145,9 @@ def _is_complete(piece: Piece, batch: Batch, n: int) -> bool:
 def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: int, n_classes: int) -> Piece:
     """Score n rows with the models of a batch.
 
-    An error of a single model is part of the result. An error of the library that concerns the whole batch is recorded
-    for all its models, and so is a lack of memory or disk space. Any other exception is a bug and is raised.
+    If a single model fails, its error is recorded in the result. If the whole batch fails with an error of this
+    library, or for lack of memory or disk space, the error is recorded for all models of the batch. Any other exception
+    is a bug and is raised.
     """
     start = time.perf_counter()
     models = {i: candidate.estimator for i, candidate in enumerate(batch)}
@@ -162,7 +172,10 @@ def _compute(batch: Batch, score: Callable[[dict[int, Any], bool], HeldOut], n: 
 
 @contextmanager
 def record_warnings() -> Iterator[list[str]]:
-    """Record warnings in a list. It is filled at the end and sorted, since threads warn in any order."""
+    """Record warnings in a list of texts.
+
+    The list is filled when the context ends. It is sorted, since threads warn in any order.
+    """
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

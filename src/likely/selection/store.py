@@ -127,7 +127,7 @@ class RunStore:
         return self.folder / subfolder / f"{key}.parquet"
 
     def _check_content(self) -> None:
-        """Raise if the folder holds other files and no run."""
+        """Raise an error if the folder contains files but no run, because these files belong to the user."""
         with self._as_run_error("read"):
             held = {path.name for path in self.folder.iterdir()}
         others = sorted(name for name in held - {"lock", *SUBFOLDERS} if not re.fullmatch(_OWN, name))
@@ -151,7 +151,7 @@ class RunStore:
         return handle
 
     def _check_identity(self) -> None:
-        """Raise if an earlier run in the folder had other data, folds or versions."""
+        """Raise an error if an earlier run in the folder had other data, folds or versions of libraries."""
         path = self.folder / "run.json"
         if not path.exists():
             return
@@ -183,7 +183,7 @@ class RunStore:
 
     @contextmanager
     def _as_run_error(self, what: str) -> Iterator[None]:
-        """Turn an error of the file system into an error about the folder."""
+        """Raise an error of the file system again as an error about the run folder. ``what`` is the failed action."""
         try:
             yield
         except (OSError, TableError) as error:
@@ -202,7 +202,10 @@ def _describe_change(name: str, before: Any, now: Any) -> str:
 
 
 def run_identity(rows: RowSet, protocol: ScoringProtocol, classes: Labels) -> dict[str, Any]:
-    """Return everything on which the pieces depend, except the candidates. A piece holds the keys of its candidates."""
+    """Return everything on which the stored pieces depend, except the candidates.
+
+    Candidates are not included, because each piece contains the keys of its own candidates.
+    """
     return {
         "format": 1,
         "rows": len(rows.y),
@@ -225,7 +228,10 @@ def library_versions() -> dict[str, str]:
 
 
 def _digest(piece: Piece) -> str:
-    """Return a checksum of a piece. It is needed because the checksums of Parquet do not cover the footer of a file."""
+    """Return a checksum of a piece.
+
+    It is needed because the checksums of Parquet do not cover the footer of a file, where descriptions are stored.
+    """
     sha = hashlib.sha256(json.dumps(piece.about, sort_keys=True).encode())
     for name, values in sorted(piece.arrays.items()):
         sha.update(f"|{name}{values.shape}".encode())

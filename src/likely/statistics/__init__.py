@@ -1,7 +1,7 @@
 """Statistics: sums over rows from which models are estimated.
 
-A statistic is an immutable value with ``+`` and a zero. The class method ``of`` computes it from rows. It does not
-depend on hyperparameters.
+A statistic is an immutable value with ``+`` and a zero. The class method ``of`` computes the statistic from rows. A
+statistic does not depend on hyperparameters.
 """
 
 from likely.statistics.by_class import ByClass

@@ -20,9 +20,10 @@ S = TypeVar("S", bound=Any)
 
 @dataclass(frozen=True, eq=False)
 class ByClass(Generic[S]):
-    """Statistics keyed by class code, or by (class code, fold); an absent key means zero.
+    """Statistics keyed by class code, or by (class code, fold). A key that is absent has the statistic of no rows.
 
-    Addition is key by key, so the cost depends only on the classes in a block.
+    Statistics with equal keys are added. The time to add the statistics of a block depends only on the number of
+    classes in this block.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class ByClass(Generic[S]):
     ) -> ByClass[S]:
         """Return the ``statistic`` of the rows of each class, or of each (class, fold) if ``folds`` are given.
 
-        With ``overwrite`` the memory of the rows may be used as working space.
+        With ``overwrite``, the memory of ``X`` may be used as working space, which destroys its contents.
         """
         if folds is None:
             return cls(statistic.grouped(X, codes, weight, overwrite))
@@ -84,7 +85,10 @@ class ByClass(Generic[S]):
         return ByClass(merged)
 
     def regrouped(self, key_of: Callable[[Any], Hashable | None]) -> ByClass[S]:
-        """Add up the parts whose keys ``key_of`` maps to the same new key; parts mapped to None are dropped."""
+        """Return statistics with new keys: ``key_of`` returns the new key of a part for its old key.
+
+        Parts with the same new key are added. Parts whose new key is None are dropped.
+        """
         groups: dict[Hashable, S] = {}
         for key, part in self.parts.items():
             new = key_of(key)
@@ -93,7 +97,7 @@ class ByClass(Generic[S]):
         return ByClass(groups)
 
     def each(self, change: Callable[[S], S]) -> ByClass[S]:
-        """Apply a function to every part."""
+        """Return the statistics that result from applying ``change`` to the statistic of every key."""
         return ByClass({key: change(part) for key, part in self.parts.items()})
 
     def total(self) -> S:
@@ -105,7 +109,10 @@ class ByClass(Generic[S]):
         return reduce(add, self.parts.values())
 
     def within(self) -> S:
-        """Return the pooled statistic about the class means; its scatter is the within-class scatter."""
+        """Return the statistic of all rows after each row was centred by the mean of its class.
+
+        Its scatter is the within-class scatter.
+        """
         pooled: S = reduce(add, (part.centred() for part in self.parts.values()))
         return pooled
 
@@ -115,9 +122,9 @@ class ByClass(Generic[S]):
         return int(next(iter(self.parts.values())).n_features)
 
     def weights(self) -> Floats:
-        """Return the weight of each part, in the order of the keys."""
+        """Return the total weight of the rows of each key, in the order of the keys."""
         return np.array([part.weight for part in self.parts.values()])
 
     def is_finite(self) -> bool:
-        """Return whether the sums of every part are finite."""
+        """Return whether the sums of all classes are finite."""
         return all(part.is_finite() for part in self.parts.values())

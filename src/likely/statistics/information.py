@@ -17,6 +17,7 @@ from likely._typing import Floats, Integers
 from likely.exceptions import InvalidDataError, InvalidParameterError
 
 _TABLE = (-2, -1)
+"""The axes of the branches and of the classes in a table of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Counts:
 
     @classmethod
     def of(cls, codes: Integers, n_codes: int, weight: Floats | None = None) -> Counts:
-        """Return the counts of rows with ``codes`` in ``range(n_codes)``."""
+        """Count the rows of each code 0, 1, …, n_codes − 1. If weights are given, sum the weights of these rows."""
         return cls(np.bincount(codes, weight, minlength=n_codes).astype(np.float64))
 
     def __add__(self, other: Counts) -> Counts:
@@ -131,8 +132,8 @@ def kl_divergence(counts: Any, model: Any, axis: int = -1, base: float | None = 
     Returns
     -------
     float or array of shape (...)
-        Σ p log(p / q): not negative, 0 if the two are equal, infinite if a class with positive count has probability 0
-        in the model.
+        Σ p log(p / q). It is not negative. It is 0 if the two distributions are equal, and infinite if a class with
+        positive count has probability 0 in the model.
 
     Examples
     --------
@@ -180,7 +181,8 @@ def information_gain(table: Any, base: float | None = None) -> Any:
     Returns
     -------
     float or array of shape (...)
-        Not negative; 0 if the classes have the same shares in every branch; the same for the transposed table.
+        Not negative, and 0 if the classes have the same shares in every branch. The transposed table has the same
+        information gain.
 
     Notes
     -----
@@ -197,7 +199,7 @@ def information_gain(table: Any, base: float | None = None) -> Any:
 
 
 def gini(counts: Any, axis: int = -1) -> Any:
-    """Return the Gini impurity of counts: the probability that two draws differ.
+    """Return the Gini impurity of counts: the probability that two independent draws have different classes.
 
     Parameters
     ----------
@@ -215,7 +217,7 @@ def gini(counts: Any, axis: int = -1) -> Any:
     0.5
     """
     p = _shares(counts, axis)
-    # Equal to 1 − Σ p², but accurate near 0.
+    # Σ p (1 − p) equals 1 − Σ p², but is accurate if the impurity is near 0.
     return (p * (1 - p)).sum(axis=axis)
 
 
@@ -242,7 +244,7 @@ def conditional_gini(table: Any) -> Any:
 
 
 def _shares(counts: Any, axis: int | tuple[int, int]) -> Floats:
-    """Return weights divided by their sum along an axis; all 0 if the sum is 0."""
+    """Return weights divided by their sum along ``axis``. If the sum is 0, the shares are 0."""
     weights = _checked(counts, axis)
     with np.errstate(over="ignore"):
         total = weights.sum(axis=axis, keepdims=True)
@@ -274,7 +276,7 @@ def _pair(counts: Any, model: Any, axis: int) -> tuple[Floats, Floats]:
 
 
 def _not_negative(value: Any) -> Any:
-    """Return a non-negative sum, with negative rounding errors and −0 replaced by 0."""
+    """Return a sum that cannot be negative, except by rounding errors. A negative value and −0 become 0."""
     return np.maximum(value, 0.0) + 0.0
 
 

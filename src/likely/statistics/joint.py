@@ -1,4 +1,4 @@
-"""Joint moments of rows and regression targets, the statistic of linear regression."""
+"""Joint moments of the features and targets of rows, from which linear regression is estimated."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class JointMoments:
 
     @property
     def cross(self) -> Floats:
-        """Σ w (x − mean)(t − mean)', of shape (n_features, n_targets)."""
+        """Scatter between features x and targets t, Σ w (x − mean)(t − mean)', of shape (n_features, n_targets)."""
         return self.moments.scatter[: self.n_features, self.n_features :]
 
     @property
@@ -84,8 +84,9 @@ class JointMoments:
     def of(cls, X: Rows, targets: Floats, weight: Floats | None = None) -> JointMoments:
         """Return the joint moments of rows, dense or sparse, and of their targets.
 
-        Rows with a mean near zero are not copied. Other rows are centred and copied next to the targets, into reused
-        memory, so that one matrix product gives the whole scatter.
+        If the mean of the rows is near zero, the rows are not copied. Otherwise the centred rows and targets are
+        written side by side into one array, so that one matrix product gives the whole scatter matrix. The memory of
+        this array is reused.
         """
         X = dense(X)
         n, m = len(X), targets.shape[1]
@@ -93,7 +94,8 @@ class JointMoments:
             return cls.zero(X.shape[1], m)
         w = np.ones(n) if weight is None else weight
         total = float(w.sum())
-        # One product X'[w, t − mean] gives the sums of the rows and their products with the centred targets.
+        # One product X'[w, t − mean of t] gives the weighted sum of the rows and, if there are no weights, the sums of
+        # products of the rows with the centred targets.
         factors = _WORKSPACE.array("weight and targets", (n, m + 1))
         factors[:, 0] = w
         target_mean = np.asarray(w @ targets / total)
@@ -119,12 +121,18 @@ class JointMoments:
         return JointMoments(self.moments + other.moments, self.n_targets)
 
     def is_finite(self) -> bool:
-        """Return whether the sums are finite; they are not if a value is not finite or its square overflows."""
+        """Return whether all sums are finite.
+
+        They are not finite if a value of a row is not finite, or if its square overflows.
+        """
         return self.moments.is_finite()
 
 
 def _centred_moments(X: Floats, targets: Floats, mean: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Return the mean and scatter of rows, which are centred in a copy, and of targets, which are already centred."""
+    """Return the mean and the scatter matrix of the concatenated rows of features and targets.
+
+    ``X`` is not centred, and ``mean`` begins with its mean. A centred copy of it is made. ``targets`` are centred.
+    """
     (n, d), m = X.shape, targets.shape[1]
     both = _WORKSPACE.array("rows and targets", (n, d + m))
     np.subtract(X, mean[:d], out=both[:, :d])
@@ -133,9 +141,11 @@ def _centred_moments(X: Floats, targets: Floats, mean: Floats, weight: Floats | 
 
 
 def _join_scatter(inputs: Floats, cross: Floats, targets: Floats) -> Floats:
-    """Return the scatter of rows and targets from its blocks.
+    """Return the scatter matrix of features and targets from its blocks.
 
-    Centred targets sum to zero up to rounding. Rows with a mean near zero do not magnify this error in ``cross``.
+    ``inputs`` is the scatter matrix of the features. ``cross`` holds the sums of products of the features with the
+    centred ``targets``. The features need not be centred for these sums, because centred targets sum to zero up to
+    rounding. This rounding error is multiplied by the mean of the features, which is near zero here.
     """
     d, m = cross.shape
     scatter = np.empty((d + m, d + m))

@@ -1,7 +1,8 @@
-"""Weight, mean and scatter about the mean, the statistic of Gaussian models and linear features.
+"""Moments of rows: total weight, mean and scatter about the mean. Gaussians and linear features learn from them.
 
-Two immutable classes have the same methods: :class:`Moments` holds the scatter matrix, :class:`DiagonalMoments` only
-its diagonal. Both are computed ``of`` rows, merge pairwise by ``+``, have a ``zero``, and can be mapped by linear maps.
+Two immutable classes have the same methods. :class:`Moments` holds the scatter matrix, and :class:`DiagonalMoments`
+only its diagonal. Moments are computed from rows by ``of``, are added by ``+``, and have a ``zero``. The method
+``mapped`` computes the moments of the rows after a linear map, without the rows.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from likely.exceptions import IncompatiblePartsError
 _WORKSPACE = Workspace()
 
 ROUNDING = 1e-6
-"""Relative size of the rounding errors that may make a scatter asymmetric, or a variance in it negative."""
+"""Relative size of the rounding errors that are allowed in a scatter matrix that is loaded from a file. Rounding may
+make the matrix asymmetric, or an entry of its diagonal negative."""
 
 LARGE, MAX_CANCELLED = 2**15, 16.0
-"""Minimum number of values of a block for which avoiding a centred copy is worth a test, and the maximum ratio of its
-mean squares to its variances for which it is avoided."""
+"""Limits for computing the scatter of a block without a centred copy of its rows (see :func:`scatter_about_zero`). The
+block must have at least ``LARGE`` values, and in every column the mean square must be at most ``MAX_CANCELLED`` times
+the variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class LinearMap:
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether each output is a multiple of one input."""
+        """Whether P is diagonal, so that each output is a multiple of one centred input."""
         return self.matrix.ndim == 1
 
     @property
@@ -68,21 +71,25 @@ class LinearMap:
         return int(self.matrix.shape[-1])
 
     def __call__(self, X: Floats) -> Floats:
-        """Map rows."""
+        """Return the mapped rows (x − centre) P."""
         return self.times(np.subtract(X, self.centre, out=_WORKSPACE.array("about centre", X.shape)))
 
     def inverse(self, Z: Floats) -> Floats:
-        """Return the rows that map to ``Z``; if P has fewer outputs than inputs, the rows nearest to the centre."""
+        """Return the rows that the map takes to ``Z``.
+
+        If P has fewer outputs than inputs, many rows are mapped to the same output. The one nearest to the centre is
+        returned.
+        """
         if self.is_diagonal:
             return np.asarray(Z / self.matrix + self.centre)
         return np.asarray(Z @ np.linalg.pinv(self.matrix) + self.centre)
 
     def times(self, A: Floats) -> Floats:
-        """Return A P, for rows from which the centre is already subtracted."""
+        """Return A P, where A holds rows from which the centre has been subtracted."""
         return np.asarray(A * self.matrix if self.is_diagonal else A @ self.matrix)
 
     def scatter(self, S: Floats) -> Floats:
-        """Return P' S P, the scatter matrix of the mapped rows."""
+        """Return P' S P, the scatter matrix of the mapped rows, where S is the scatter matrix of the rows."""
         if self.is_diagonal:
             return np.asarray(self.matrix[:, None] * S * self.matrix)
         return np.asarray(self.matrix.T @ S @ self.matrix)
@@ -92,8 +99,8 @@ class LinearMap:
 class Moments:
     """Weight, mean and full scatter matrix of weighted rows.
 
-    Sums are in double precision for any type of input. The scatter is computed about the mean, so unit variance around
-    1e8 is computed as unit variance.
+    Sums are in double precision for any type of input. The scatter is computed about the mean, so the variance is
+    accurate even if it is 1 and the mean is 1e8.
 
     Parameters
     ----------
@@ -128,7 +135,8 @@ class Moments:
     def _check_state(self, scope: Scope) -> None:
         S = self.scatter
         with np.errstate(over="ignore"):
-            # The scatter of mapped rows that are all equal is rounding error, relative to their squares.
+            # If all rows are equal, the scatter of the mapped rows is rounding error. The size of this error is
+            # relative to the squares of the rows, so the scale includes the square of the mean.
             scale = np.abs(S).max() + self.weight * np.square(self.mean).max()
         slack = ROUNDING * scale + np.finfo(np.float64).tiny
         if (S.diagonal() < -slack).any():
@@ -151,9 +159,10 @@ class Moments:
 
     @classmethod
     def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> Moments:
-        """Return the moments of rows; sparse rows are made dense, because their scatter is dense.
+        """Return the moments of rows. Sparse rows are made dense, because their scatter matrix is dense.
 
-        With ``overwrite`` an array in double precision may be used as working space.
+        With ``overwrite``, the memory of ``X``, if it is an array in double precision, may be used as working space,
+        which destroys its contents.
         """
         X = dense(X)
         w = np.ones(len(X)) if weight is None else weight
@@ -171,7 +180,7 @@ class Moments:
     def grouped(
         cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
     ) -> dict[int, Moments]:
-        """Return the moments of the rows of each code that occurs."""
+        """Return the moments of the rows of each code that occurs in ``codes``, keyed by code."""
         return _moments_by_code(cls, X, codes, weight, overwrite)
 
     def __add__(self, other: Moments) -> Moments:
@@ -203,7 +212,10 @@ class Moments:
         return DiagonalMoments(self.weight, np.full(d, self.weight), self.mean, self.scatter.diagonal().copy())
 
     def covariance(self, lost_degrees: float = 0) -> Floats:
-        """Return the scatter divided by weight − ``lost_degrees`` (1 if unbiased); 0 if this divisor is <= 0."""
+        """Return the scatter divided by weight − ``lost_degrees``, or zeros if this divisor is not positive.
+
+        ``lost_degrees`` is 0 for the maximum-likelihood estimate and 1 for the unbiased estimate.
+        """
         degrees = self.weight - lost_degrees
         return np.asarray(self.scatter / degrees) if degrees > 0 else np.zeros_like(self.scatter)
 
@@ -212,7 +224,10 @@ class Moments:
         return self.diagonal().variances(lost_degrees)
 
     def is_finite(self) -> bool:
-        """Return whether the sums are finite; they are not if a value is not finite or its square overflows."""
+        """Return whether all sums are finite.
+
+        They are not finite if a value of a row is not finite, or if its square overflows.
+        """
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter.diagonal()).all())
 
     @cached_property
@@ -270,7 +285,10 @@ class DiagonalMoments:
 
     @classmethod
     def of(cls, X: Rows, weight: Floats | None = None, overwrite: bool = False) -> DiagonalMoments:
-        """Return the moments of rows, dense or sparse; values that a sparse array does not store are zeros."""
+        """Return the moments of dense or sparse rows. Values that a sparse array does not store are zeros.
+
+        ``overwrite`` has no effect. :meth:`Moments.of` has the same argument.
+        """
         w = np.ones(X.shape[0]) if weight is None else weight
         if issparse(X):
             return _sparse_moments(X, w)
@@ -286,10 +304,10 @@ class DiagonalMoments:
     def grouped(
         cls, X: Rows, codes: Integers, weight: Floats | None = None, overwrite: bool = False
     ) -> dict[int, DiagonalMoments]:
-        """Return the moments of the rows of each code that occurs.
+        """Return the moments of the rows of each code that occurs in ``codes``, keyed by code.
 
-        A large dense block takes one compiled pass. Sorting the rows by code and summing each slice by array operations
-        takes three times as long, most of it for moving memory.
+        For a large dense block, one compiled loop over the rows computes the sums of all codes. Sorting the rows by
+        code and summing the rows of each code with NumPy takes three times as long, mostly because the rows are copied.
         """
         if issparse(X) or X.size < 2**18:
             return _moments_by_code(cls, X, codes, weight, overwrite)
@@ -299,7 +317,8 @@ class DiagonalMoments:
         X = np.ascontiguousarray(dense(X))
         shift = np.full((int(codes.max()) + 1, X.shape[1]), np.nan)
         rows, present, first, second = sums_by_code(X, codes, w, shift)
-        # A row of small weight far from the others is a bad shift. Then repeat the pass with the mean as the shift.
+        # The shift of a column is its first value. If this value has a small weight and is far from the others, the
+        # sums lose many digits. Then repeat the pass with the mean as the shift.
         if (second > 1e6 * (second - first**2 / _divisor(present))).any():
             shift += first / _divisor(present)
             rows, present, first, second = sums_by_code(X, codes, w, shift)
@@ -334,12 +353,18 @@ class DiagonalMoments:
         return self
 
     def variances(self, lost_degrees: float = 0) -> Floats:
-        """Return the scatter divided by each column's weight − ``lost_degrees``; 0 if this divisor is <= 0."""
+        """Return, for each column, the scatter divided by the weight of the column − ``lost_degrees``.
+
+        The variance is 0 if this divisor is not positive.
+        """
         degrees = self.column_weights - lost_degrees
         return np.where(degrees > 0, self.scatter / _divisor(np.maximum(degrees, 0.0)), 0.0)
 
     def is_finite(self) -> bool:
-        """Return whether all sums are finite; they are not if a value is infinite or its square overflows."""
+        """Return whether all sums are finite.
+
+        They are not finite if a value of a row is infinite, or if its square overflows. NaN is skipped as missing.
+        """
         return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
 
 
@@ -357,20 +382,22 @@ def about_mean(centred: Floats, mean: Floats, weight: Floats | None) -> tuple[Fl
 
 
 def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
-    """Return Σ (x − mean)(x − mean)' of rows with a mean near zero, or None if the rows must be centred first.
+    """Return Σ (x − mean)(x − mean)', computed without centring the rows, or None if the rows must be centred.
 
-    Centring a copy of a large block takes as long as the matrix product. If the mean square of every column is at most
-    16 times its variance, X'X − n mean mean' loses at most four bits. A few rows are tested before the product.
+    Rows must be centred if their mean is far from zero. Small blocks are centred too, because this is fast. But
+    centring a copy of a large block takes as long as the matrix product. The scatter is therefore computed as
+    X'X − n mean mean'. This difference loses at most four bits if the mean square of every column is at most 16 times
+    its variance. A few rows are tested for this before the product is computed, and all rows afterwards.
     """
     n = len(X)
     if X.size < LARGE:
         return None
-    # Test about 32 rows, with a margin of a factor 4.
+    # Test about 32 rows. The limit is stricter by a factor of 4, because a few rows give only an estimate.
     few = X[:: n // 32 + 1]
     excess = np.einsum("ij,ij->j", few, few) / len(few) - np.square(mean)
     if not bool((np.square(mean) <= MAX_CANCELLED / 4 * excess).all()):
         return None
-    # X'X − n mean mean', accepted if no column cancels too much
+    # Compute X'X − n mean mean', and accept it if no column loses too many digits by cancellation.
     scatter = X.T @ X
     squares = scatter.diagonal().copy()
     total = mean * np.sqrt(n)
@@ -379,7 +406,7 @@ def scatter_about_zero(X: Floats, mean: Floats) -> Floats | None:
 
 
 def _freeze(statistic: Any, *names: str) -> None:
-    """Store arrays as read-only views, in double precision and C order."""
+    """Replace the named arrays of a statistic by read-only views, in double precision and C order."""
     for name in names:
         view = np.ascontiguousarray(getattr(statistic, name), dtype=np.float64).view()
         view.flags.writeable = False
@@ -396,12 +423,19 @@ def _check_alike(a: Any, b: Any) -> None:
 
 
 def _divisor(weights: Floats) -> Floats:
-    """Return weights to divide by, with 1 in place of 0: the sums of an empty column are 0 and stay 0."""
+    """Return weights with 1 in place of 0, to be used as divisors.
+
+    The sums of a column without values are 0, so that dividing them by 1 gives 0 instead of NaN.
+    """
     return np.where(weights > 0, weights, 1.0)
 
 
 def _sparse_moments(X: Any, w: Floats) -> DiagonalMoments:
-    """Return the moments of sparse rows: deviations of the stored values, and of all zeros of a column at once."""
+    """Return the moments of sparse rows with weights ``w``.
+
+    Squared deviations are summed over the stored values. The values that are not stored are zeros, and all zeros of a
+    column are added as one term.
+    """
     entries = X.tocoo()
     columns, values = entries.coords[1], entries.data.astype(np.float64)
     stored = w[entries.coords[0]]
@@ -417,7 +451,10 @@ def _sparse_moments(X: Any, w: Floats) -> DiagonalMoments:
 
 
 def _moments_by_code(kind: Any, X: Rows, codes: Integers, weight: Floats | None, overwrite: bool) -> dict[int, Any]:
-    """Return the moments of the rows of each code; the rows of a code are gathered in their order."""
+    """Return the moments, of class ``kind``, of the rows of each code, keyed by code.
+
+    The rows of each code are copied next to each other, in the order in which they occur.
+    """
     sizes = np.bincount(codes)
     occurring = np.flatnonzero(sizes)
     if len(occurring) == 1:
@@ -431,7 +468,10 @@ def _moments_by_code(kind: Any, X: Rows, codes: Integers, weight: Floats | None,
 
 
 def _moments_of_rows(kind: Any, X: Rows, run: Integers, weight: Floats | None) -> Any:
-    """Return the moments of some rows, gathered in reused memory that stays in the cache."""
+    """Return the moments, of class ``kind``, of the rows with the indices ``run``.
+
+    Dense rows are copied next to each other into memory that is reused, because such memory stays in the cache.
+    """
     w = None if weight is None else weight[run]
     if issparse(X):
         return kind.of(X[run], w)

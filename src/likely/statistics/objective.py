@@ -34,7 +34,7 @@ class Objective:
 
     @classmethod
     def zero(cls, n_parameters: int) -> Objective:
-        """Return the objective of no rows."""
+        """Return the objective of no rows, whose value, gradient and Hessian are 0."""
         return cls(0.0, np.zeros(n_parameters), np.zeros((n_parameters, n_parameters)))
 
     def __add__(self, other: Objective) -> Objective:

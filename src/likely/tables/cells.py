@@ -1,7 +1,7 @@
 """Classification and conversion of Arrow columns to numbers, categories and labels.
 
-Files and data frames share the conversions of typed columns. Columns of text tables are classified by their cells; the
-rules for numbers and missing values are in the second part of this file.
+The first part of this file converts columns that have a type, from files and from data frames. The second part is about
+columns of text tables: their cells decide whether a column holds numbers or categories, and which cells are missing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def numbers_of(column: Any) -> Floats:
 
 
 def texts_of(column: Any) -> Any:
-    """Convert an Arrow column to texts; numbers are written with the fewest digits, 1.0 as ``1``, and NaN is null."""
+    """Convert an Arrow column to texts.
+
+    Numbers are written with the fewest digits that identify them, so 1.0 becomes ``1``. NaN becomes null.
+    """
     pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -56,14 +59,18 @@ def texts_of(column: Any) -> Any:
 
 
 def encode_distinct(column: Any) -> tuple[list[str], Integers]:
-    """Return the distinct texts of an Arrow column, as they occur, and the index of each row's text (-1 for null)."""
+    """Return the distinct texts of an Arrow column, and for each row the index of its text among them.
+
+    The texts are in the order of their first occurrence. The index of a null is -1.
+    """
     encoded = _dictionary_encode(column)
     return encoded.dictionary.to_pylist(), _codes(encoded)
 
 
 def _dictionary_encode(column: Any) -> Any:
     texts = texts_of(column)
-    # One chunk first: joining the dictionaries of a thousand chunks of distinct texts takes minutes.
+    # Combine the chunks before encoding. If each of a thousand chunks is encoded with its own dictionary of distinct
+    # texts, joining the dictionaries takes minutes.
     return (texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts).dictionary_encode()
 
 
@@ -72,7 +79,10 @@ def _codes(encoded: Any) -> Integers:
 
 
 def column_of(values: Labels) -> Any:
-    """Convert an array to an Arrow column; None and NaN become null, and texts among numbers make all cells texts."""
+    """Convert an array to an Arrow column. None and NaN become null.
+
+    If an array of objects mixes types, such as texts and numbers, all cells become texts.
+    """
     pa = arrow()
     if values.dtype.kind not in "OT":
         return pa.array(values.astype(values.dtype.newbyteorder("=")), from_pandas=True)
@@ -84,7 +94,7 @@ def column_of(values: Labels) -> Any:
 
 
 def _text_of_cell(cell: Any) -> str | None:
-    """Return a single cell as the text that a file would hold."""
+    """Return the text that a text table would hold for one cell, or None for a missing value."""
     if isinstance(cell, str):
         return cell
     pa = arrow()
@@ -95,8 +105,8 @@ def _text_of_cell(cell: Any) -> str | None:
     return text
 
 
-# Columns of text tables. A cell is a number, missing, or neither. Spaces and tabs around a cell are ignored, and so is
-# the case of its letters.
+# Columns of text tables. A cell is a number, or missing, or another text. Spaces and tabs around a cell are ignored.
+# Letters may be upper or lower case.
 
 _BLANKS = " \t"
 _NUMBER = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)"
@@ -108,20 +118,23 @@ _MISSING_NUMBERS = [*_MISSING_TEXTS, "none", "?", "+nan", "-nan"]
 """Cells that are missing in a column of numbers."""
 
 MISSING_SPELLINGS = sorted({case for text in _MISSING_NUMBERS for case in (text, text.upper(), text.capitalize())})
-"""Usual spellings of missing numbers, for Arrow's reader, which compares whole cells. Other spellings and cells with
-blanks are found by :func:`cast_numbers`."""
+"""Usual spellings of missing numbers, for Arrow's reader, which compares the exact text of a cell. Other spellings,
+such as cells with blanks, are recognised later by :func:`cast_numbers`."""
 
 _is_number = re.compile(_NUMBER, re.IGNORECASE).fullmatch
 
 
 def is_number_or_missing(cell: str) -> bool:
-    """Return whether a cell of a text table can be in a column of numbers."""
+    """Return whether a cell of a text table is a number, or is missing in a column of numbers."""
     cell = cell.strip(_BLANKS)
     return _is_number(cell) is not None or cell.lower() in _MISSING_NUMBERS
 
 
 def cast_numbers(column: Any) -> Floats | None:
-    """Convert an Arrow column of texts to numbers, with NaN for missing cells; return None if a cell is neither."""
+    """Convert an Arrow column of texts to numbers, with NaN for missing cells.
+
+    Return None if some cell is neither a number nor missing.
+    """
     pa = arrow()
     texts = pa.compute.utf8_trim(column, characters=_BLANKS)
     texts = pa.compute.if_else(_is_one_of(texts, _MISSING_NUMBERS), pa.scalar(None, texts.type), texts)
@@ -133,7 +146,10 @@ def cast_numbers(column: Any) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of a text table: its distinct texts, each tested once, and the index of each row's text."""
+    """A column of a text table: its distinct texts, and for each row the index of its text among them.
+
+    Tests of cells, for example whether a cell is a number, run once for each distinct text.
+    """
 
     texts: Any
     codes: Integers
@@ -157,30 +173,33 @@ class TextColumn:
         return np.asarray(np.array(numbers if fits else texts)[self.codes])
 
     def categories(self) -> Any:
-        """Return the cells as an Arrow column of texts, null where they are missing."""
+        """Return the cells as an Arrow column of texts. Missing cells become null."""
         pa = arrow()
         missing = _is_one_of(self._trimmed(), _MISSING_TEXTS)
         texts = pa.compute.if_else(missing, pa.scalar(None, self.texts.type), self.texts).cast(pa.string())
         return pa.chunked_array([texts.take(pa.array(self.codes))])
 
     def share_of_numbers(self) -> float:
-        """Return the share of numbers among the cells that are not missing, 1 if all are missing."""
+        """Return the share of numbers among the cells that are not missing, or 1 if all cells are missing."""
         return self._share(self._numbers())
 
     def first_missing(self) -> int | None:
-        """Return the first row whose text is missing, if there is one."""
+        """Return the first row whose cell is missing as a category, label or group, or None if there is no such row."""
         return self._first(_as_mask(_is_one_of(self._trimmed(), _MISSING_TEXTS)))
 
     def first_empty(self) -> int | None:
-        """Return the first row with an empty text, if there is one."""
+        """Return the first row with an empty cell, or None if there is no such row."""
         return self._first(_as_mask(arrow().compute.equal(self.texts, "")))
 
     def first_text(self) -> int | None:
-        """Return the first row whose cell is neither a number nor missing, if there is one."""
+        """Return the first row whose cell is neither a number nor missing, or None if there is no such row."""
         return self._first(~(self._numbers() | self._missing()))
 
     def first_comma(self) -> int | None:
-        """Return the first number with a comma, if at least half of the cells are numbers with or without a comma."""
+        """Return the first row whose cell is a number with a comma, such as ``1,5``, if there is one.
+
+        Return None if fewer than half of the cells that are not missing are numbers, with or without a comma.
+        """
         with_comma = self._matches(_NUMBER_WITH_COMMA)
         return self._first(with_comma) if self._share(self._numbers() | with_comma) >= 0.5 else None
 

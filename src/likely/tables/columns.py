@@ -1,7 +1,8 @@
 """Columns of data and score files as features, labels, weights and scores.
 
-:func:`read_columns` reads some columns of a file. The result converts each column for its role. An error about a cell
-names the file, the line or row, and the column.
+:func:`read_columns` reads some columns of a file. The object that it returns has a method for each role of a column,
+which converts the column to features, labels, weights or scores. An error about a cell names the file, the line or row,
+and the column.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ from likely.tables.files import (
 from likely.tables.lines import check_not_empty, check_records, line_of, records
 
 _SAMPLE = 200
-"""Rows from which the type of each column of a text table is guessed."""
+"""Number of records at the start of a text table from which the type of each column is guessed."""
 _BLOCK = 2**20
 _LARGER_BLOCKS = (2**25, 2**30)
-"""Bytes per block of Arrow's reader. A row that is longer than two blocks needs larger ones."""
+"""Bytes per block of Arrow's reader, first ``_BLOCK``. If a row is longer than two blocks, the reader fails, and the
+file is read again with one of the larger sizes."""
 _MAX_COMPRESSION = 1032
 """Maximum compression ratio of a gzip file (deflate)."""
 
@@ -54,8 +56,8 @@ _MAX_COMPRESSION = 1032
 class Roles:
     """Roles of the columns of a data file.
 
-    Columns without a role are features, unless they are excluded. With ``only``, those columns are the features and
-    further columns are ignored.
+    Columns without a role are features, unless they are excluded. If ``only`` is given, the columns that it names are
+    the features, and further columns are ignored.
     """
 
     target: str | None = None
@@ -67,7 +69,10 @@ class Roles:
     only: tuple[str, ...] | None = None
 
     def named_columns(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the role ("of labels"), the parameter and the name of each column that is not a feature."""
+        """Yield the role, the parameter and the name of each column that is read and is not a feature.
+
+        The role completes "a column ...", for example "of labels". The parameter is the argument that names the column.
+        """
         single = [("of labels", "target", self.target), ("of groups", "groups", self.groups)]
         single += [("of weights", "weight", self.weight)]
         yield from ((role, parameter, name) for role, parameter, name in single if name is not None)
@@ -78,11 +83,11 @@ class Roles:
         return [name for _, _, name in self.named_columns()]
 
     def texts(self) -> set[str]:
-        """Return the columns that are read as text, whatever their cells look like."""
+        """Return the names of the columns that are read as text, even if all of their cells are numbers."""
         return {name for name in (self.target, self.groups, *self.categories) if name is not None}
 
     def check(self, path: Path, header: Sequence[str]) -> None:
-        """Raise unless every named column is in the header and has one role."""
+        """Raise unless every column that has a role is in the header and has only one role."""
         check_distinct(path, header)
         taken: dict[str, str] = {}
         excluded = [("to leave out", "exclude", name) for name in self.exclude]
@@ -99,7 +104,7 @@ class Roles:
             check_present(path, header, name, "of categories", "categories")
 
     def features(self, path: Path, header: Sequence[str]) -> list[str]:
-        """Return the columns of features in the order of the file."""
+        """Return the names of the columns of features, in the order of the file or, if given, of ``only``."""
         self.check(path, header)
         if self.only is not None:
             for name in self.only:
@@ -117,8 +122,9 @@ class Roles:
 def read_columns(path: Path, names: Sequence[str], texts: Set[str] = frozenset()) -> FileColumns:
     """Read some columns of a file.
 
-    Columns of a text table are read as numbers if their first rows are numbers, except those of ``texts``. If that
-    fails, all are read as text, and converted when they are used.
+    A column of a text table is read as numbers if its cells in the first rows are numbers and ``texts`` does not name
+    it. If a later cell of such a column is not a number, all columns are read as text, and each column is converted
+    when it is used.
     """
     delimiter = delimiter_of(path)
     if delimiter is None:
@@ -131,15 +137,16 @@ def read_columns(path: Path, names: Sequence[str], texts: Set[str] = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class FileColumns:
-    """Typed columns, from a Parquet, Arrow or Feather file or from arrays."""
+    """Columns that have a type: those of a Parquet, Arrow or Feather file, or arrays of a .npz file."""
 
     path: Path
     table: Any
 
     def labels(self, name: str, role: str = "label", parameter: str = "target", *, literal: bool = False) -> Labels:
-        """Convert a column to labels; raise if one is missing.
+        """Convert a column to labels; raise if a label is missing.
 
-        With ``literal``, only empty cells and nulls are missing: texts such as NA are labels.
+        With ``literal``, only empty cells and nulls are missing, and texts such as NA are labels. In the message,
+        ``role`` is the noun for a label, and ``parameter`` is the argument that names the column.
         """
         labels, row = self._labels(name, parameter, literal)
         if row is not None:
@@ -162,7 +169,11 @@ class FileColumns:
         return values
 
     def scores(self, name: str, parameter: str = "scores", *, booleans: bool = True) -> Floats:
-        """Convert a column to scores; raise if one is missing. ``parameter`` is the argument that names the columns."""
+        """Convert a column to scores; raise if a score is missing or not a number.
+
+        ``parameter`` is the argument that names the columns of scores. Booleans raise an error unless ``booleans`` is
+        True.
+        """
         values, row = self._numbers(name)
         row = _first(np.isnan(values)) if row is None else row
         if not booleans and arrow().types.is_boolean(self.table[name].type):
@@ -194,11 +205,11 @@ class FileColumns:
         return pa.compute.if_else(pa.compute.equal(texts, ""), None, texts)
 
     def describe_place(self, row: int, name: str) -> str:
-        """Describe the place of a cell; ``row`` counts from 0, the description from 1."""
+        """Return the place of a cell for a message. ``row`` counts from 0; the row in the message counts from 1."""
         return f"row {row + 1} of {self.path}"
 
     def format_cell(self, row: int, name: str) -> str:
-        """Format a cell for a message."""
+        """Return the value of a cell for a message."""
         value = self.table[name][row].as_py()
         return "no value" if value is None else repr(value)
 
@@ -206,7 +217,7 @@ class FileColumns:
         return f"{self.describe_place(row, name)} has {self.format_cell(row, name)} in column {name!r}"
 
     def _labels(self, name: str, parameter: str, literal: bool) -> tuple[Labels, int | None]:
-        """Return a column as labels, and the first row without a label, if any."""
+        """Return a column as labels, and None; or, if labels are missing, an empty array and the first such row."""
         column, pa = self.table[name], arrow()
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -230,7 +241,10 @@ class FileColumns:
         return self._whole_labels(name, column.to_numpy(), parameter)
 
     def _whole_labels(self, name: str, labels: Labels, parameter: str) -> Labels:
-        """Convert floats, which must be whole, and integers to 64-bit integers where they fit; keep booleans."""
+        """Convert labels that are numbers to 64-bit integers, and return booleans unchanged.
+
+        Floats must be whole numbers. Integers of a type that does not fit in 64 bits with a sign keep their type.
+        """
         if labels.dtype.kind == "f":
             labels = labels.astype(np.float64)
             row = _first(~(np.isfinite(labels) & (labels == np.trunc(labels)) & (np.abs(labels) < 2.0**63)))
@@ -244,14 +258,17 @@ class FileColumns:
         return labels.astype(np.int64) if np.can_cast(labels.dtype, np.int64) and labels.dtype.kind != "b" else labels
 
     def _numbers(self, name: str) -> tuple[Floats, int | None]:
-        """Return a column as numbers, NaN where one is missing, and the first row that is not a number, if any."""
+        """Return a column as numbers, with NaN for missing cells, and None.
+
+        If the column does not hold numbers, return an empty array and the first row whose cell is not a number.
+        """
         column = self.table[name]
         return (numbers_of(column), None) if kind_of(column) == "number" else (np.empty(0), 0)
 
 
 @dataclass(frozen=True, eq=False)
 class TextFileColumns(FileColumns):
-    """Columns of a text table, each read as numbers or as text. Messages quote cells with the text of the file."""
+    """Columns of a text table, each read as numbers or as text. Messages quote a cell as it is written in the file."""
 
     delimiter: str
     header: list[str]
@@ -259,7 +276,8 @@ class TextFileColumns(FileColumns):
     def feature(self, name: str, categorical: bool) -> Any:
         """Convert a column to an array of numbers or an Arrow column of categories.
 
-        A column holds numbers if every cell that is not missing is a number, and categories if fewer than half are.
+        A column holds numbers if every cell that is not missing is a number. It holds categories if fewer than half of
+        these cells are numbers. Any other column raises an error.
         """
         numbers = None if categorical else self._cast(name)
         if numbers is not None:
@@ -270,12 +288,12 @@ class TextFileColumns(FileColumns):
         return column.categories()
 
     def describe_place(self, row: int, name: str) -> str:
-        """Describe the place of a cell by its line."""
+        """Return the place of a cell for a message: its line in the file."""
         begins, cells = self._record(row)
         return f"line {line_of(begins, cells, self.header.index(name))} of {self.path}"
 
     def format_cell(self, row: int, name: str) -> str:
-        """Format a cell with the text of the file."""
+        """Return the text of a cell for a message, as it is written in the file."""
         cell = self._record(row)[1][self.header.index(name)]
         return repr(cell) if cell.strip(" \t") else "an empty cell"
 
@@ -296,7 +314,10 @@ class TextFileColumns(FileColumns):
         return cast_numbers(column) if is_text(column.type) else numbers_of(column)
 
     def _check_categories(self, name: str, column: TextColumn) -> None:
-        """Raise if at least half of the cells are numbers: the column may be a column of numbers with faults."""
+        """Raise if at least half of the cells that are not missing are numbers, with or without a comma.
+
+        Such a column is probably a column of numbers in which some cells are wrong, and not one of categories.
+        """
         row, share = column.first_comma(), column.share_of_numbers()
         remedy = f"or declare the column as categories with categories={name!r}."
         if row is not None:
@@ -316,7 +337,11 @@ class TextFileColumns(FileColumns):
 
 
 def _read_text(path: Path, delimiter: str, names: Sequence[str], texts: Set[str]) -> TextFileColumns:
-    """Read with guessed types; if that fails, read all columns as text, in larger blocks if the file is large."""
+    """Read columns of a text table with the types that are guessed from its first rows.
+
+    If this fails, read all columns as text, in larger blocks. If this fails too, raise an error that names the first
+    faulty line.
+    """
     pa, header = arrow(), read_header(path)
     as_text = texts | _guess_texts(path, delimiter, header)
     guessed = {name: pa.large_string() if name in as_text else pa.float64() for name in names}
@@ -334,7 +359,10 @@ def _read_text(path: Path, delimiter: str, names: Sequence[str], texts: Set[str]
 
 
 def _guess_texts(path: Path, delimiter: str, header: list[str]) -> set[str]:
-    """Return the columns with text in one of the first rows. Faults in rows are reported when all rows are read."""
+    """Return the names of the columns that have, in one of the first rows, a cell that is neither a number nor missing.
+
+    Errors in these rows are ignored here, because they are reported when all rows are read.
+    """
     found: set[str] = set()
     with suppress(TableError):
         for _, cells in islice(records(path, delimiter), 1, _SAMPLE):
@@ -344,10 +372,11 @@ def _guess_texts(path: Path, delimiter: str, header: list[str]) -> set[str]:
 
 
 def _useful_blocks(path: Path) -> Iterator[int]:
+    """Yield the larger block sizes, without those that cannot help because the whole file fits in a smaller block."""
     size = path.stat().st_size * (_MAX_COMPRESSION if path.suffix.lower() == ".gz" else 1)
     yield from (block for block, smaller in zip(_LARGER_BLOCKS, (0, *_LARGER_BLOCKS), strict=False) if size > smaller)
 
 
 def _first(mask: Any) -> int | None:
-    """Return the index of the first true value, if there is one."""
+    """Return the index of the first true value of a mask, or None if there is no true value."""
     return int(mask.argmax()) if mask.any() else None

@@ -28,9 +28,9 @@ from likely.tables.files import (
 from likely.tables.npz import read_npz
 
 _MAX_COUNTED = 2_000_000
-"""Maximum number of cells of a table whose columns of numbers are summarised by their distinct values."""
+"""Maximum number of cells of a table for which the distinct values of columns of numbers are counted."""
 _MIN_ROWS_OF_AN_IDENTIFIER = 20
-"""Minimum number of rows for a column of mostly different texts to count as an identifier."""
+"""Minimum number of rows of a table in which a column of mostly different texts is taken for an identifier."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class ColumnSummary:
     n_missing : int
         Number of rows without a value.
     n_distinct : int or None
-        Number of distinct values that are not missing; None for numbers of a large table, unless all are equal.
+        Number of distinct values that are not missing. It is None, because it was not counted, for a column of numbers
+        of a large table, unless all numbers are equal.
     example : str
         The range of numbers, or the first few categories.
 
@@ -134,7 +135,7 @@ class ScoreTable:
 
     def __post_init__(self) -> None:
         for name in ("labels", "scores"):
-            view = getattr(self, name).view()  # the caller's array stays writeable
+            view = getattr(self, name).view()  # only the view becomes read-only, not the caller's array
             view.flags.writeable = False
             object.__setattr__(self, name, view)
 
@@ -284,14 +285,14 @@ def read_scores(path: FilePath, label: str = "label", columns: Sequence[str] | N
     names = _score_columns(file, read_header(file), label, columns)
     read = read_columns(file, [label, *names], {label})
     labels = read.labels(label, parameter="label", literal=True)
-    scores = np.empty((len(labels), len(names)))  # filled in a third of the time that column_stack takes
+    scores = np.empty((len(labels), len(names)))  # filling it takes a third of the time of np.column_stack
     for at, name in enumerate(names):
         scores[:, at] = read.scores(name, "columns", booleans=False)
     return ScoreTable(labels, scores, tuple(names))
 
 
 def _score_columns(path: Path, header: list[str], label: str, columns: Sequence[str] | None) -> list[str]:
-    """Return the columns of scores, after checking the header."""
+    """Return the names of the columns of scores. Raise if one of them, or the labels, is not in the header."""
     check_distinct(path, header)
     check_present(path, header, label, "of labels", "label")
     if columns is None:
@@ -311,7 +312,7 @@ def _score_columns(path: Path, header: list[str], label: str, columns: Sequence[
 
 
 def check_score_names(names: list[str], label: str, parameter: str) -> None:
-    """Raise if two columns of scores have the same name, or one has the name of the labels."""
+    """Raise if two columns of scores have the same name, or if one of them has the name of the column of labels."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InvalidParameterError(
@@ -343,7 +344,10 @@ def _as_table(columns: FileColumns, roles: Roles, X: Any, summaries: Iterable[Co
 
 
 def _summarise(columns: FileColumns, roles: Roles, name: str, column: Any, n_columns: int) -> ColumnSummary:
-    """Summarise a feature, numbers in an array or categories in an Arrow column, and raise if it cannot be used."""
+    """Return the summary of a feature, and raise if the feature cannot be used.
+
+    ``column`` is an array of numbers or an Arrow column of categories. ``n_columns`` is the number of features.
+    """
     if isinstance(column, np.ndarray):
         _check_finite(columns, name, column)
         summary = _summarise_numbers(name, column, len(column) * n_columns)
@@ -355,7 +359,11 @@ def _summarise(columns: FileColumns, roles: Roles, name: str, column: Any, n_col
 
 
 def _summarise_matrix(columns: FileColumns, roles: Roles, matrix: Labels, step: int = 64) -> Iterable[ColumnSummary]:
-    """Summarise the columns of an array, after copying ``step`` columns at a time to contiguous memory."""
+    """Yield the summary of each column of a matrix of features.
+
+    ``step`` columns at a time are copied to contiguous memory, because reading a column of a matrix in row order is
+    slow.
+    """
     n_columns = matrix.shape[1]
     for start in range(0, n_columns, step):
         for at, values in enumerate(np.ascontiguousarray(matrix[:, start : start + step].T), start):
@@ -391,7 +399,10 @@ def _check_finite(columns: FileColumns, name: str, values: Floats) -> None:
 
 
 def _check_learnable(path: Path, summary: ColumnSummary, n: int) -> None:
-    """Raise if a feature has no value in any of n rows, or is an identifier."""
+    """Raise if a feature has no value in any of the n rows, or looks like an identifier.
+
+    A category looks like an identifier if it has more distinct texts than half the number of rows.
+    """
     name, remedy = summary.name, f"Leave it out with exclude={summary.name!r}."
     if summary.n_missing == n:
         raise TableError(

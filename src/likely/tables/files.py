@@ -1,4 +1,4 @@
-"""Files as Arrow tables: names and suffixes, content checks, column names, and reading some columns."""
+"""Files of tables: suffixes of their names, checks of their content and column names, and reading of columns."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _SIGNATURES = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-"""First bytes of files that are not text."""
+"""First bytes of files that are not text, and what such a file is called in messages."""
 
 
 def arrow() -> Any:
-    """Return the pyarrow package with the submodules that are used here; import it on the first call."""
+    """Return the package pyarrow, whose submodules that this library uses are imported on the first call."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -59,7 +59,10 @@ def arrow() -> Any:
 
 
 def suffix_of(path: FilePath, *others: str) -> str:
-    """Return the known suffix of a file name, in lower case; ``others`` are suffixes known to the caller."""
+    """Return the suffix of a file name, in lower case. Raise unless it is a suffix of a table or one of ``others``.
+
+    ``others`` are further suffixes that the caller can read.
+    """
     name, suffixes = os.fspath(path), [*_SUFFIXES, *others]
     found = next((suffix for suffix in suffixes if name.lower().endswith(suffix)), None)
     if found is None:
@@ -69,9 +72,10 @@ def suffix_of(path: FilePath, *others: str) -> str:
 
 
 def delimiter_of(path: FilePath) -> str | None:
-    """Return the delimiter of a text table that is to be read, None for other files.
+    """Return the delimiter of a text table that is to be read, or None if the file is not a text table.
 
-    Where commas are decimal marks, spreadsheets separate the cells of a .csv by semicolons.
+    In countries where the comma is the decimal mark, spreadsheets separate the cells of a .csv file by semicolons. So
+    the delimiter is a semicolon if the first line contains semicolons and no commas.
     """
     usual = DELIMITERS.get(suffix_of(path))
     if usual != ",":
@@ -81,7 +85,7 @@ def delimiter_of(path: FilePath) -> str | None:
 
 
 def find_file(path: FilePath, *others: str) -> Path:
-    """Return the path of a file with a known suffix, or raise if it does not exist."""
+    """Return the path of a file. Raise if its suffix is unknown (see :func:`suffix_of`) or the file does not exist."""
     suffix_of(path, *others)
     file = Path(path)
     if not file.is_file():
@@ -93,9 +97,10 @@ def find_file(path: FilePath, *others: str) -> Path:
 
 
 def suggest_name(name: str, names: Sequence[str]) -> str:
-    """Return a question that suggests the most similar of the names, or an empty text.
+    """Return a question that suggests the one of ``names`` that is most similar to ``name``, or an empty text.
 
-    If the header is a single name that contains tabs or bars, return a hint about the delimiter instead.
+    ``names`` is often the header of a table. If it is a single name that contains tabs or bars, the table probably has
+    another delimiter, and a hint about the delimiter is returned instead.
     """
     if len(names) == 1 and name.lower() != names[0].lower():
         for mark, plural in (("\t", "tabs"), ("|", "bars")):
@@ -128,7 +133,10 @@ def _identify(start: bytes) -> str | None:
 
 
 def _decompressed_start(path: Path) -> bytes:
-    """Return the first bytes of a gzip file's content; nothing if it is damaged, which is reported on reading it."""
+    """Return the first bytes of the content of a gzip file.
+
+    For a damaged file, return no bytes: the damage is reported when the whole file is read.
+    """
     try:
         with gzip.open(path, "rb") as stream:
             return stream.read(_START_LENGTH)
@@ -183,7 +191,11 @@ def check_present(
 
 
 def check_named(path: Path, names: Sequence[str], role: str, parameter: str, remedy: str) -> None:
-    """Raise if a column is an index that pandas wrote: row numbers are not data."""
+    """Raise if a column has no name, or a name that pandas gives to its index.
+
+    Such a column holds row numbers, which are not data. ``role`` completes "every column ...", and "``remedy`` with
+    ``parameter``=" is the advice in the message.
+    """
     for name in names:
         if not name or re.fullmatch(r"__index_level_\d+__", name):
             raise TableError(
@@ -199,10 +211,12 @@ def check_named(path: Path, names: Sequence[str], role: str, parameter: str, rem
 def read_text_table(
     path: Path, delimiter: str, types: dict[str, Any], missing: Sequence[str] = (), block: int = 2**20
 ) -> Any:
-    """Read the columns named by ``types`` from a text table as an Arrow table, in that order.
+    """Read some columns of a text table as an Arrow table.
 
-    Raises ``pyarrow.ArrowInvalid`` if a cell is not of its column's type, a row is too short or too long, or a row is
-    longer than two blocks of that number of bytes. The texts of ``missing`` are nulls, except in columns of text.
+    ``types`` maps the name of each column to its Arrow type, in the order of the result. Cells that are equal to a text
+    of ``missing`` become null, except in columns of text. ``block`` is the number of bytes that Arrow reads at a time.
+    Raises ``pyarrow.ArrowInvalid`` if a cell is not of the type of its column, if a row has too few or too many cells,
+    or if a row is longer than two blocks.
     """
     pa = arrow()
     compression = "gzip" if path.suffix.lower() == ".gz" else None
@@ -218,14 +232,17 @@ def read_text_table(
 
 
 def read_typed_table(path: Path, names: Sequence[str]) -> Any:
-    """Read some columns of a Parquet, Arrow or Feather file as an Arrow table, in that order."""
+    """Read the columns ``names`` of a Parquet, Arrow or Feather file as an Arrow table, in the order of ``names``."""
     with _open_typed(path) as file:
         return (file.read(names) if hasattr(file, "schema_arrow") else file.read_all()).select(names)
 
 
 @contextmanager
 def _open_typed(path: Path) -> Iterator[Any]:
-    """Open a Parquet file, or an Arrow file in the file format (as Feather) or the stream format."""
+    """Open a Parquet file or an Arrow file.
+
+    An Arrow file may have Arrow's file format, which is also that of Feather files, or Arrow's stream format.
+    """
     pa = arrow()
     kind = "a Parquet" if suffix_of(path) == ".parquet" else "an Arrow"
     try:

@@ -1,4 +1,4 @@
-"""Data frames of computed columns, as pandas, Polars or pyarrow, whichever is installed."""
+"""Data frames of computed columns, made with pandas, Polars or pyarrow, whichever is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_frame(columns: Mapping[str, Any], backend: FrameBackend | None = None) 
     ----------
     columns : mapping {name: array or list}
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of frame; by default the first one that is installed.
+        The library that makes the frame; by default the first of these that is installed.
     """
     return nw.from_dict(dict(columns), backend=_choose_backend(backend)).to_native()
 
@@ -42,5 +42,5 @@ def _choose_backend(backend: str | None) -> Any:
 def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ValueError:  # a module without a specification
+    except ValueError:  # ``sys.modules`` holds a module of this name without an import specification
         return False

@@ -1,7 +1,7 @@
-"""Record-by-record reader of text tables with line numbers, to locate faults.
+"""Reader of text tables that yields one record at a time, with its line number, so that messages can locate faults.
 
-Arrow's reader works on blocks in parallel and does not report line numbers. If it fails, the file is read again here,
-up to the fault.
+Arrow's reader processes blocks of a file in parallel and does not report line numbers. If it fails, this reader reads
+the file again, up to the fault.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _UNREADABLE = (csv.Error, EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each record of a text table begins, and its cells; blank lines are skipped.
+    """Yield, for each record of a text table, the line on which the record begins, and its cells.
 
-    Lines count from 1. A quoted cell may hold line breaks, so a record may cover several lines.
+    Lines count from 1. Blank lines are skipped. A quoted cell may hold line breaks, so a record may cover several
+    lines.
     """
     begins = 1
     try:
@@ -46,14 +47,17 @@ def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[IO[str]]:
-    """Open a file as text; bytes that are not UTF-8 become lone surrogates, to be reported with their line."""
+    """Open a file as text, decompressed if its name ends with .gz.
+
+    Bytes that are not UTF-8 become lone surrogates, so that :func:`check_encoding` can report them with their line.
+    """
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rb") as raw:
         yield io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def first_line(path: Path) -> str:
-    """Return the first line of a text table, or an empty text if it cannot be read."""
+    """Return the first line of a text table, or an empty text if the file cannot be read."""
     try:
         with _open_text(path) as stream:
             return stream.readline()
@@ -62,12 +66,18 @@ def first_line(path: Path) -> str:
 
 
 def line_of(begins: int, cells: list[str], at: int) -> int:
-    """Return the line on which cell ``at`` of a record begins: line breaks in the cells before it count."""
+    """Return the line on which cell number ``at`` of a record begins.
+
+    This is the line ``begins`` of the record plus the number of line breaks in the cells before this one.
+    """
     return begins + sum(len(_BREAK.findall(cell)) for cell in cells[:at])
 
 
 def check_records(path: Path, delimiter: str) -> None:
-    """Raise for the first row of a text table with a wrong number of cells or another encoding than UTF-8."""
+    """Raise for the first row of a text table that has a wrong number of cells, or a cell that is not UTF-8.
+
+    Raise also if the table has no rows.
+    """
     lines = records(path, delimiter)
     width, begins = len(next(lines)[1]), 0
     for begins, cells in lines:
@@ -78,7 +88,7 @@ def check_records(path: Path, delimiter: str) -> None:
 
 
 def check_not_empty(path: Path, n_rows: int) -> None:
-    """Raise if a table has column names only."""
+    """Raise if a table has no rows after its column names."""
     if not n_rows:
         raise TableError(f"{path} must have rows, but has none after its column names.")
 
@@ -93,7 +103,7 @@ def check_width(path: Path, begins: int, cells: list[str], width: int) -> None:
 
 
 def check_encoding(path: Path, line: int, cell: str) -> None:
-    """Raise if a cell was not UTF-8."""
+    """Raise if the bytes of a cell in the file were not UTF-8."""
     if not cell.isascii() and _UNDECODED.search(cell):
         raw = repr(cell.encode("utf-8", "surrogateescape"))
         raise TableError(f"{path} must be UTF-8, but line {line} holds {shorten(raw, 40)}. Save the file in UTF-8.")

@@ -1,4 +1,4 @@
-"""Reader of NumPy's .npz files; the arrays with as many rows as the target are features."""
+"""Reader of NumPy's .npz files. The features are the arrays that have as many rows as the target."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from likely.tables.files import check_distinct, check_present
 
 
 def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, Roles]:
-    """Read the columns with as many rows as the target, or as the only array with columns, and their roles.
+    """Return the columns of a file by name, the matrix of features or None, and the roles of the columns.
 
-    If one array of numbers holds all features, it is returned separately from the columns, as stored.
+    The features are the arrays with as many rows as the target or, without a target, the only array of two or more
+    dimensions. If the features are one such array of numbers, the array is returned as the matrix, without conversion.
+    Otherwise each of its columns is one of the columns that are returned.
     """
     arrays = _load(path, roles)
     roles = replace(roles, exclude=tuple(name for name in roles.exclude if name not in arrays))
@@ -43,7 +45,7 @@ def read_npz(path: Path, roles: Roles) -> tuple[dict[str, Any], Labels | None, R
 
 
 def _check_types(path: Path, arrays: dict[str, Labels]) -> None:
-    """Raise if the type of an array is not one that a column of a table can have."""
+    """Raise if an array holds complex numbers, records or bytes, which a column of a table cannot hold."""
     for name, array in arrays.items():
         if array.dtype.kind in "cVS":
             raise TableError(
@@ -67,7 +69,7 @@ def _check_rows(path: Path, roles: Roles, others: dict[str, Labels], n: int) -> 
 
 
 def _load(path: Path, roles: Roles) -> dict[str, Any]:
-    """Load the arrays of a file by name, None for those to leave out."""
+    """Return the arrays of a file by name. Arrays that ``roles`` excludes are not loaded: their value is None."""
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
@@ -97,7 +99,11 @@ def _load_array(path: Path, file: Any, name: str) -> Labels:
 
 
 def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dict[str, Labels]:
-    """Return the arrays of features: those with as many rows as the target, or the only one with columns."""
+    """Return the arrays of features by name.
+
+    With a target, these are the arrays with as many rows as the target. Without a target, this is the only array of two
+    or more dimensions. Arrays that have another role are no features.
+    """
     left = {name: array for name, array in arrays.items() if name not in roles.others() and array.ndim}
     if roles.target is not None:
         n = len(arrays[roles.target])
@@ -119,14 +125,21 @@ def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dic
 
 
 def _as_matrix(features: dict[str, Labels], roles: Roles) -> Labels | None:
-    """Return the one array that holds all features as numbers, if there is one, as a matrix."""
+    """Return the features as a matrix if they are one array of numbers with two or more dimensions, otherwise None.
+
+    Return None also if columns are to be excluded or read as categories.
+    """
     array = next(iter(features.values()))
     is_matrix = len(features) == 1 and array.ndim > 1 and array.dtype.kind in "iuf"
     return array.reshape(len(array), -1) if is_matrix and not (roles.exclude or roles.categories) else None
 
 
 def _split(path: Path, features: dict[str, Labels]) -> dict[str, Any]:
-    """Split arrays of features into columns: those of the only wide array are called x0, x1 and so on."""
+    """Split arrays of features into columns, and return the columns by name.
+
+    An array of one dimension is one column with the name of the array. The columns of an array with more dimensions are
+    called x0, x1 and so on. If there are several such arrays, the name of the array takes the place of the x.
+    """
     wide = sum(array.ndim > 1 for array in features.values())
     columns: list[tuple[str, Any]] = []
     for name, array in features.items():

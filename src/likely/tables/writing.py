@@ -1,4 +1,4 @@
-"""Atomic writers of files: scores, columns, and the arrays of the run store."""
+"""Atomic writers of tables: files of scores, files of named columns, and the arrays of stored runs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from likely.tables.data import check_score_names
 from likely.tables.files import DELIMITERS, arrow, suffix_of
 
 _STRUCTURAL = '[",\t\r\n]'
-"""Characters of a text that requires quotation marks."""
+"""Pattern of the characters for which a text in a delimited file must be put in quotation marks."""
 _METADATA_KEY = b"likely"
+"""Key of the metadata of a Parquet file under which :func:`write_arrays` stores the description of the arrays."""
 
 
 def write_scores(
@@ -65,7 +66,7 @@ def write_scores(
 
 
 def write_columns(path: FilePath, columns: Mapping[str, Any]) -> None:
-    """Write named columns to a file; its suffix selects the format, and it is replaced atomically.
+    """Write named columns to a file. The suffix selects the format, and an existing file is replaced atomically.
 
     Parameters
     ----------
@@ -100,9 +101,11 @@ def write_columns(path: FilePath, columns: Mapping[str, Any]) -> None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Floats], about: Mapping[str, Any]) -> None:
-    """Write arrays of shape (n,) or (n, k), all with the same n, and a JSON description to a Parquet file, atomically.
+    """Write named arrays and a description to a Parquet file, atomically.
 
-    Each column of an array is a column of the file; the description and the widths are metadata of its schema.
+    The arrays have shape (n,) or (n, k), with the same n for all arrays. Each column of an array is a column of the
+    file. The description ``about``, which must be valid JSON, and the number of columns of each array are stored in the
+    metadata of the file.
     """
     columns, widths = {}, {}
     for name, values in arrays.items():
@@ -114,7 +117,10 @@ def write_arrays(path: Path, arrays: Mapping[str, Floats], about: Mapping[str, A
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Read a file of :func:`write_arrays`; raise ``TableError`` if it is missing, damaged or of another kind."""
+    """Return the arrays and the description in a file that :func:`write_arrays` wrote.
+
+    Raise ``TableError`` if the file is missing, damaged or of another kind.
+    """
     pa = arrow()
     try:
         with open(path, "rb") as stream:
@@ -143,8 +149,8 @@ def _write_table(path: FilePath, table: Any) -> None:
 
 def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
     if suffix.endswith(".gz"):
-        # Without a name and a time inside, equal tables give equal files. The digits of scores hardly compress:
-        # level 6 takes five times as long as level 1 for a file that is 7 % smaller.
+        # The gzip file stores no name and no time, so that equal tables give equal files. Compression level 1 is used
+        # because the digits of scores hardly compress: level 6 takes five times as long for a file that is 7 % smaller.
         with gzip.GzipFile("", "wb", compresslevel=1, fileobj=stream, mtime=0) as packed:
             _write_text(packed, table, DELIMITERS[suffix])
     elif suffix in DELIMITERS:
@@ -157,9 +163,10 @@ def _write(stream: IO[bytes], table: Any, suffix: str) -> None:
 
 
 def _write_text(stream: Any, table: Any, delimiter: str) -> None:
-    """Write delimited text, in which floats have the fewest digits that read back as the same number.
+    """Write a table as delimited text. Floats have the fewest digits that read back as the same number.
 
-    With quoting enabled, pyarrow quotes every text. Quoting is therefore enabled only if some text needs it.
+    If quoting is enabled, pyarrow puts every text in quotation marks. Quoting is therefore enabled only if some text
+    needs it.
     """
     pa = arrow()
     stream.write((delimiter.join(map(_quote, table.column_names)) + "\n").encode())
@@ -171,12 +178,15 @@ def _write_text(stream: Any, table: Any, delimiter: str) -> None:
 
 
 def _quote(name: str) -> str:
-    """Put a name in quotation marks if it needs them; a name that begins with a byte order mark also does."""
+    """Put a column name in quotation marks if it contains a delimiter, a quotation mark or a line break.
+
+    A name that begins with a byte order mark is quoted too. Otherwise readers would drop the mark.
+    """
     needs = re.search(_STRUCTURAL, name) or name.startswith("\ufeff")
     return '"' + name.replace('"', '""') + '"' if needs else name
 
 
-# Checks of what is written.
+# Checks of the columns, scores, labels and names to be written.
 
 
 def _check_column(name: Any, values: Any) -> Any:

@@ -28,9 +28,10 @@ class MixtureChoice:
     best : GaussianMixture
         The chosen mixture, fitted to all rows.
     table : list of dict
-        One entry for each mixture, best first: ``covariance``, ``tied``, ``n_components``, ``parameters``, the
-        criterion under its name, and ``at_floor``, whether some variance is at a floor that is not above the default.
-        Such mixtures come last, because their likelihood depends on the value of the floor.
+        One entry for each mixture, best first: ``covariance``, ``tied``, ``n_components``, ``parameters`` (the number
+        of free parameters), the value of the criterion under its name, and ``at_floor``. The last is True if some
+        variance is at a floor that is not above the default. Such mixtures come after all others, because their
+        likelihood depends on the value of the floor.
     """
 
     best: GaussianMixture
@@ -84,7 +85,7 @@ def choose_mixture(
     template = GaussianMixture() if mixture is None else mixture
     checked = clone(template)
     rows, _, weight, kept = check_training(checked, "choose_mixture", X, None, sample_weight, True, False)
-    # Rows are dropped only if there is one weight for each row.
+    # Number of the user's rows. Rows are dropped only for weights of 0, so then there is a weight for each row.
     n = rows.shape[0] if kept is None else np.size(sample_weight)
     splits = _make_splits(rows, cv, kept, n) if criterion == "log_likelihood" else []
     n_train = min([rows.shape[0], *(len(train) for train, _ in splits)])
@@ -108,7 +109,7 @@ def choose_mixture(
 
 
 def _check_sizes(n_components: Any, max_size: int) -> list[int]:
-    """Return the sizes of at most ``max_size``, sorted; raise if one is not a whole number."""
+    """Return the given sizes up to ``max_size``, sorted, each once; raise if a size is not a whole number >= 1."""
     given = list(n_components) if np.iterable(n_components) else [n_components]
     for size in given:
         if not is_count(size, 1, 2**20):
@@ -119,7 +120,7 @@ def _check_sizes(n_components: Any, max_size: int) -> list[int]:
 
 
 def _list_shapes(covariances: Any, tied: Any) -> list[tuple[Any, bool]]:
-    """Return all pairs of shape and ``tied``."""
+    """Return all pairs of a covariance shape and a value of ``tied``."""
     several = [covariances] if isinstance(covariances, (str, Covariance)) else covariances
     return [(shape, bool(shared)) for shape in several for shared in (tied if np.iterable(tied) else [tied])]
 
@@ -133,7 +134,7 @@ def _fit_and_score(
     weight: Floats | None,
     splits: list[tuple[Integers, Integers]],
 ) -> tuple[list[GaussianMixture], Floats]:
-    """Fit mixtures of all shapes and sizes, and return them with the criterion of each."""
+    """Fit mixtures of all shapes and sizes to all rows; return the mixtures, and the criterion of each mixture."""
     models: list[GaussianMixture] = []
     found: list[float] = []
     for shape, shared in shapes:
@@ -147,7 +148,11 @@ def _fit_and_score(
 
 
 def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tuple[Integers, Integers]]:
-    """Return training and held-out rows of each fold, as positions among the rows of positive weight."""
+    """Return the positions of the training rows and of the held-out rows of each fold.
+
+    They are positions among ``rows``, which omit the rows of weight 0. A splitter sees all ``n`` rows of the user.
+    ``kept`` are the positions of ``rows`` among these n rows, or None if no row was omitted.
+    """
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
             raise InvalidParameterError(
@@ -165,7 +170,7 @@ def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tupl
 def _score_held_out(
     model: GaussianMixture, rows: Any, weight: Floats | None, splits: list[tuple[Integers, Integers]], sizes: list[int]
 ) -> Floats:
-    """Return the mean log density of held-out rows over all folds, for each size."""
+    """Return, for each size, the weighted mean of the log density over the held-out rows of all folds."""
     total, weights = np.zeros(len(sizes)), 0.0
     for train, test in splits:
         learned = model.path(rows[train], sizes, None if weight is None else weight[train])

@@ -48,24 +48,27 @@ from likely.statistics import DiagonalMoments
 _WORKSPACE = Workspace()
 
 CANCELLED = 1e-10
-"""A squared distance below this fraction of the row's squared distance from the mean centre has lost its digits."""
+"""A squared distance of a row to a centre, computed by expanding the square, has lost its digits if it is below this
+fraction of the squared distance of the row from the mean of the centres."""
 
 MAX_ITER = 1000
 """Maximum number of iterations; k-means stops there without convergence."""
 
 MAX_SAMPLE_ITER = 99
-"""Maximum number of iterations on a sample. Rows without clusters would take hundreds; no result depends on them."""
+"""Maximum number of iterations on a sample. Rows that form no clusters would take hundreds of iterations. The
+centres of a sample are only a start, or centres of features, so they need not converge."""
 
 MIN_ROWS_SKLEARN = 2**16
-"""Minimum number of rows in memory for scikit-learn's k-means: it takes half the time, but copies the rows."""
+"""Minimum number of rows in memory for which scikit-learn's k-means is used. It takes half the time of the loop in this
+module, but copies the rows."""
 
 VALUES, MAX_PIECE = 2**19, 2**13
-"""Maximum number of values, and of rows, of the affinities computed at once."""
+"""Maximum number of affinities (rows times clusters), and of rows, for which affinities are computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansState:
-    """Centres, inertia, number of iterations and labels."""
+    """Fitted attributes of :class:`KMeans`; the labels are not saved in model files."""
 
     cluster_centers_: Annotated[Floats, floats("clusters", "d")]
     inertia_: Annotated[float, number(0)]
@@ -167,13 +170,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
             usable = slice(None) if weight is None else np.flatnonzero((weight > 0) | _is_finite(rows))
             labels = np.full(rows.shape[0], -1, dtype=np.intp)
             labels[usable], nearest = self._find_nearest(rows[usable])
-            # Inertia from the distances: for tight clusters the difference of sums has lost digits.
+            # Inertia from the distances: computed from sums, it has lost digits if clusters are tight.
             inertia = float(nearest.sum() if weight is None else nearest @ weight[usable])
             self._state = replace(self._state, labels_=labels, inertia_=inertia)
         return self
 
     def predict(self, X: Any) -> Integers:
-        """Return the nearest cluster of each row; ties go to the first."""
+        """Return the index of the cluster whose centre is nearest to each row, the lowest index in a tie."""
         self._centres()
         return self._find_nearest(check_rows(self, X))[0]
 
@@ -183,7 +186,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         return np.sqrt(self._map_rows(check_rows(self, X), lambda squares: squares, len(centres)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the sum of squared distances to the nearest centres."""
+        """Return minus the weighted sum of the squared distances of the rows to their nearest centres."""
         self._centres()
         nearest = self._find_nearest(check_rows(self, X))[1]
         weight = check_weight(sample_weight, len(nearest))
@@ -198,7 +201,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         return self.cluster_centers_
 
     def _find_nearest(self, X: Rows) -> tuple[Integers, Floats]:
-        """Return the nearest centre of each row, with ties to the first, and its squared distance."""
+        """Return the index of the nearest centre of each row, the lowest index in a tie, and its squared distance."""
 
         def nearest(squares: Floats) -> Floats:
             at = squares.argmin(axis=1)
@@ -208,7 +211,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, So
         return found[:, 0].astype(np.intp), found[:, 1]
 
     def _map_rows(self, X: Rows, of: Callable[[Floats], Floats], n_outputs: int) -> Floats:
-        """Apply a function to the squared distances to all centres, some rows at a time."""
+        """Apply ``of`` to the squared distances (n, n_clusters) between rows and centres, some rows at a time.
+
+        Returns the concatenated results, of shape (n, n_outputs). Raises for rows that are not finite.
+        """
         centres = self._centres()
         distances = DistancesByVariances(centres, np.ones_like(centres))
         with np.errstate(all="ignore"):
@@ -271,25 +277,28 @@ def _cluster_in_memory(source: ArraySource, start: Floats, tol: float) -> _Clust
 
 
 def _cluster_source(source: Source, start: Floats, origin: Floats, limit: float, whole: DiagonalMoments) -> _Clustering:
-    """Cluster the rows of any source, with one pass for each iteration."""
+    """Cluster the rows of any source, with one pass over the rows for each iteration.
+
+    ``limit`` ends the iterations; see :func:`run_lloyd`. ``whole`` are the moments of all rows.
+    """
     centres, n_iter = run_lloyd(source, start, origin, limit, MAX_ITER)
-    # ‖z − c‖² = ‖z‖² − 2 (z'c − ½‖c‖²): the affinities of the nearest centres give the inertia.
+    # ‖z − c‖² = ‖z‖² − 2 (z'c − ½‖c‖²), so the inertia is Σ‖z‖² minus twice the affinities of the nearest centres.
     affinity = source.reduce(_sum_by_cluster, centres, origin).affinity
     squares = float(whole.scatter.sum() + whole.weight * np.square(whole.mean - origin).sum())
     return _Clustering(centres, max(0.0, squares - 2 * affinity), n_iter)
 
 
 def cluster_sample(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:
-    """Return the cluster centres of rows in memory that are centred near zero."""
+    """Return the cluster centres of rows in memory; the rows must be centred near zero."""
     start, origin = _choose_centres(rows, weight, n_clusters, random), np.zeros(rows.shape[1])
     return run_lloyd(ArraySource(rows, weight=weight), start, origin, 0.0, MAX_SAMPLE_ITER)[0]
 
 
 def _choose_centres(rows: Floats, weight: Floats, n_clusters: int, random: np.random.RandomState) -> Floats:
-    """Draw initial centres by k-means++ (Arthur and Vassilvitskii 2007).
+    """Return rows drawn as initial centres by k-means++ (Arthur and Vassilvitskii 2007).
 
-    Each row is drawn with probability proportional to its squared distance from the nearest row drawn before. If there
-    are fewer rows than clusters, rows are repeated.
+    The probability of drawing a row is proportional to its weight times its squared distance from the nearest row
+    already drawn. If there are fewer rows than clusters, rows are repeated.
     """
     if len(rows) < n_clusters:
         return np.asarray(rows[np.arange(n_clusters) % len(rows)])
@@ -298,7 +307,7 @@ def _choose_centres(rows: Floats, weight: Floats, n_clusters: int, random: np.ra
 
 
 def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_iter: int) -> tuple[Floats, int]:
-    """Run Lloyd's algorithm, and return the centres and the number of iterations (Lloyd 1982).
+    """Run Lloyd's algorithm (Lloyd 1982); return the centres and the number of iterations.
 
     Parameters
     ----------
@@ -307,7 +316,7 @@ def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_i
     origin : array of shape (d,)
         A point among the rows; rows and centres are expressed relative to it.
     limit : float
-        Sum of the squared moves of all centres at which to stop.
+        Stop when the sum of the squared moves of all centres is at most this value.
     max_iter : int
     """
     centres = start
@@ -319,7 +328,7 @@ def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_i
         empty = weights == 0
         before, centres = centres, np.where(empty, centres, origin + sums / np.where(empty, 1.0, weights))
         if empty.any() and n_iter <= 2 * len(start):
-            # Move an empty cluster to the row that is farthest from its centre.
+            # Move the first empty cluster to the row that is farthest from its nearest centre.
             centres[int(np.argmax(empty))] = source.reduce(_find_farthest, centres).row
         elif np.square(centres - before).sum() <= limit:
             break
@@ -328,7 +337,15 @@ def run_lloyd(source: Source, start: Floats, origin: Floats, limit: float, max_i
 
 @dataclass(frozen=True, eq=False)
 class _ClusterSums:
-    """Sums of each cluster's rows about the origin with their weight in the last column, and the sum of affinities."""
+    """Sums over the rows of each cluster.
+
+    Parameters
+    ----------
+    totals : array of shape (n_clusters, d + 1)
+        Weighted sum of the rows relative to the origin, and in the last column their total weight.
+    affinity : float
+        Weighted sum over all rows of the affinity to the nearest centre; see :func:`_sum_by_cluster`.
+    """
 
     totals: Floats
     affinity: float
@@ -340,8 +357,8 @@ class _ClusterSums:
 def _sum_by_cluster(block: Block, centres: Floats, origin: Floats) -> _ClusterSums:
     """Assign each row of a block to its nearest centre, and sum the rows of each cluster.
 
-    The nearest centre has the largest affinity z'c − ½‖c‖², because −½‖z − c‖² is the affinity less ½‖z‖², which is the
-    same for all centres.
+    Rows z and centres c are relative to the origin. The nearest centre of a row has the largest affinity z'c − ½‖c‖²:
+    −½‖z − c‖² equals the affinity minus ½‖z‖², which is the same for all centres.
     """
     # Centres as the columns of Θ = (c; −½‖c‖²), so that the affinities are (z, 1) Θ.
     steps = centres - origin
@@ -362,14 +379,14 @@ def _sum_piece(X: Floats, weight: Floats | None, theta: Floats, origin: Floats) 
     affinities = np.matmul(z, theta, out=_WORKSPACE.array("affinities", (n, K)))
     labels = affinities.argmax(axis=1)
     weight = np.ones(n) if weight is None else weight
-    # Sum rows by label with a sparse matrix, in a third of the time of a product with zeros and ones.
+    # Sum rows by label with a sparse matrix: a dense matrix of zeros and ones would take three times as long.
     members = csr_array((weight, labels, np.arange(n + 1)), shape=(n, K))
     return _ClusterSums(np.asarray(members.T @ z), float(weight @ affinities[np.arange(n), labels]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Farthest:
-    """Row with the largest distance from its nearest centre."""
+    """The row that is farthest from its nearest centre, and its squared distance from that centre."""
 
     distance: float
     row: Floats
@@ -394,7 +411,7 @@ def _is_finite(X: Rows) -> Any:
 
 
 def _finite_moments(block: Block) -> DiagonalMoments:
-    """Return the moments of a block's rows; raise if a value is missing."""
+    """Return the moments of a block's rows; raise if a value is NaN."""
     found: DiagonalMoments = moments(block, DiagonalMoments)
     if (found.column_weights < found.weight).any():
         raise block.non_finite()
@@ -402,7 +419,10 @@ def _finite_moments(block: Block) -> DiagonalMoments:
 
 
 def _recompute_cancelled(rows: Floats, centres: Floats, squares: Floats) -> Floats:
-    """Recompute squared distances from differences where the expanded square has lost its digits."""
+    """Return ``squares``, the squared distances (n, n_centres), with inaccurate entries replaced in place.
+
+    Where expanding the square has lost the digits of a distance, it is computed from the difference of row and centre.
+    """
     scale = np.square(rows - centres.mean(axis=0)).sum(axis=1)
     row, centre = np.nonzero(squares < CANCELLED * scale[:, None])
     squares[row, centre] = np.square(rows[row] - centres[centre]).sum(axis=1)

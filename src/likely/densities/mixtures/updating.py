@@ -25,19 +25,20 @@ from likely.densities.mixtures.mixture import Mixed
 from likely.exceptions import InvalidDataError
 
 FORGETTING = 0.7
-"""Exponent of the step size, in (½, 1]. Lower values forget earlier batches faster; with 1 all batches weigh alike."""
+"""Exponent of the step size, in (½, 1]. With a lower exponent, earlier batches are forgotten faster; with the exponent
+1, all batches have the same weight."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stepwise:
-    """Stepwise EM: a running average of the sums of E steps, from which each batch re-estimates the mixture.
+    """Stepwise EM: a running average of the sums of E steps, from which the mixture is re-estimated after each batch.
 
     Parameters
     ----------
     family : GaussianFamily
-        Fixed by the first batch, with its floors.
+        The Gaussian shape, with coordinates and floors that the first batch has determined.
     average : Sums
-        Running average of the sums, for one unit of weight.
+        Running average of the sums, each divided by the weight of its batch.
     steps : int
         Number of batches after the first.
     typical : float
@@ -45,8 +46,9 @@ class Stepwise:
 
     Notes
     -----
-    s ← (1 − η) s + η s', with s' the sums of the batch divided by its weight, and the step size
-    η = (steps + 2)^−0.7 (Cappé and Moulines 2009), times the weight of the batch over the typical weight.
+    A batch changes the average s to (1 − η) s + η s', with s' the sums of the batch divided by its weight. The step
+    size η is (steps + 2)^−0.7 (Cappé and Moulines 2009) times the weight of the batch divided by the typical weight,
+    and at most 1.
     """
 
     family: Annotated[GaussianFamily, instance_of(GaussianFamily, d="d")]
@@ -63,7 +65,7 @@ class Stepwise:
 
     @classmethod
     def from_fit(cls, found: EMResult, family: GaussianFamily) -> Stepwise:
-        """Return the average after a fit."""
+        """Return the average after a fit to the first batch: the sums of its last E step, divided by their weight."""
         return cls(family, _normalize(found.sums, family), 0, found.sums.weight)
 
     def step(self, source: Source, mixture: Mixed, hard: bool) -> tuple[Stepwise, Mixed]:
@@ -87,7 +89,7 @@ class Stepwise:
 
 
 def _normalize(sums: Sums, family: GaussianFamily) -> Sums:
-    """Return the sums about the origin, divided by the weight."""
+    """Return the sums about the origin of the family's coordinates, divided by the total weight of the rows."""
     return _scale(replace(sums, parts=family.form.shift_to_origin(sums.weights, sums.parts)), 1 / sums.weight)
 
 
@@ -97,20 +99,21 @@ def _scale(sums: Sums, factor: float) -> Sums:
 
 
 def adapt_means(source: Source, mixture: Mixed, relevance: float) -> Mixed:
-    """Adapt the means to rows by maximum a posteriori estimation (Reynolds, Quatieri and Dunn 2000).
+    """Return the mixture with means adapted to rows by maximum a posteriori estimation.
 
-    ``relevance`` is the number of rows that has the same weight as the means before.
+    Each previous mean counts as much as ``relevance`` rows at that mean. Weights and covariances are kept (Reynolds,
+    Quatieri and Dunn 2000).
     """
     sums: _Shifts = source.reduce(_sum_shifts, mixture)
     gaussians: Gaussians = mixture.components
-    # m_k + Σγ_k (x − m_k) / (n_k + relevance); the floor of the denominator is for n_k = relevance = 0.
+    # m_k + Σγ_k (x − m_k) / (n_k + relevance). The lower bound avoids a division by 0 if n_k = relevance = 0.
     steps = sums.steps / np.maximum(sums.weights + relevance, np.finfo(np.float64).tiny)[:, None]
     return Mixed(mixture.weights, Gaussians(gaussians.means + steps, gaussians.covariances))
 
 
 @dataclass(frozen=True, eq=False)
 class _Shifts:
-    """Total responsibility of each component, and the weighted sum of differences between rows and its mean."""
+    """Total responsibility Σγ_k of each component k, and Σγ_k (x − m_k) with its mean m_k."""
 
     weights: Floats
     steps: Floats

@@ -2,8 +2,9 @@
 
 Conventions: parameters θ have a row (w_k, b_k) for each of K classes, concatenated if parameters are flat. Scores are
 f_k = (x − centre)'w_k + b_k. A row of class y has t_k = 1 + f_k − f_y for the other classes, t_y = 0, and the cost C.
-Its loss is C max_k t_k, which is C times the maximum of Σ p_k t_k over probabilities p. It is smoothed to C times the
-maximum of Σ p_k t_k + 2 μ (Σ √p_k − 1), whose derivative by t is C p: the row's dual coefficients.
+Its loss is C max_k t_k, which is C times the maximum of Σ p_k t_k over probabilities p. The smoothed loss is C times
+the maximum of Σ p_k t_k + 2 μ (Σ √p_k − 1) over p. Its derivative by t is C p at the maximising p. From this p follow
+the dual coefficients of the row, η_k = C (p_k − [k = y]).
 
 References
 ----------
@@ -44,7 +45,7 @@ MAX_PRODUCT_VALUES = 2**22
 """Maximum number of values, rows times parameters of all classes, that are held at once while a Hessian is formed."""
 
 MAX_LAMBDA_STEPS = 20
-"""Maximum number of Newton steps for λ; they converge quadratically."""
+"""Maximum number of Newton steps for λ of :class:`SmoothedMax`; the steps converge quadratically."""
 
 
 def solve_joint(
@@ -72,7 +73,7 @@ def solve_joint(
     max_passes : int
         Maximum number of points to evaluate, each by two passes over all rows.
     start : (coef, intercept), optional
-        Warm start; by default the solution on a subsample, if there are many rows.
+        Warm start. By default the start is the solution on a subsample, if there are many rows.
     on_pass : function of the number of points and the relative gap, optional
         Called after each point.
 
@@ -83,12 +84,12 @@ def solve_joint(
 
         max Σ C (1 − p_y) − ½ Σ_k ‖Σ η_k x‖²   over p ≥ 0 that sum to 1 for each row, with Σ η_k = 0 for each class,
 
-    and w_k = −Σ η_k x. With ``bias_scale`` the last condition is dropped, and −½ K² Σ_k (Σ η_k)² is added. Smoothing
-    gives p at every point, and a correction makes them feasible, so that the dual bound holds at every point. See
-    :func:`likely.objectives.svm.path_following.follow_path`.
+    and w_k = −Σ η_k x. With ``bias_scale`` the last condition is dropped, and −½ K² Σ_k (Σ η_k)² is added. The smoothed
+    losses give a p for every row at every point of the path. A correction makes these p feasible, so that every point
+    has a dual bound. See :func:`likely.objectives.svm.path_following.follow_path`.
 
-    For two classes w_1 = −w_0 = w / 2, where w and b solve the binary problem with twice the costs. Its objective is
-    then twice as large: ½ ‖w_0‖² + ½ ‖w_1‖² = ¼ ‖w‖².
+    For two classes w_1 = −w_0 = w / 2, where w and b solve the binary problem with twice the costs. The objective of
+    the binary problem is twice as large as the joint objective: ½ ‖w_0‖² + ½ ‖w_1‖² = ¼ ‖w‖².
 
     References
     ----------
@@ -125,7 +126,7 @@ def solve_joint(
 def _problem(
     source: Source, sample: ArraySource | None, costs: Floats, bias_scale: float | None, n_rows: int
 ) -> JointProblem:
-    """Return the problem, with Hessians formed if there are few parameters."""
+    """Return the problem, which forms Hessians if there are few parameters."""
     size = len(costs) * (source.n_features + 1)
     forms_hessian = size <= (MORE_PARAMETERS if n_rows <= size else FEW_PARAMETERS)
     setting = make_margin_setting(source, sample, np.ones(len(costs)), costs, forms_hessian)
@@ -136,8 +137,9 @@ def _problem(
 class JointRepair:
     """Correction that makes dual coefficients feasible.
 
-    A row of class y has p_k + 2 g_k (shift_k − mean of the shifts, weighted by g) in place of p_k: its p to first order
-    when the biases change by μ · shift. Its coefficients are multiplied by shares[y].
+    In a row of class y, p_k is replaced by p_k + 2 g_k (shift_k − the mean of the shifts with weights g), where
+    g = p^1.5. To first order this is the row's p after the biases have changed by μ · shift. Then the coefficients η of
+    the row are multiplied by shares[y].
 
     Parameters
     ----------
@@ -153,12 +155,12 @@ class JointRepair:
 
 @dataclass(frozen=True, eq=False)
 class JointSums(MarginSums):
-    """Sums of a joint problem at θ and μ; ``alphas`` are Σ C (1 − p_y) of the rows of each class y.
+    """Sums of a joint problem at θ and μ. ``alphas`` are the sums of C (1 − p_y) over the rows of each class y.
 
     Parameters
     ----------
     eta_sums : array of shape (n_classes, n_classes)
-        Σ η_k over the rows of class y, at [y, k].
+        The entry [y, k] is the sum of η_k over the rows of class y.
     bias_hessian : array of shape (n_classes, n_classes)
         Hessian of ``value`` with respect to the biases, times μ.
     """
@@ -169,7 +171,21 @@ class JointSums(MarginSums):
 
 @dataclass(frozen=True, eq=False)
 class JointLosses(SmoothedLosses):
-    """Smoothed joint losses of the rows of a block."""
+    """Smoothed joint losses of the rows of a block.
+
+    Parameters
+    ----------
+    rows : LinearRows
+    codes : array of int of shape (n,)
+        Class y of each row.
+    C : array of shape (n,)
+        Cost of each row.
+    t : array of shape (n, n_classes)
+        t_k = 1 + f_k − f_y, and t_y = 0.
+    mu : float
+    forms_hessian : bool
+        Whether ``sums`` has the Hessian, or only its diagonal.
+    """
 
     rows: LinearRows
     codes: Integers
@@ -194,7 +210,7 @@ class JointLosses(SmoothedLosses):
 
     @property
     def hinge(self) -> float:
-        """Sum of the plain losses."""
+        """Sum of the losses without smoothing."""
         return float(self.C @ self.t.max(axis=1))
 
     def row_weights(self) -> Floats:
@@ -203,7 +219,8 @@ class JointLosses(SmoothedLosses):
     def sums(self) -> JointSums:
         C, mu, at, K = self.C, self.mu, self.smoothing, self.t.shape[1]
         top = self.t.max(axis=1)
-        # η = C (p − [k = y]), and its derivative by μ through u = t / μ. A constant of the row does not change p.
+        # η = C (p − [k = y]), and its derivative by μ, as p depends on u = t / μ. Adding top / μ² to all ∂u of a row
+        # does not change ∂p.
         eta = C[:, None] * self._subtract_own_class(at.p)
         by_mu = C[:, None] * at.derivative((top[:, None] - self.t) / mu**2)
         first = self.rows.sums(np.hstack([eta, by_mu]).T)
@@ -225,14 +242,17 @@ class JointLosses(SmoothedLosses):
     def dual_coefficients(self, repair: JointRepair) -> Floats:
         """Return η = C (p − [k = y]) of feasible p, of shape (n, n_classes)."""
         at = self.smoothing
-        # First-order change of p by the shift, then the share of the row's class.
+        # Add the first-order change of p for the shift, then multiply by the share of the row's class.
         p = at.p + at.derivative(np.broadcast_to(repair.shift, at.p.shape))
         return np.asarray(
             (self.C * repair.shares.take(self.codes))[:, None] * self._subtract_own_class(np.maximum(p, 0.0))
         )
 
     def _subtract_own_class(self, p: Floats) -> Floats:
-        """Return p − [k = y]; at the class of each row as minus the sum of the others, which does not cancel."""
+        """Return p_k − [k = y] for each class k.
+
+        At the class y of a row, p_y − 1 would cancel digits. It is computed as minus the sum of the other p.
+        """
         own = np.arange(len(p)), self.codes
         p = p.copy()
         p[own] = 0.0
@@ -250,7 +270,10 @@ class JointLosses(SmoothedLosses):
         return self.rows.gram_diagonal(np.ascontiguousarray(D.T)).reshape(-1)
 
     def _hessian(self, weight: Floats) -> Floats:
-        """Return Σ 2 weight (diag g − g g' / Σ g) ⊗ x x', without rows of negligible weight, run by run."""
+        """Return Σ 2 weight (diag g − g g' / Σ g) ⊗ x x' over the rows of the block, without rows of negligible weight.
+
+        Rows are added in runs whose products fit MAX_PRODUCT_VALUES.
+        """
         kept = select_heavy_rows(weight * self.smoothing.curvature)
         K, q = self.t.shape[1], self.rows.X.shape[1] + 1
         hessian, blocks = np.zeros((K * q, K * q)), np.zeros((K, q, q))
@@ -264,19 +287,23 @@ class JointLosses(SmoothedLosses):
 
 
 def _multiply(rows: LinearRows, weight: Floats, at: SmoothedMax, direction: Floats) -> Floats:
-    """Return the Hessian times a direction."""
+    """Return the product of the Hessian of the rows, with weights C / μ, and a flat direction of θ."""
     change = at.derivative(rows.scores(direction.reshape(at.p.shape[1], -1)))
     return np.asarray(rows.sums((weight[:, None] * change).T)).reshape(-1)
 
 
 def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at: SmoothedMax) -> None:
-    """Add −Σ 2 weight g g' / Σ g ⊗ x x' to the Hessian, and the whole diagonal blocks to ``blocks``."""
+    """Add the terms of a run of rows x to a Hessian and to its diagonal blocks, both in place.
+
+    ``hessian`` gets −Σ 2 weight g g' / Σ g ⊗ x x', which is complete only outside the diagonal blocks. ``blocks`` gets
+    the complete diagonal blocks.
+    """
     g = at.g
     # All pairs of classes in one product.
     scale = np.sqrt(2 * weight / g.sum(axis=1))
     pairs = ((g * scale[:, None])[:, :, None] * x[:, None, :]).reshape(len(x), -1)
     hessian -= pairs.T @ pairs
-    # Diagonal blocks Σ 2 weight g (1 − g / Σ g) x x': the difference above would cancel.
+    # Diagonal blocks Σ 2 weight g (1 − g / Σ g) x x'. Adding Σ 2 weight g x x' to the above would cancel digits.
     own = np.sqrt(2 * weight[:, None] * g * at.complement)
     for block, root in zip(blocks, own.T, strict=True):
         scaled = x * root[:, None]
@@ -284,13 +311,21 @@ def _add_squares(hessian: Floats, blocks: Floats, x: Floats, weight: Floats, at:
 
 
 def _hinge(block: Block, theta: Floats, setting: MarginSetting) -> float:
-    """Return the sum of the plain losses of a block."""
+    """Return the sum of the losses of a block without smoothing."""
     return JointLosses.of(block, theta, 1.0, setting).hinge
 
 
 @dataclass(frozen=True, eq=False)
 class _DualSums:
-    """Σ C (1 − p_y), and Σ η (x − centre, 1) of shape (n_classes, d + 1), of feasible coefficients."""
+    """Sums over rows at feasible dual coefficients.
+
+    Parameters
+    ----------
+    total : float
+        Σ C (1 − p_y), the linear term of the dual objective.
+    eta : array of shape (n_classes, d + 1)
+        Σ η_k (x − centre, 1) for each class k.
+    """
 
     total: float
     eta: Floats
@@ -310,7 +345,8 @@ class JointProblem(MarginProblem):
     """Minimise ½ Σ ‖w_k‖² + Σ C max_k t_k, plus ½ Σ (b_k − w_k'origin)² / K² if biases are penalised."""
 
     losses = JointLosses
-    # Newton-CG steps are less precise than for binary problems: that saves more products than the extra steps take.
+    # Newton-CG steps are less precise than for binary problems. That saves more Hessian-vector products than the
+    # additional steps take.
     precision, max_products = 0.03, 1500
 
     @property
@@ -318,7 +354,7 @@ class JointProblem(MarginProblem):
         return len(self.setting.costs), len(self.origin) + 1
 
     def centre_biases(self, theta: Floats) -> Floats:
-        """Return flat parameters whose biases, if free, sum to 0. A common shift of the biases changes no loss."""
+        """Return θ as a flat array, with free biases shifted to the sum 0. A common shift changes no loss."""
         theta = theta.copy()
         if self.bias_scale is None:
             theta[:, -1] -= theta[:, -1].mean()
@@ -329,15 +365,20 @@ class JointProblem(MarginProblem):
         return float(theta @ self.penalty_gradient(theta)) / 2 + self.source.reduce(_hinge, theta, self.setting)
 
     def dual_coefficients(self, block: Block, point: PathPoint) -> Floats:
-        """Return −η of the rows of a block, (n, n_classes), the feasible point with the dual objective of ``point``.
+        """Return −η of the rows of a block, of shape (n, n_classes).
 
-        The values of a row sum to 0 over the classes. Only the value of the row's own class is positive.
+        These are the feasible coefficients at which the dual objective is ``point.dual``. The values of a row sum to 0
+        over the classes, and only the value of the row's own class is positive.
         """
         with np.errstate(all="ignore"):
             return -JointLosses.of(block, point.theta, point.mu, self.setting).dual_coefficients(point.repair)
 
     def dual_bound(self, sums: JointSums, theta: Floats, mu: float) -> tuple[float, JointRepair]:
-        """Return the dual objective at the best multiple s ≤ 1 of feasible coefficients, by one more pass."""
+        """Return the dual objective at feasible coefficients, and the repair that gives these coefficients.
+
+        Repaired coefficients η are multiplied by the s ≤ 1 for which the dual objective is largest. This takes one more
+        pass over the rows.
+        """
         if not np.isfinite(sums.value):
             return -np.inf, JointRepair(np.zeros(self.shape[0]), np.zeros(self.shape[0]))
         repair = self.repair(sums, theta)
@@ -353,20 +394,22 @@ class JointProblem(MarginProblem):
         return share * total - share**2 * square / 2, replace(repair, shares=share * repair.shares)
 
     def repair(self, sums: JointSums, theta: Floats) -> JointRepair:
-        """Return the correction of dual coefficients: Σ η_k = 0 for free biases, about −b_k / K² for penalised ones.
+        """Return the correction of the dual coefficients, so that Σ η_k = 0 for free biases.
 
-        Coefficients are shifted as a change of the biases would shift them, to first order. If the shift is too large,
-        it is reduced for penalised biases, for which any p is feasible. For free biases the coefficients of the rows of
-        each class are multiplied by the stationary probability of the class in the Markov chain with rates
-        ``eta_sums``: then Σ η_k is 0 for each class.
+        For penalised biases any p is feasible, and the correction makes Σ η_k about −b_k / K², as at the minimum.
+        Coefficients are shifted to first order as by a change of the biases. A shift that is too large is reduced for
+        penalised biases. For free biases it is replaced by factors: the coefficients of the rows of each class are
+        multiplied by the stationary probability of the class in the Markov chain with rates ``eta_sums``. Then Σ η_k is
+        0 for each class k.
         """
         K, no_shift = self.shape[0], np.zeros(self.shape[0])
         wanted = (
             no_shift if self.bias_scale is None else -theta.reshape(self.shape) @ self.bias_penalty / self.bias_scale
         )
-        # Newton step for the biases: (Hessian of the biases) shift = wanted − Σ η. A common shift gets some curvature.
+        # Newton step for the biases: (Hessian of the biases) shift = wanted − Σ η. Curvature is added along a common
+        # shift of all biases, along which the Hessian has none.
         rates = sums.bias_hessian + np.trace(sums.bias_hessian) / K**2
-        try:  # ill-conditioned if hardly any row is near the margin of a class, but small shifts have small residuals
+        try:  # small shifts have small residuals even if the system is ill-conditioned (few rows near a margin)
             shift = np.linalg.solve(rates, wanted - sums.eta_sums.sum(axis=0))
         except np.linalg.LinAlgError:
             shift = np.full(K, np.inf)
@@ -380,11 +423,14 @@ class JointProblem(MarginProblem):
 
 
 def _stationary_shares(eta_sums: Floats) -> Floats:
-    """Return 0 ≤ a ≤ 1 with Σ_y a_y eta_sums[y] = 0, for rows that sum to 0 and are < 0 on the diagonal only.
+    """Return factors a_y from 0 to 1, one for each class y, such that Σ_y a_y eta_sums[y] = 0.
 
-    This is the stationary distribution of a continuous-time Markov chain with these rates, up to a factor. Classes are
-    eliminated one after another (GTH algorithm), then their shares are computed in reverse order. All terms of the sums
-    are non-negative, so nothing cancels.
+    Each row of ``eta_sums`` sums to 0, and only its diagonal entry is negative.
+
+    Up to a common factor, a is the stationary distribution of the continuous-time Markov chain with these rates. The
+    GTH algorithm eliminates one class after another, then computes their shares in reverse order. All terms of its sums
+    are non-negative, so no digits cancel. All factors are 0 if a class cannot be eliminated because no rate leads from
+    it to the remaining classes.
 
     References
     ----------
@@ -408,12 +454,24 @@ def _stationary_shares(eta_sums: Floats) -> Floats:
 
 
 class SmoothedMax(NamedTuple):
-    """Smoothed maxima of the rows of u: the maximising p, ``complement`` = 1 − g / Σ g, and the excess over max u.
+    """Smoothed maxima of the rows of an array u of shape (n, K).
 
+    Attributes
+    ----------
+    p : array of shape (n, K)
+        The maximising probabilities.
+    complement : array of shape (n, K)
+        1 − g / Σ g, with g = p^1.5.
+    excess : array of shape (n,)
+        Smoothed maximum minus max u.
+
+    Notes
+    -----
     max u is the maximum over probabilities p of Σ p_k u_k. The smoothed maximum is that of Σ p_k u_k + 2 (Σ √p_k − 1).
-    It is attained at p_k = (λ − u_k)⁻², with λ such that they sum to 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u with
-    g = p^1.5. As for the smoothed hinge, p decays as |u|⁻² and its derivatives as |u|⁻³, so that Newton steps take rows
-    into account before these reach the margin. The derivatives of log Σ exp decay exponentially, and steps overshoot.
+    It is attained at p_k = (λ − u_k)⁻², with λ such that Σ p_k = 1, and ∂p = 2 (diag g − g g' / Σ g) ∂u. As for the
+    smoothed hinge, p decays as |u|⁻² and its derivatives as |u|⁻³, so that Newton steps take rows into account before
+    these reach the margin. With log Σ exp as the smoothed maximum, derivatives would decay exponentially, and Newton
+    steps would overshoot.
     """
 
     p: Floats
@@ -426,17 +484,17 @@ class SmoothedMax(NamedTuple):
 
     @property
     def curvature(self) -> Floats:
-        """Σ g (1 − g / Σ g) of each row, its weight in the Hessian."""
+        """Σ_k g_k (1 − g_k / Σ g) of each row: half the trace of ∂p/∂u, which measures its weight in the Hessian."""
         return np.asarray((self.g * self.complement).sum(axis=1))
 
     def derivative(self, change: Floats) -> Floats:
-        """Return ∂p for a change ∂u."""
+        """Return the first-order change ∂p of p for a change ∂u of u."""
         g = self.g
         mean = np.einsum("nk,nk->n", g, change) / g.sum(axis=1)
         return np.asarray(2 * g * (change - mean[:, None]))
 
     def hessian_sum(self, C: Floats) -> Floats:
-        """Return Σ C 2 (diag g − g g' / Σ g) over the rows."""
+        """Return the sum of 2 C (diag g − g g' / Σ g) over the rows, of shape (K, K)."""
         g = self.g
         pairs = -(g * (2 * C / g.sum(axis=1))[:, None]).T @ g
         pairs[np.diag_indices_from(pairs)] = 2 * (C @ (g * self.complement))
@@ -449,8 +507,9 @@ class SmoothedMax(NamedTuple):
 def smoothed_max(u: Floats) -> SmoothedMax:
     """Return the smoothed maximum of each row of u, computed without cancellation.
 
-    δ = λ − max u lies between 1 and √K. With a = max u − u, the function (Σ (δ + a)⁻²)^−½ is concave and increasing in
-    δ, so that Newton steps from δ = 1 converge monotonically from below.
+    λ is defined in :class:`SmoothedMax`, and δ = λ − max u lies between 1 and √K. With a = max u − u, δ solves
+    (Σ (δ + a)⁻²)^−½ = 1. The left-hand side is concave and increasing in δ, so that Newton steps from δ = 1 converge
+    monotonically from below.
     """
     below = u.max(axis=1, keepdims=True) - u
     # Newton's method for (Σ (δ + a)⁻²)^−½ = 1.
@@ -463,7 +522,7 @@ def smoothed_max(u: Floats) -> SmoothedMax:
         delta += step
         if not (step > 1e-15 * delta).any():
             break
-    # p and the complement; at the largest u the complement is the sum over the others, which does not cancel.
+    # p and the complement 1 − g / Σ g. At the largest u it is Σ of the other g / Σ g, because 1 − g / Σ g would cancel.
     root = 1 / (delta + below)
     first = np.arange(len(u)), u.argmax(axis=1)
     others = root.copy()

@@ -3,7 +3,7 @@
 The losses are smoothed by a parameter μ. For every μ > 0 the smoothed objective has one minimum θ(μ). As μ decreases
 to 0, these minima form a smooth path to the minimum of the objective. A predictor-corrector method follows the path:
 the predictor moves along the tangent dθ/dμ to a smaller μ, and the corrector takes Newton steps at fixed μ. Every point
-gives a feasible dual point, so the duality gap is known at every point. It is the stopping rule.
+gives a feasible dual point, so the duality gap is known at every point. A small gap ends the method.
 
 Binary and joint margins share this module: :class:`MarginProblem` gets sums over rows from a :class:`SmoothedLosses`.
 
@@ -50,27 +50,28 @@ MIN_RATIO, MAX_RATIO = 1e-4, 0.9
 """Bounds of the ratio of the next μ to the current one."""
 
 SMOOTHING_SHARE, TARGET_SHARE = 0.8, 0.5
-"""Shares of the allowed gap: the maximum that smoothing may cause, and the target when μ is decreased."""
+"""Shares of the allowed gap. If smoothing causes more than the first, μ is decreased so that it causes the second."""
 
 SAFE_LENGTH, SLOPE_FACTOR, ROUNDING, MAX_TRIALS = 0.02, 0.7, 1e-14, 30
-"""Line search: Newton steps shorter than the first are accepted at once; others must reduce the absolute directional
-derivative by the second factor. The third is the relative rounding of the value."""
+"""Line search. Newton steps shorter than the first number are accepted at once. Longer steps must reduce the absolute
+directional derivative by the second factor. The others: relative rounding of the value, maximum number of trials."""
 
 SAFE_GAP = 1e-8
 """Relative gap that double precision allows, except for very ill-conditioned rows. Smaller gaps are reached in
 stages."""
 
 PATIENCE = 20
-"""Stop after this number of passes without progress: rounding allows none."""
+"""Stop after this number of passes without progress: then rounding allows no further progress."""
 
 MAX_PRODUCTS, PRECISION = 300, 1e-3
-"""Maximum number of Hessian-vector products of one Newton-CG step, and its relative residual."""
+"""Maximum number of Hessian-vector products of one Newton-CG step, and the relative residual that ends the step."""
 
 MAX_VALUES = 2**25
 """Maximum number of values of the rows near the margin that are copied for Hessian-vector products."""
 
 MIN_RELATIVE_WEIGHT, MANY_HESSIAN_ROWS = 1e-4, 2000
-"""Rows with a smaller Hessian weight, relative to the mean, are left out of the Hessian of a block with many rows."""
+"""In blocks with more rows than the second number, rows of less than the first share of the mean Hessian weight are
+left out of the Hessian."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class MarginSetting:
     is_far : bool
         Whether the centre is subtracted from the rows; see :class:`likely.objectives.linear_rows.LinearRows`.
     forms_hessian : bool
-        Whether Hessians are formed; if not, only their diagonals.
+        Whether Hessians are formed; if not, only their diagonals are computed.
     """
 
     signs: Floats
@@ -113,13 +114,13 @@ class MarginSums:
     Parameters
     ----------
     value, hinge : float
-        Sum of the smoothed losses, and of the plain losses.
+        Sum of the smoothed losses, and sum of the plain losses.
     alphas : array
-        Parts of the linear term of the dual objective, which is their sum.
+        Parts of the linear term of the dual objective; the sum of the parts is that term.
     gradient, gradient_by_mu : arrays of shape (n_parameters,)
         Gradient of ``value`` by θ, and its derivative by μ.
     squared_radius : float
-        Σ D r² / μ, D the second derivative of a row's loss, r the distance its score may move before D changes much.
+        Σ D r² / μ over rows: D is the second derivative of the loss, and D changes much if the score moves by r.
     hessian : array of shape (n_parameters, n_parameters) or (n_parameters,)
         Hessian of ``value``, or its diagonal.
     """
@@ -154,11 +155,11 @@ class SmoothedLosses(ABC):
 
     @abstractmethod
     def hessian_operator(self, kept: Integers | None = None) -> tuple[Callable[[Floats], Floats], int]:
-        """Return a function that multiplies the Hessian of some rows by a direction, and the number of its values."""
+        """Return a function that multiplies the Hessian of the kept rows by a vector, and the number of values held."""
 
 
 def select_heavy_rows(D: Floats) -> Integers:
-    """Select the rows with significant weights D in a Hessian; all rows if there are few."""
+    """Return the positions of the rows with significant weights D in a Hessian, or of all rows if there are few."""
     threshold = MIN_RELATIVE_WEIGHT * D.mean() if len(D) > MANY_HESSIAN_ROWS else -1.0
     return np.flatnonzero(threshold < D)
 
@@ -172,7 +173,7 @@ class _HessianRows:
     parts : list of functions of a direction, or None
         Hessian-vector product of each block; None if the copies take too much memory.
     values : int
-        Number of values that they hold.
+        Number of values that the copies hold.
     """
 
     parts: list[Callable[[Floats], Floats]] | None
@@ -254,7 +255,7 @@ class PathPoint:
     def smoothing_gap(self) -> float:
         """Part of the relative gap that smoothing causes, (Σ C max(0, t) − α t) / primal.
 
-        At the minimum of the smoothed objective this is the whole gap.
+        Here t is 1 − margin of a row, and α its dual coefficient. At the smoothed minimum this is the whole gap.
         """
         sums = self.sums
         return float(sums.hinge - sums.alphas.sum() - self.theta @ sums.gradient) / self.primal
@@ -267,7 +268,7 @@ class _NewtonSystem:
     ----------
     point : PathPoint
     solve : function of an array of shape (n_parameters,)
-        Multiplies it by the inverse of the Hessian.
+        Returns the inverse of the Hessian times the array.
     """
 
     def __init__(self, point: PathPoint, solve: Callable[[Floats], Floats]) -> None:
@@ -287,8 +288,8 @@ class _NewtonSystem:
     def length(self) -> float:
         """Length of the Newton step δ relative to the radius of its quadratic model: √(δ'Hδ / Σ D r²).
 
-        It is about the root mean square of the change of a score divided by the distance r that the score may move
-        before its second derivative D changes much; see :class:`MarginSums`.
+        A step changes the score of each row. The length is about the root mean square of this change divided by r, the
+        change at which the second derivative D of the row's loss changes much; see :class:`MarginSums`.
         """
         point = self._point
         if not np.isfinite(point.value):
@@ -325,7 +326,7 @@ class MarginProblem(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Number of rows of θ, and of parameters of each row."""
+        """Number of rows of θ, and number of parameters in each row."""
 
     @abstractmethod
     def dual_bound(self, sums: Any, theta: Floats, mu: float) -> tuple[float, Any]:
@@ -339,23 +340,22 @@ class MarginProblem(ABC):
         return np.append(-self.origin, 1.0) / self.bias_scale
 
     def penalty_gradient(self, theta: Floats) -> Floats:
-        """Return the gradient of the penalties, which is also their Hessian times θ."""
+        """Return the gradient of the penalties. It equals their Hessian times θ, because they are quadratic forms."""
         rows, a = theta.reshape(self.shape), self.bias_penalty
         gradient = np.outer(rows @ a, a)
         gradient[:, :-1] += rows[:, :-1]
         return gradient.reshape(-1)
 
     def evaluate(self, theta: Floats, mu: float) -> PathPoint:
-        """Evaluate θ and μ: one pass over the rows, or two for a joint margin."""
+        """Return the point at θ and μ. This takes one pass over the rows, or two for a joint margin."""
         sums = self.source.reduce(_sums, self.losses, theta, mu, self.setting)
-        # The penalties are quadratic forms: ½ θ'(their gradient).
         gradient = self.penalty_gradient(theta)
         penalty = float(theta @ gradient) / 2
         dual, repair = self.dual_bound(sums, theta, mu)
         return PathPoint(theta, mu, sums, gradient + sums.gradient, penalty, dual, repair)
 
     def newton_system(self, point: PathPoint) -> _NewtonSystem:
-        """Return the Newton system at a point, with the Hessian formed or by Hessian-vector products."""
+        """Return the Newton system at a point, with the Hessian or, if it is not formed, Hessian-vector products."""
         if not np.isfinite(point.value):
             return _NewtonSystem(point, np.zeros_like)
         if self.setting.forms_hessian:
@@ -377,9 +377,9 @@ class MarginProblem(ABC):
         return _NewtonSystem(point, _make_cg_solver(hessian_product, diagonal, self.precision, self.max_products))
 
     def _add_penalties(self, hessian: Floats) -> Floats:
-        """Return the Hessian plus that of the penalties.
+        """Return the sum of the Hessian of the losses and the Hessian of the penalties.
 
-        Nothing depends on the sum of several free biases. It gets some curvature, so that the Hessian is not singular.
+        A common shift of several free biases changes no loss. Curvature is added along it, to avoid a singular Hessian.
         """
         (R, q), hessian = self.shape, hessian.copy()
         one = np.diag(np.append(np.ones(q - 1), 0.0)) + np.outer(self.bias_penalty, self.bias_penalty)
@@ -392,14 +392,14 @@ class MarginProblem(ABC):
 
 
 def _make_cholesky_solver(hessian: Floats) -> Callable[[Floats], Floats]:
-    """Return a function that solves with a Hessian, overwritten, by Cholesky after scaling to a unit diagonal."""
+    """Return a function that solves H δ = r for δ, by Cholesky of H scaled to a unit diagonal. Overwrites H."""
     scale = inverse_root(hessian.diagonal())
     hessian *= scale[:, None] * scale
     hessian[np.diag_indices_from(hessian)] = 1.0  # also for a bias on which nothing depends
     try:
         factor = cho_factor(hessian, lower=True, check_finite=False)
     except LinAlgError:
-        # Singular up to rounding: pseudo-inverse from the eigenvectors whose eigenvalues exceed rounding.
+        # H is singular up to rounding: use the pseudo-inverse, from the eigenvalues that exceed rounding.
         values, vectors = eigh(hessian)
         curved = values > 8 * len(values) * np.finfo(np.float64).eps * values[-1]
         values, vectors = values[curved], vectors[:, curved]
@@ -410,9 +410,9 @@ def _make_cholesky_solver(hessian: Floats) -> Callable[[Floats], Floats]:
 def _make_cg_solver(
     hessian_product: Callable[[Floats], Floats], diagonal: Floats, precision: float, max_products: int
 ) -> Callable[[Floats], Floats]:
-    """Return a function that solves with a Hessian, given by its products, by conjugate gradients.
+    """Return a function that solves H δ = r for δ by conjugate gradients, given products of the Hessian H with vectors.
 
-    The diagonal of the Hessian is the preconditioner (Jacobi).
+    The diagonal of H is the preconditioner (Jacobi).
     """
     size, scale = len(diagonal), inverse_root(diagonal)
 
@@ -443,7 +443,7 @@ class _PathState:
     power: float = 1.0
 
     def evaluate(self, theta: Floats, mu: float) -> PathPoint:
-        """Evaluate a point and keep the best one."""
+        """Return the point at θ and μ, and keep it as ``best`` if its gap is the smallest so far."""
         point = self.problem.evaluate(theta, mu)
         self.passes += 1
         # Progress is a decrease of the smallest gap by at least 1 %.
@@ -457,7 +457,7 @@ class _PathState:
 
     @property
     def goal(self) -> float:
-        """Relative gap to reach next: the tolerance, or a stage on the way to it."""
+        """Relative gap to reach next: the tolerance, or before that a larger gap as an intermediate stage."""
         assert self.best is not None
         return max(self.tol, min(SAFE_GAP, self.best.relative_gap / 10))
 
@@ -479,8 +479,8 @@ def follow_path(
     """Minimise by path following; return the point with the smallest duality gap, and the number of points evaluated.
 
     At every μ Newton steps lead to the minimum of the smoothed objective. Near that minimum a predictor step along the
-    tangent of the path leads to a smaller μ. Its size is adaptive: the first Newton step at the new μ measures the
-    curvature of the path. Once smoothing adds little to the gap, μ is fixed, and Newton steps close the gap.
+    tangent of the path leads to a smaller μ. The size of the predictor step is adaptive: the first Newton step at a new
+    μ measures the curvature of the path. Once smoothing adds little to the gap, Newton steps at fixed μ close the gap.
     """
     state = _PathState(problem, tol, max_passes, on_pass, curvature=FIRST_CURVATURE / mu)
     point = state.evaluate(theta, mu)
@@ -520,8 +520,8 @@ def _predict(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> tupl
         mu = ratio * point.mu
         ahead = state.evaluate(point.theta + newton.step + (mu - point.mu) * newton.tangent, mu)
         onward = state.problem.newton_system(ahead)
-        # Model of the new length: (length² + curvature · μ (1 − ratio)²) / ratio, the error of the Newton step plus
-        # that of the tangent. Solve it for the curvature.
+        # Model of the new length: (length² + curvature · μ (1 − ratio)²) / ratio. The first term is the error of the
+        # Newton step, the second that of the tangent. Solve the model for the curvature.
         error = max(onward.length * ratio - newton.length**2, 1e-3 * onward.length * ratio)
         state.curvature = error / (1 - ratio) ** 2 / point.mu if np.isfinite(error) else state.curvature
         if onward.length < MAX_LENGTH or ahead.relative_gap < point.relative_gap / 2 or state.is_over:
@@ -544,7 +544,7 @@ def _choose_ratio(state: _PathState, point: PathPoint, length: float) -> float:
     tried = np.geomspace(MIN_RATIO, 1.0, 200)
     expected = (length**2 + state.curvature * point.mu * (1 - tried) ** 2) / tried
     allowed = float(tried[np.flatnonzero(expected <= TARGET_LENGTH)[0]])
-    # Smoothing gap ∝ μ^power: ratio at which it is the target share of the allowed gap.
+    # The smoothing gap is about ∝ μ^power. At this ratio it becomes the target share of the allowed gap.
     needed = float(TARGET_SHARE * state.goal / point.smoothing_gap) ** (1 / state.power)
     return float(min(max(allowed, needed), MAX_RATIO))
 
@@ -553,8 +553,8 @@ def _correct(state: _PathState, point: PathPoint, newton: _NewtonSystem) -> Path
     """Return a point of lower value along the Newton step at the same μ, or None if any decrease is below rounding.
 
     If a step is too long, the smoothed objective along it is nearly piecewise linear, with a narrow bend where a row
-    reaches the margin. Trial steps are where the tangents at the two ends of the bracket intersect. From there the next
-    Newton step takes the row into account.
+    reaches the margin. A trial step ends where the tangents at the two ends of the bracket intersect, near the bend.
+    From there the next Newton step takes that row into account.
     """
     start = low = _LineSearchPoint(0.0, point.value, float(point.gradient @ newton.step))
     high, length, slack, idle = None, 1.0, ROUNDING * abs(point.value), state.idle
@@ -589,7 +589,7 @@ class _LineSearchPoint:
     slope: float
 
     def intersect(self, other: _LineSearchPoint | None) -> float:
-        """Return the length at which the tangents here and at a longer trial intersect, clipped to the interval."""
+        """Return the length at which the tangents here and at a longer trial intersect, clipped to between the two."""
         assert other is not None
         # An infinite value means that the step was far too long.
         gap = other.length - self.length

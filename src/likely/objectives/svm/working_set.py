@@ -2,9 +2,9 @@
 
 Conventions: z is +1 or −1, α are the dual coefficients, 0 ≤ α ≤ C, and f = Σ_j α_j z_j k(·, x_j) are the scores without
 the bias. v = z − f is the derivative of the dual by z α, and also the bias with which a row lies on its margin. A row
-is in I_up if z α can increase (which decreases its v), and in I_low if it can decrease. With a free bias, Σ z α = 0,
-and the coefficients are optimal if max v over I_up ≤ min v over I_low. Without a free bias, they are optimal if v ≤ 0
-on I_up and v ≥ 0 on I_low.
+is in I_up if its z α can increase (which decreases its v), and in I_low if its z α can decrease. With a free bias,
+Σ z α = 0, and the coefficients are optimal if max v over I_up ≤ min v over I_low. Without a free bias, the coefficients
+are optimal if v ≤ 0 on I_up and v ≥ 0 on I_low. A coefficient is free if 0 < α < C; its row is called free too.
 
 Each round selects the rows that violate these conditions most (Joachims 1998), maximises the dual over their
 coefficients by sequential minimal optimisation (Platt 1998) with second-order selection of pairs (Fan, Chen and Lin
@@ -31,34 +31,37 @@ from likely.blocks import Block, for_each, one_blas_thread
 from likely.kernels import GramRows
 
 WORKING_SET = 1024
-"""Size of a working set. For 8,000 images of 784 pixels, 256 rows took four times as long, and 2048 a third longer. If
-more coefficients are free at the solution, the set must hold them all; otherwise rounds cycle for long."""
+"""Minimum size of a working set, if there are as many rows. For 8,000 images of 784 pixels, sets of 256 rows took four
+times as long, and sets of 2048 rows a third longer. If more coefficients are free at the solution, the set must hold
+all of them; otherwise many rounds change the same coefficients again and again."""
 
 PRECISION, CHANGES = 0.1, 20
-"""The inner loop ends when the largest violation within the working set is this fraction of the largest of all rows, or
-after this number of changes per row."""
+"""The inner loop ends when the largest violation within the working set is at most the first number times the largest
+violation of all rows, or after the second number of changes per row of the set."""
 
 MAX_IDLE, MIN_GAIN = 20, 1e-12
-"""Stop after this number of consecutive working sets whose relative increase of the dual is at most the second value:
-further increases are below rounding."""
+"""Stop after the first number of consecutive working sets if each increased the dual by at most the second number,
+relative to its value: further increases are below rounding."""
 
 MIN_VIOLATION = 1e-14
 """A violation below this value, relative to the largest score, is rounding."""
 
 MAX_STEPS, WORK = 30, 4000
-"""Maximum number of Newton steps on the free coefficients, each of which ends at the first bound. If many coefficients
-are free, fewer steps are taken: ``WORK`` limits their time to about that of the pair changes before them."""
+"""``MAX_STEPS`` is the maximum number of Newton steps on the free coefficients. If many coefficients are free, fewer
+steps are taken: ``WORK`` limits the time of the Newton steps to about that of the pair changes before them."""
 
 RIDGE = 1e-13
-"""Added to the diagonal of K_FF, relative to its mean, because free rows may be linearly dependent."""
+"""Value added to the diagonal of the Gram matrix of the free rows, relative to the mean of the diagonal. It is needed
+because free rows may be linearly dependent."""
 
 FLAT = 1e-12
-"""Lower bound of the curvature along a step, relative to the largest diagonal entry: equal rows have curvature 0."""
+"""Lower bound of the curvature of the dual along a step, relative to the largest diagonal entry of the Gram matrix. It
+avoids a division by 0 for a pair of equal rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Dual coefficients of the rows of a problem, with both objectives.
+    """Dual coefficients of the rows of a problem, with the primal and the dual objective.
 
     Attributes
     ----------
@@ -68,7 +71,7 @@ class DualSolution:
         Scores of the rows, without the bias.
     intercept : float
     primal, dual : float
-        Both objectives; the optimal value lies between them.
+        Values of the primal and the dual objective; the optimal value lies between them.
     square : float
         ‖w‖².
     n_iter : int
@@ -90,9 +93,10 @@ class DualSolution:
     precise: bool = True
 
     def scaled_to(self, share: float) -> tuple[Floats, Floats]:
-        """Return coefficients and scores for a warm start when every C is ``share`` times as large.
+        """Return coefficients sα and their scores sf, for a warm start with every C multiplied by ``share``.
 
-        D(sα) = s Σα − s²/2 ‖w‖² is largest at s = Σα / ‖w‖², and sα is within its bounds for s ≤ share.
+        The dual objective D(sα) = s Σα − s²/2 ‖w‖² is largest at s = Σα / ‖w‖². The coefficients are within the new
+        bounds if s ≤ share.
         """
         total = float(self.alpha.sum())
         s = min(share, total / self.square) if self.square > 0 else 1.0
@@ -142,7 +146,7 @@ def solve_dual(
             last, chosen = chosen, select_working_set(state, chosen, _set_size(rows, int(is_free.sum())), is_free)
             slots = rows.slots(chosen)
             K = K if np.array_equal(last, chosen) else _gram(rows, slots, chosen, space)
-            # Maximise the dual over it, then update the scores of all rows.
+            # Maximise the dual over the working set, then update the scores of all rows.
             steps = _ascend(K, chosen, alpha, f, z, C, has_bias, PRECISION * state.violation)
             _update_scores(rows, slots, steps, f)
             if not np.isfinite(f).all():
@@ -160,7 +164,11 @@ def solve_dual(
 def dual_solution(
     alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, rounds: int, tol: float
 ) -> DualSolution:
-    """Return the solution at dual coefficients and their scores, with the best bias and the best scale of w."""
+    """Return the solution at dual coefficients and their scores.
+
+    The bias, if free, and the scale of w are those with the smallest primal objective that are tried: see
+    :func:`_best_bias` and :func:`primal_value`. ``rounds`` is the number of working sets so far.
+    """
     state = DualState.of(alpha, f, z, C, has_bias)
     bias, square = state.bias, state.square
     if has_bias and np.isfinite(C).all():
@@ -178,7 +186,7 @@ def _is_within(primal: float, dual: float, tol: float) -> bool:
 
 
 def _set_size(rows: GramRows, n_free: int) -> int:
-    """Return the size of a working set: 1.5 times the number of free coefficients, within the limits."""
+    """Return the size of a working set: 1.5 times the number of free coefficients, from WORKING_SET to the maximum."""
     return int(min(max(WORKING_SET, 3 * n_free // 2), rows.max_set))
 
 
@@ -187,14 +195,17 @@ def _relative_gap(state: DualState) -> float:
 
 
 def _is_done(state: DualState, tol: float, f: Floats) -> bool:
-    """Return whether the duality gap is within the tolerance, or the largest violation is rounding."""
+    """Return whether the duality gap is within the tolerance, or the largest violation is only a rounding error."""
     if _is_within(state.primal, state.dual, tol):
         return True
     return state.violation <= MIN_VIOLATION * max(1.0, float(np.abs(f).max()))
 
 
 def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> Floats:
-    """Copy the Gram matrix of the working set into reused memory: allocating it would take as long."""
+    """Return the Gram matrix of the working set, copied into the memory ``space``.
+
+    The memory is reused because a new allocation would take as long as the copy.
+    """
     from likely.objectives import _kernels as compiled  # Numba takes a while to import
 
     m = len(chosen)
@@ -206,7 +217,10 @@ def _gram(rows: GramRows, slots: Integers, chosen: Integers, space: Floats) -> F
 def _ascend(
     K: Floats, chosen: Integers, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool, tol: float
 ) -> Floats:
-    """Maximise the dual over the working set; return the changes of z α."""
+    """Maximise the dual over the coefficients of the working set, which change in place in ``alpha``.
+
+    Returns the changes of z α of these rows. ``tol`` is the largest violation to leave within the set.
+    """
     from likely.objectives import _kernels as compiled
 
     z_in, C_in, changed = z[chosen], C[chosen], alpha[chosen]
@@ -221,7 +235,7 @@ def _ascend(
 
 
 def _update_scores(rows: GramRows, slots: Integers, steps: Floats, f: Floats) -> None:
-    """Add the changes of the working set to the scores of all rows."""
+    """Update the scores f of all rows in place, for the changes ``steps`` of z α of the working set."""
     from likely.objectives import _kernels as compiled
 
     moved = np.flatnonzero(steps)
@@ -249,7 +263,7 @@ def _best_bias(v: Floats, z: Floats, C: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class DualState:
-    """Objectives and violation of the optimality conditions at dual coefficients.
+    """Both objectives, and the violation of the optimality conditions, at given dual coefficients.
 
     Attributes
     ----------
@@ -258,9 +272,9 @@ class DualState:
     violation : float
         Largest violation of the optimality conditions.
     upper, lower : array of shape (n,)
-        v of the rows in I_up (else −inf), and of those in I_low (else inf).
+        v of each row; −inf in ``upper`` for a row outside I_up, and inf in ``lower`` for a row outside I_low.
     primal, dual : float
-        Both objectives. The primal objective is infinite if a hard margin is violated.
+        Values of both objectives. The primal objective is infinite if a hard margin is violated.
     square : float
         ‖w‖².
     """
@@ -275,7 +289,7 @@ class DualState:
 
     @classmethod
     def of(cls, alpha: Floats, f: Floats, z: Floats, C: Floats, has_bias: bool) -> DualState:
-        """Return the state at coefficients and their scores."""
+        """Return the state at the dual coefficients α and their scores f."""
         v = z - f
         can_rise, can_fall = alpha < C, alpha > 0
         upper = np.where(np.where(z > 0, can_rise, can_fall), v, -np.inf)
@@ -290,11 +304,11 @@ class DualState:
 
 
 def primal_value(alpha: Floats, square: float, margins: Floats, C: Floats) -> tuple[float, float]:
-    """Return ½‖w‖² + Σ C max(0, 1 − margin), and the factor s by which w is scaled for it.
+    """Return the primal objective ½‖w‖² + Σ C max(0, 1 − margin) at s w, and the factor s.
 
-    s is 1, or the factor that makes the smallest margin 1, if that gives a lower value and coefficients within bounds.
-    For a hard margin only the scaled value is finite. For a large C the scaled value avoids the rounding of
-    1 − margin, which is 1e-16 at best.
+    s is 1, or the factor that makes the smallest margin 1 if this s gives a lower value and keeps sα ≤ C. For a hard
+    margin only the value at the latter s is finite. For a large C that value also avoids the rounding error of
+    1 − margin, which is at least about 1e-16 and would be multiplied by C. ``square`` is ‖w‖².
     """
     smallest = float(margins.min())
     s = 1 / min(smallest, 1.0) if smallest > 0 else np.inf
@@ -306,9 +320,9 @@ def primal_value(alpha: Floats, square: float, margins: Floats, C: Floats) -> tu
 def select_working_set(state: DualState, old: Integers, size: int, is_free: Booleans) -> Integers:
     """Select a working set of at most ``size`` rows.
 
-    It has all rows if they fit. Otherwise up to a quarter of the set are the worst violators in I_up, and up to a
-    quarter those in I_low. The others come from the last set, first its free rows: they belong to the solution, and
-    change whenever others do.
+    The set has all rows if they fit. Otherwise up to a quarter of the set are the worst violators in I_up, and up to a
+    quarter the worst violators in I_low. The remaining rows come from the last set, ``old``. Its free rows come first:
+    they are likely to be free at the solution, and their coefficients change whenever other coefficients change.
     """
     if len(is_free) <= size:
         return np.arange(len(is_free))
@@ -329,11 +343,12 @@ def _select_largest(values: Floats, k: int) -> Integers:
 
 
 def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, has_bias: bool) -> None:
-    """Take Newton steps on the free coefficients F, on a face of the box; α and v change in place.
+    """Take Newton steps on the free coefficients, while the others stay at their bounds; α and v change in place.
 
-    Changes of pairs converge slowly if the Gram matrix is nearly singular, as with columns of very different scales.
-    One solution of K_FF δ = v_F − b, with Σ δ = 0 if there is a free bias, replaces thousands of them. A step ends at
-    the first bound, so that each increases the dual. The coefficient at that bound leaves F.
+    Changes of pairs converge slowly if the Gram matrix K is nearly singular, as with columns of very different scales.
+    Let F be the free rows. One solution δ of K_FF δ = v_F − b replaces thousands of such changes. The constant b is 0,
+    or such that Σ δ = 0 if there is a free bias. Every Newton step stops at the first bound that it meets, so it
+    increases the dual. The coefficient at that bound is no longer free.
     """
     for steps in range(MAX_STEPS):
         free = np.flatnonzero((alpha > 0) & (alpha < C))
@@ -348,7 +363,7 @@ def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, ha
             room = np.where(
                 toward > 0, (C[free] - alpha[free]) / toward, np.where(toward < 0, -alpha[free] / toward, np.inf)
             )
-        # The step ends at the first bound that a coefficient reaches. That coefficient is set to it exactly.
+        # The step ends at the first bound that a coefficient reaches. That coefficient is set exactly to the bound.
         first = int(room.argmin())
         length = min(1.0, float(room[first]))
         alpha[free] = np.clip(alpha[free] + length * toward, 0.0, C[free])
@@ -360,9 +375,10 @@ def newton_on_face(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, ha
 
 
 def _face_step(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
-    """Return the step after which all free rows have the same v (0 without a free bias).
+    """Return the Newton step of z α after which all free rows have the same v, which is 0 without a free bias.
 
-    None if K, which is overwritten, has no Cholesky factor, or the step does not increase the dual.
+    Returns None if K, the Gram matrix of the free rows, has no Cholesky factor, or if the step does not increase the
+    dual. K is overwritten.
     """
     K[np.diag_indices_from(K)] += RIDGE * np.trace(K) / len(K)
     try:
@@ -384,8 +400,8 @@ def _face_step(K: Floats, v: Floats, has_bias: bool) -> Floats | None:
 def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, max_changes: int) -> int:
     """Change pairs of coefficients at constant Σ z α, until max v over I_up − min v over I_low ≤ ``tol``.
 
-    Sequential minimal optimisation (Platt 1998) with second-order selection (Fan, Chen and Lin 2005). ``alpha`` and
-    ``v`` are changed in place; returns the number of changes.
+    This is sequential minimal optimisation (Platt 1998) with second-order selection of pairs (Fan, Chen and Lin 2005).
+    ``alpha`` and ``v`` change in place. Returns the number of pairs changed.
     """
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
@@ -408,7 +424,7 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
                     j, max_gain = t, gain
         if j < 0 or highest - lowest <= tol:
             return changes
-        # Newton step along the pair, clipped to the box. A coefficient that reaches a bound is set to it exactly.
+        # Newton step along the pair, clipped to the box. A coefficient that reaches a bound is set exactly to it.
         room_i = C[i] - alpha[i] if z[i] > 0 else alpha[i]
         room_j = alpha[j] if z[j] > 0 else C[j] - alpha[j]
         step = min((highest - v[j]) / max(K[i, i] + K[j, j] - 2 * K[i, j], flat), room_i, room_j)
@@ -422,10 +438,10 @@ def ascend_by_pairs(K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, t
 def ascend_by_coordinates(
     K: Floats, z: Floats, C: Floats, alpha: Floats, v: Floats, tol: float, max_changes: int
 ) -> int:
-    """Change single coefficients, without a free bias, until no projected derivative exceeds ``tol``.
+    """Change single coefficients until no derivative of the dual exceeds ``tol``; for problems without a free bias.
 
-    Each step changes the coefficient whose Newton step increases the dual most. ``alpha`` and ``v`` are changed in
-    place; returns the number of changes.
+    Only derivatives count along which the coefficient can move within its bounds. Each step changes the coefficient
+    whose Newton step increases the dual most. ``alpha`` and ``v`` change in place. Returns the number of changes.
     """
     m, flat = len(z), FLAT * np.abs(np.diag(K)).max()
     flat = max(flat, 1e-300)
@@ -450,7 +466,7 @@ def ascend_by_coordinates(
 
 
 def gather(kept: Floats, slots: Integers, columns: Integers, out: Floats, start: int, stop: int) -> None:
-    """Copy some columns of some cached rows, from row ``start`` to ``stop`` of the output."""
+    """Copy ``kept[slots[i], columns]`` to ``out[i]`` for i from ``start`` to ``stop`` − 1; ``kept`` are cached rows."""
     for i in range(start, stop):
         row = kept[slots[i]]
         for j in range(len(columns)):
@@ -458,7 +474,7 @@ def gather(kept: Floats, slots: Integers, columns: Integers, out: Floats, start:
 
 
 def add_rows(f: Floats, kept: Floats, slots: Integers, factors: Floats, start: int, stop: int) -> None:
-    """Add multiples of cached rows to the scores, from column ``start`` to ``stop``."""
+    """Add Σ factors[k] kept[slots[k]] to f, in columns ``start`` to ``stop`` − 1; ``kept`` are cached rows."""
     for k in range(len(slots)):
         row, factor = kept[slots[k]], factors[k]
         for t in range(start, stop):
