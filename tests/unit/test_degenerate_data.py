@@ -42,7 +42,7 @@ def test_a_class_with_fewer_rows_than_features_is_floored_and_named(rng):
 
     assert str(record[0].message) == (
         "Class 'b' has 4 rows for 10 features, so its full covariance has rank 3. The remaining directions were "
-        "floored at 1e-09 of their scale. Use tied=True or covariance='diagonal', or set shrinkage."
+        "floored at 1e-09 of their scale. Set tied=True, covariance='diagonal' or shrinkage."
     )
     assert np.isfinite(model.log_likelihood(X)).all()
     assert model.score(X, y) == 1
@@ -92,7 +92,7 @@ def test_a_column_constant_in_one_class_gets_a_share_of_its_variance_within_clas
     with pytest.warns(DegenerateDataWarning) as record:
         model = GaussianClassifier(shape).fit(X, y)
 
-    remedy = "Use tied=True or covariance='diagonal', or set shrinkage."
+    remedy = "Set tied=True, covariance='diagonal' or shrinkage."
     assert str(record[0].message) == (
         f"Class 'b' has 20 rows for 3 features, so its {shape} covariance has rank 2 (constant columns: 2). Constant "
         "columns that vary in another class were given 0.3 of their variance within all classes. "
@@ -210,7 +210,11 @@ BAD = {
     "weights all zero": (lambda X, y: (X, y), {"sample_weight": np.zeros(40)}, "all rows have weight 0"),
     "a negative weight": (lambda X, y: (X, y), {"sample_weight": [-1.0] * 40}, "row 0 has -1.0"),
     "weights too few": (lambda X, y: (X, y), {"sample_weight": [1.0]}, "each of the 40 rows, but has 1"),
-    "a column all missing": (lambda X, y: (_blank(X, y), y), {}, "Class 'b' has no value in column 1: all are NaN"),
+    "a column all missing": (
+        lambda X, y: (_blank(X, y), y),
+        {},
+        "Class 'b' has no value in column 1: all its values are NaN",
+    ),
 }
 
 
