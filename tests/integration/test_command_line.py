@@ -489,7 +489,7 @@ def test_messages_of_the_library_name_options(tmp_path):
     assert said(read_data, path, "label").endswith("declare the column as categories with --category 'b'.")
     assert said(read_scores, path, "truth").endswith("Name it with --label.")
     assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
-    assert "Set --folds 2, collect more" in said(compare, X, y, ["fisher"])
+    assert "Set --folds 2. Alternatively, collect more" in said(compare, X, y, ["fisher"])
     assert said(compare, X, y, folds=1).startswith("--folds must be an integer >= 2")
     assert said(compare, X, y, by="luck").startswith("--by must be")
     assert said(compare, X, y, fuse=-1).startswith("--fuse must be an integer from 0 to 100, but is -1.")

@@ -573,7 +573,7 @@ def test_estimators_of_many_classes_show_cost_against_coverage(flowers):
 def test_an_estimator_without_scores_raises(detector):
     _, X, y = detector
 
-    with pytest.raises(IncompatiblePartsError, match="Ridge has neither log_likelihood nor decision_function"):
+    with pytest.raises(IncompatiblePartsError, match="Ridge has none of the methods log_likelihood, decision_function"):
         RocDisplay.from_estimator(Ridge().fit(X, y == y[0]), X, y)
 
 
