@@ -366,10 +366,10 @@ def test_the_error_names_the_step_of_a_pipeline_that_takes_no_weights(data):
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (
             lambda: PCA(9),
-            "3, a share of the variance in the open interval (0, 1), or None, but is 9",
+            "3 (the number of features), or a share of the variance in the open interval (0, 1), but is 9",
         ),
         (lambda: PCA(1.5), "but is 1.5"),
-        (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, because 2 classes of 3 features"),
+        (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, but is 2. LDA of 2 classes and 3 features"),
         (lambda: Whiten(form="round"), "form of Whiten must be one of 'zca', 'pca', but is 'round'"),
         (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],

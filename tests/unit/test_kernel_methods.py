@@ -212,7 +212,7 @@ def test_components_need_all_rows_at_once_and_the_error_gives_a_remedy(data, mon
     mapped = MappedSource(ArraySource(X), np.square)
 
     with pytest.raises(
-        SourceError, match=r"needs all rows at once, in memory, but got a MappedSource.* NystromFeatures"
+        SourceError, match=r"needs all rows in memory at once, but got a MappedSource.* NystromFeatures"
     ):
         KernelPCA().fit_source(mapped)
     assert_allclose(KernelPCA(1).fit_source(ArraySource(X)).transform(X), KernelPCA(1).fit(X).transform(X))
@@ -317,7 +317,7 @@ def test_invalid_options_raise(data):
     with pytest.raises(InvalidParameterError, match="prior of KernelLogisticRegression must be in the open interval"):
         KernelLogisticRegression(training_prior=2.0).fit(X, y)
     with pytest.raises(
-        InvalidParameterError, match=r"n_landmarks .* does not apply to kernel='precomputed', where all"
+        InvalidParameterError, match=r"n_landmarks .* must not be set with kernel='precomputed', because all"
     ):
         KernelLogisticRegression(kernel="precomputed", n_landmarks=3).fit(X @ X.T, y)
     with pytest.raises(
@@ -335,9 +335,7 @@ def test_many_rows_and_rows_outside_memory_need_landmarks(data, monkeypatch):
     X, y = data
     source = MappedSource(ArraySource(X, y, classes=np.arange(2)), np.square)
 
-    with pytest.raises(
-        SourceError, match=r"needs all rows at once, in memory, but got a MappedSource. Set n_landmarks"
-    ):
+    with pytest.raises(SourceError, match=r"needs all rows in memory at once, but got a MappedSource. Set n_landmarks"):
         KernelLogisticRegression().fit_source(source)
     by_landmarks = KernelLogisticRegression(n_landmarks=9, random_state=0)
     expected = clone(by_landmarks).fit(np.square(X), y)
