@@ -261,7 +261,7 @@ def test_the_reported_gap_is_about_the_distance_to_the_minimum(rng):
     y = (rng.random(500) < expit(rows @ [1.0, -1, 0.5, 0])).astype(int)
     best = LogisticRegression(1e-2).fit(rows, y).objective_
 
-    with pytest.warns(NotConvergedWarning, match=r"\(relative\) above the minimum"):
+    with pytest.warns(NotConvergedWarning, match=r"above its minimum by a relative gap of about"):
         stopped = LogisticRegression(1e-2, solver="newton", max_iter=2, tol=1e-14).fit(rows, y)
 
     assert_allclose(stopped.gap_, stopped.objective_ - best, rtol=0.5, atol=1e-12)

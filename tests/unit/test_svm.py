@@ -166,7 +166,7 @@ def test_a_row_in_both_classes_is_a_proof_for_any_kernel(kernel):
     X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
     X[5] = X[1]
 
-    with pytest.raises(NotSeparableError, match=r"of row 5 equals a convex combination of row 1 ") as raised:
+    with pytest.raises(NotSeparableError, match=r"of row 5 equals a convex combination of row 1, ") as raised:
         SVM(np.inf, kernel=kernel).fit(X, y)
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])
@@ -384,7 +384,7 @@ def sigmoid(A, B):
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (short, r"must be an array of shape \(100, 100\), but the function short returned \(100,\)"),
+        (short, r"must have the shape \(100, 100\), but the function short returned an array of shape \(100,\)"),
         (undefined, "Kernel values must be finite, but the function undefined returned NaN or infinity"),
         (one_sided, r"must be symmetric, but k\(x_\d+, x_\d+\) is"),
         (sigmoid, "must be positive semi-definite, but its matrix of 100 training rows has the eigenvalue"),

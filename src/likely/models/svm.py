@@ -449,5 +449,5 @@ def _describe_stop(machine: Machine, sides: Floats, classes: Labels) -> str:
         f"{machine.primal[worst]:.6g} and the dual objective at {machine.dual[worst]:.6g} ({problem}). The relative "
         f"gap is {gaps[worst]:.1e}. The last solution is kept. If the columns have very different scales, put "
         "Standardize before SVM. Otherwise, lower C, raise tol, or raise max_iter of the solver. A larger cache_mb "
-        "also helps."
+        "of DualSolver may also help."
     )
