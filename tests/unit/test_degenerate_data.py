@@ -208,7 +208,7 @@ BAD = {
     "an infinity": (lambda X, y: (_put(X, np.inf), y), {}, "X contains infinity (inf) in row 5, column 2"),
     "values past squaring": (lambda X, y: (_put(X, 1e200), y), {}, "column 2 reach 1e+200, too large"),
     "weights all zero": (lambda X, y: (X, y), {"sample_weight": np.zeros(40)}, "all rows have weight 0"),
-    "a negative weight": (lambda X, y: (X, y), {"sample_weight": [-1.0] * 40}, "row 0 has -1.0"),
+    "a negative weight": (lambda X, y: (X, y), {"sample_weight": [-1.0] * 40}, "row 0 has the weight -1.0"),
     "weights too few": (lambda X, y: (X, y), {"sample_weight": [1.0]}, "each of the 40 rows, but has 1"),
     "a column all missing": (
         lambda X, y: (_blank(X, y), y),
@@ -369,7 +369,10 @@ def test_the_error_names_the_step_of_a_pipeline_that_takes_no_weights(data):
             "3 (the number of features), or a share of the variance in the open interval (0, 1), but is 9",
         ),
         (lambda: PCA(1.5), "but is 1.5"),
-        (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, but is 2. LDA of 2 classes and 3 features"),
+        (
+            lambda: LDA(2),
+            "n_components of LDA must be an integer from 1 to 1, but is 2. LDA of 2 classes and 3 features",
+        ),
         (lambda: Whiten(form="round"), "form of Whiten must be one of 'zca', 'pca', but is 'round'"),
         (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],

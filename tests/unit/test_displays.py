@@ -957,7 +957,7 @@ def test_weights_that_do_not_form_an_image_raise(pictures, flowers):
     ):
         WeightsDisplay.from_estimator(model)
     for shape in [(2, 2), (2,), (-2, -3), (2.0, 3.0)]:
-        with pytest.raises(InvalidParameterError, match="whose product is the 6 features"):
+        with pytest.raises(InvalidParameterError, match="whose product is the number of features of the input, 6"):
             WeightsDisplay.from_estimator(model, shape)
     with pytest.raises(IncompatiblePartsError, match="GaussianClassifier has no coef_"):
         WeightsDisplay.from_estimator(GaussianClassifier().fit(*flowers), (1, 2))

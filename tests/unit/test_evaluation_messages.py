@@ -82,8 +82,8 @@ TWO_CLASSES = [
     (lambda f: f(None, S), "requires y to be passed"),
     (lambda f: f(Y, S, pos_label="z"), "pos_label='z' is not among the labels 2 (0, 1)"),
     (lambda f: f(Y, S, sample_weight=[1, 2]), "sample_weight must have one value for each of the 6 rows, but has 2"),
-    (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "finite and >= 0, but row 2 has -1.0"),
-    (lambda f: f(Y, S, sample_weight=at(S, 1, np.nan) ** 2), "but row 1 has nan"),
+    (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "but row 2 has the weight -1.0"),
+    (lambda f: f(Y, S, sample_weight=at(S, 1, np.nan) ** 2), "but row 1 has the weight nan"),
     (lambda f: f(Y, S, sample_weight=np.zeros(6)), "all rows have weight 0"),
     (lambda f: f(Y, S, sample_weight=Y), "All trials of one class have weight 0"),
 ]
@@ -359,7 +359,7 @@ def test_maps_that_are_not_fitted_raise(make):
         (
             lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS, calibration_set=(X, LABELS[:9])),
             InvalidDataError,
-            "but have 60 and 9",
+            "but X has 60 and y has 9",
         ),
         (
             lambda: CalibratedClassifier(GaussianNB().fit(X, np.arange(60) % 3), cv="prefit").fit(X, LABELS),

@@ -145,7 +145,7 @@ def test_function_kernels_cannot_be_saved_and_the_error_gives_a_remedy(method, d
         fitted = clone(method).set_params(kernel=kernel).fit(X, y)
         with pytest.raises(ModelFileError, match=r"is a function\. Model files hold no code"):
             likely.save(fitted, tmp_path / "model")
-        with pytest.raises(ModelFileError, match="fit with kernel='precomputed', and save that model"):
+        with pytest.raises(ModelFileError, match="fit a model with kernel='precomputed', and save"):
             likely.save(clone(method).set_params(kernel=kernel), tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"is a function\. Model files hold no code"):
         likely.save(likely.FunctionKernel(product), tmp_path / "model")

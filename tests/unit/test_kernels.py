@@ -191,9 +191,7 @@ def test_a_function_that_returns_a_wrong_shape_or_non_finite_values_is_named():
     def divided(A, B):
         return A @ B.T / 0.0
 
-    with pytest.raises(
-        InvalidDataError, match=r"of 2 and 3 rows must have the shape \(2, 3\), but the function p"
-    ):
+    with pytest.raises(InvalidDataError, match=r"of 2 and 3 rows must have the shape \(2, 3\), but the function p"):
         FunctionKernel(pairwise)(A, B)
     with pytest.raises(
         InvalidDataError,
@@ -228,9 +226,7 @@ def test_kernels_that_are_not_symmetric_or_not_semi_definite_are_refused():
 
 
 def test_a_precomputed_matrix_must_be_square_and_finite():
-    with pytest.raises(
-        InvalidDataError, match=r"square kernel matrix of all training rows with each other, but has"
-    ):
+    with pytest.raises(InvalidDataError, match=r"square kernel matrix of all training rows with each other, but has"):
         PrecomputedKernel().fitted(np.ones((3, 2)))
     with pytest.raises(InvalidDataError, match=r"has shape \(3, 2\)"):
         (PrecomputedKernel() + 1.0).fitted(np.ones((3, 2)))

@@ -175,9 +175,9 @@ def test_a_class_without_rows_in_the_training_part_of_a_fold_is_named():
     ("weight", "expected"),
     [
         ([0, 0, 0, 0, 0, 0], "at least one non-zero"),
-        ([1, 1, -1, 1, 1, 1], r"row 2 has -1\.0"),
-        ([1, 1, 1, np.nan, 1, 1], "row 3 has nan"),
-        ([1, np.inf, 1, 1, 1, 1], "row 1 has inf"),
+        ([1, 1, -1, 1, 1, 1], r"row 2 has the weight -1\.0"),
+        ([1, 1, 1, np.nan, 1, 1], "row 3 has the weight nan"),
+        ([1, np.inf, 1, 1, 1, 1], "row 1 has the weight inf"),
         ([1, 1], "one value for each of the 6 rows, but has 2"),
     ],
 )
