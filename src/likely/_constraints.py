@@ -211,7 +211,9 @@ def size(letter: str) -> Constraint:
         if not is_count(value, 1, 2**53):
             return False
         if scope.sizes.setdefault(letter, int(value)) != value:
-            raise ViolationError(f"must be {scope.sizes[letter]}, as elsewhere in the model, but is {show(value)}")
+            raise ViolationError(
+                f"must be {scope.sizes[letter]} to match other values of the model, but is {show(value)}"
+            )
         return True
 
     return Constraint("a whole number >= 1", test)

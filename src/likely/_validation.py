@@ -91,7 +91,7 @@ def _describe_text(name: str, X: Any) -> str:
             which = f"column {j}" if names is None else f"column {list(names)[j]!r}"
             return (
                 f"{name} takes columns of numbers, but {which} holds the text {values[row][:40]!r} in row {row}. "
-                "Convert categories to numbers first, for instance with Encode(), or leave the column out."
+                "Convert categories to numbers first, for instance with Encode(). Alternatively, leave the column out."
             )
     return ""
 
@@ -158,12 +158,14 @@ def check_weight(sample_weight: Any, n: int) -> Floats | None:
         raise InvalidDataError(f"sample_weight must have one value for each of the {n} rows, but has {len(weight)}.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        raise InvalidDataError(f"Weights must be frequencies, finite and >= 0, but row {bad[0]} has {weight[bad[0]]}.")
+        raise InvalidDataError(
+            f"Weights must be finite frequencies >= 0, but row {bad[0]} has the weight {weight[bad[0]]}."
+        )
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
         raise InvalidDataError(
-            f"Weights are too large to be summed: the largest is {weight.max():.3g}. Scale them down."
+            f"Weights are too large to be summed: the largest is {weight.max():.3g}. Divide all weights by a constant."
         )
     if not weight.any():
         raise InvalidDataError("Sample weights must contain at least one non-zero number: all rows have weight 0.")
@@ -247,7 +249,9 @@ def check_targets(owner: str, y: Any) -> Floats:
             f"y of {owner} must have shape (n,), or (n, n_targets) for several targets, but has shape {targets.shape}."
         )
     if targets.dtype.kind not in "iufbO":
-        raise InvalidDataError(f"y of {owner} must hold numbers, but has type {targets.dtype}. Convert it first.")
+        raise InvalidDataError(
+            f"y of {owner} must hold numbers, but has type {targets.dtype}. Convert y to numbers first."
+        )
     if targets.dtype.kind == "O":
         targets = np.array([_to_number(owner, value) for value in targets.ravel()]).reshape(targets.shape)
     return targets.astype(np.float64, copy=False)
@@ -290,8 +294,8 @@ def check_scores(owner: str, scores: Any) -> Floats:
     if values.size and np.isnan(values.min()):
         row = int(np.isnan(values.reshape(len(values), -1)).any(axis=1).argmax())
         raise InvalidDataError(
-            f"Scores given to {owner} may be infinite but not NaN: row {row} has NaN. Drop such rows, or give them "
-            "the llr 0, which is neutral."
+            f"Scores given to {owner} may be infinite but not NaN: row {row} has NaN. Drop the rows with NaN, or "
+            "set their scores to the llr 0, which is neutral."
         )
     return values
 

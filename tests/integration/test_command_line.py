@@ -377,7 +377,7 @@ def test_categories_that_did_not_occur_in_training_are_noted(run, tmp_path):
 
     said = run("score m.likely new.csv").stderr
 
-    assert "Note: Column 'shop' has categories in 3 rows that did not occur in training, 'c', 'd'." in said
+    assert "Note: Column 'shop' has categories in 3 rows that did not occur in training: 'c', 'd'." in said
     assert "Note" not in run("score m.likely train.csv").stderr
 
 
@@ -425,7 +425,7 @@ def test_without_options_classes_are_equally_frequent():
         ({"positive": "d"}, "ab", "--positive names the class 'd', but the classes are 'a', 'b'."),
         ({"prior": 0.1}, "abc", "--prior is for two classes, but there are 3: 'a', 'b', 'c'."),
         ({"application": ["prior=0.1"], "prior": 0.5}, "ab", "--prior and --application both set the application"),
-        ({"application": ["prior=0.1,cost=3"]}, "ab", "sets 'cost', but can set only prior, cost_fn"),
+        ({"application": ["prior=0.1,cost=3"]}, "ab", "sets 'cost', but only prior, cost_fn"),
         ({"application": ["cost_fn=3"]}, "ab", "must set the prior"),
         ({"application": ["prior"]}, "ab", "must be name=number pairs"),
         ({"application": ["prior=much"]}, "ab", "must set prior to a number, but 'much' is not a number"),
@@ -480,14 +480,16 @@ def test_messages_of_the_library_name_options(tmp_path):
     assert said(read_data, path, "truth").endswith("Name it with --target.")
     assert said(read_data, path, "label", groups="who").endswith("Name it with --group.")
     assert said(read_data, path, "label", exclude=["zz"]).endswith("Name it with --exclude.")
-    assert said(read_data, path, "label", scores=["label"]).endswith("by --target and --scores. Name another column.")
+    assert said(read_data, path, "label", scores=["label"]).endswith(
+        "by --target and by --scores. Name another column in one of them."
+    )
     assert said(read_data, path, "label", exclude=["b"], weight="when").endswith(
-        "name the column of weights with --weight."
+        "set --weight to the name of the column of weights."
     )
     assert said(read_data, path, "label").endswith("declare the column as categories with --category 'b'.")
     assert said(read_scores, path, "truth").endswith("Name it with --label.")
     assert said(read_scores, path, "label", ["c"]).endswith(("Name it with --column.", "Did you mean 'a'?"))
-    assert "Set --folds 2, collect more" in said(compare, X, y, ["fisher"])
+    assert "Set --folds 2. Alternatively, collect more" in said(compare, X, y, ["fisher"])
     assert said(compare, X, y, folds=1).startswith("--folds must be an integer >= 2")
     assert said(compare, X, y, by="luck").startswith("--by must be")
     assert said(compare, X, y, fuse=-1).startswith("--fuse must be an integer from 0 to 100, but is -1.")
@@ -505,16 +507,16 @@ def test_messages_of_the_library_name_options(tmp_path):
         ("evaluate two.csv --label truth", "Name it with --label."),
         ("evaluate two.csv -c plan", "Did you mean 'plain'?"),
         ("evaluate two.csv --positive maybe", "--positive names the class 'maybe'"),
-        ("evaluate three.csv -c a -c b", "so each needs a column of log-likelihoods with its name"),
+        ("evaluate three.csv -c a -c b", "Each class needs a column of log-likelihoods with the name of the class"),
         ("evaluate alike.csv", "but all labels are 'yes'."),
         ("evaluate costs.csv", "must have a column of labels 'label'"),
         ("calibrate two.csv -o nowhere/out.csv", "there is no folder"),
         ("calibrate two.csv -o out.xyz", "must end with one of"),
         ("calibrate two.csv -o out.csv --column plain --save nowhere/kept.likely", "there is no folder"),
         ("calibrate two.csv -o out.csv --column plain --save kept.pkl", "must end with .likely, but is 'kept.pkl'"),
-        ("calibrate two.csv -o out.csv --save kept.likely", "--save takes the map of one system"),
-        ("calibrate new.csv -o out.csv", "new.csv has no column 'label' of labels to learn from."),
-        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is for --method tail and affine"),
+        ("calibrate two.csv -o out.csv --save kept.likely", "--save can save the map of only one system"),
+        ("calibrate new.csv -o out.csv", "new.csv has no column 'label'. A map is learned from labels."),
+        ("calibrate two.csv -o out.csv --method isotonic --prior 0.1", "--prior is only for --method tail or affine"),
         ("calibrate two.csv -o out.csv --using a.likely --save b.likely", "so there is nothing to save"),
         ("calibrate two.csv -o out.csv --using features.likely", "is of kind PCA, which cannot calibrate scores"),
         ("calibrate two.csv -o out.csv --using two.csv", "'two.csv' cannot be"),
@@ -522,7 +524,7 @@ def test_messages_of_the_library_name_options(tmp_path):
         ("fuse one.csv -o out.csv", "Fusion needs the scores of at least two systems"),
         ("fuse three.csv -o out.csv", "Fusion needs the scores of at least two systems"),
         ("decide two.csv", "Choose one with --column."),
-        ("decide one.csv --application prior=0.1 --application prior=0.5", "Decisions are for one application"),
+        ("decide one.csv --application prior=0.1 --application prior=0.5", "Decisions are made for one application"),
         ("decide three.csv --prior 0.1", "--prior is for two classes"),
         ("decide gap.csv", "line 3 of gap.csv has an empty cell in column 'llr'"),
         ("decide one.csv --costs absent.csv", "There is no file 'absent.csv'."),

@@ -330,7 +330,7 @@ BAD = {
     "short row": (lines_of({9: "1,y"}), "", r"data\.csv.*line 9.*2"),
     "text among numbers": (lines_of({12: "one,2,y"}), "", r"line 12 of data\.csv has 'one' in column 'a'"),
     "one class": (GOOD.replace(",n\n", ",y\n"), "", r"'label' of data\.csv must hold at least two.*all rows hold 'y'"),
-    "rare class": (lines_of({5: "1,2,z", 6: "3,4,z"}), "", r"'z' has 2 rows, fewer than the 5 folds"),
+    "rare class": (lines_of({5: "1,2,z", 6: "3,4,z"}), "", r"'z' has only 2 rows, but there are 5 folds"),
     "missing label": (lines_of({8: "1,2,"}), "", r"line 8 of data\.csv .*'label'"),
     "all missing": (re.sub(r"(?m)^\d+,", ",", GOOD), "", r"column 'a' of data\.csv has no value in any row"),
     "unknown class": (GOOD, "--positive maybe", r"--positive names the class 'maybe'.*'n', 'y'"),
@@ -402,7 +402,7 @@ def test_a_run_folder_with_other_files_is_an_error_before_any_work(refused, tmp_
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("words")
 
-    assert "holds other files and no run ('thesis.txt')" in refused(
+    assert "holds no run, but other files, such as 'thesis.txt'" in refused(
         f"compare data.csv --target label {QUICK} --run mine --restart"
     )
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
@@ -455,7 +455,7 @@ def test_the_board_is_shown_even_if_the_model_cannot_be_written_in_the_end(run, 
             "This command accepts no reject cost",
         ),
         ("fit train.csv --target label -o m.likely --reject-cost 0.1", "This command accepts no reject cost"),
-        ("fit train.csv --target label -o m.likely --scores vendor", "--scores is for 'likely compare'"),
+        ("fit train.csv --target label -o m.likely --scores vendor", "--scores is only for 'likely compare'"),
     ],
 )
 def test_options_of_other_commands_are_rejected(refused, two, command, sentence):
@@ -485,7 +485,10 @@ def test_errors_in_another_file_name_the_file_and_the_column(refused, two):
         "narrow.csv": ("a,c,label\n1,2,yes\n2,3,no\n", "narrow.csv must have a column of features 'b'"),
         "strange.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,no\n2,3,4,perhaps\n", "but also holds 'perhaps'"),
         "half.csv": ("a,b,c,label\n1,2,3,yes\n2,3,4,yes\n", "Column 'label' of half.csv must hold every class"),
-        "text.csv": ("a,b,c,label\n1,x,3,yes\n2,y,4,no\n", "Column 'b' of text.csv must hold numbers, as in train-"),
+        "text.csv": (
+            "a,b,c,label\n1,x,3,yes\n2,y,4,no\n",
+            "Column 'b' of text.csv must hold numbers, because it does so",
+        ),
     }
     for name, (content, sentence) in files.items():
         (two / name).write_text(content)
@@ -599,7 +602,7 @@ def test_a_report_of_scores_has_the_costs_of_evaluate(run, run_json, refused, tw
     assert "The report is in train-report.html." in said
     assert (two / "train-report.html").is_file()
     (two / "run").mkdir()
-    assert "which has its own priors and costs" in refused("report run --prior 0.1")
+    assert "is a comparison with its own priors and costs" in refused("report run --prior 0.1")
 
 
 def test_a_report_of_scores_of_three_classes_is_a_page(run, three):

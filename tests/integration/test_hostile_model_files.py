@@ -454,7 +454,7 @@ HOSTILE = {
     has_no_triangle: "triangular",
     has_a_shape_too_many: "must have",
     has_a_class_out_of_range: "class at position 7",
-    has_a_tensor_twice: "that another part uses",
+    has_a_tensor_twice: "that another part of the model uses",
     has_an_unused_tensor: "no part of the model uses",
     names_another_kind: "kind that this version of the library knows",
     is_a_part_without_a_model: "kind that this version of the library knows",

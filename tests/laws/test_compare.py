@@ -149,7 +149,7 @@ def test_a_precomputed_kernel_that_is_not_square_fails_alone(three):
     comparison = compare(likely.RBFKernel(0.3)(X), y, own, sample_weight=np.arange(75) % 5)
 
     assert list(comparison.failures) == ["pairs"]
-    assert "weight 0 in compare, must be left out too" in comparison.failures["pairs"]
+    assert "If rows are removed, their columns must be removed too" in comparison.failures["pairs"]
 
 
 def test_default_candidates_of_a_family_are_the_estimators_they_are_shown_with(three):
@@ -922,12 +922,12 @@ def refuse_what(X, y):
         "rare class": (
             {"y": np.repeat(["a", "b"], [72, 3])},
             DegenerateDataError,
-            "Class 'b' has 3 rows, fewer than the 5 folds.*Set folds=3",
+            "Class 'b' has only 3 rows, but there are 5 folds.*Set folds=3",
         ),
         "rare groups": (
             {"groups": np.repeat(np.arange(3), 25)},
             DegenerateDataError,
-            "has 3 groups, fewer than the 5 folds",
+            "has only 3 groups, but there are 5 folds",
         ),
         "lengths": ({"y": y[:-1]}, InvalidDataError, "there are 75 rows but 74 labels"),
         "all missing": ({"X": gone}, InvalidDataError, "column 1 has no value in any row"),
@@ -953,13 +953,13 @@ def refuse_what(X, y):
         "family": ({"candidates": ["gausian"]}, InvalidParameterError, "Did you mean 'gaussian'"),
         "nothing": ({"candidates": []}, InvalidParameterError, "candidates must hold at least one system"),
         "a class": ({"candidates": [GaussianClassifier]}, IncompatiblePartsError, "must be a classifier"),
-        "number": ({"candidates": 7}, InvalidParameterError, "candidates must be"),
+        "number": ({"candidates": 7}, InvalidParameterError, "candidates must contain classifiers or names"),
         "by": ({"by": "luck"}, InvalidParameterError, "by"),
         "folds": ({"folds": 1}, InvalidParameterError, "folds must be an integer >= 2"),
         "folds by name": ({"folds": "some"}, InvalidParameterError, "leave-one-out"),
         "scores": ({"scores": {"o": X[:9]}}, IncompatiblePartsError, r"'o' must have shape \(75, 3\)"),
-        "same name": ({"scores": {"tied": X}}, InvalidParameterError, "two are called 'tied'"),
-        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights must be frequencies, finite"),
+        "same name": ({"scores": {"tied": X}}, InvalidParameterError, "two have the name 'tied'"),
+        "negative weight": ({"sample_weight": y - 1.0}, InvalidDataError, "Weights must be finite frequencies"),
         "seed": ({"seed": -1}, InvalidParameterError, "seed"),
     }
     return {what: ({"X": X, "y": y, **options}, *rest) for what, (options, *rest) in asked.items()}
@@ -991,7 +991,7 @@ def test_a_family_with_too_few_rows_is_an_error(rng):
     X, y = rows_of(10, 2, rng)
 
     with pytest.raises(
-        InvalidParameterError, match="'radial-logistic' has no candidates here, since models learn from 8 rows"
+        InvalidParameterError, match="'radial-logistic' has no candidates here, because models learn from 8 rows"
     ):
         compare(X, y, ["radial-logistic"])
 

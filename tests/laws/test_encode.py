@@ -241,7 +241,7 @@ def test_rows_may_be_encoded_before_cross_validation(rng):
 WRONG = {
     "a missing column": (
         pa.table({"age": [1], "purpos": ["car"]}),
-        "Encode takes the columns it was fitted on, but X has no column 'purpose'. Did you mean 'purpos'?",
+        "Encode needs all columns of the rows it was fitted to, but X has no column 'purpose'. Did you mean 'purpos'?",
     ),
     "text for numbers": (
         pa.table({"age": [None, "old"], "purpose": ["car", "car"]}),

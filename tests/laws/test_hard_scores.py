@@ -225,7 +225,7 @@ def test_group_names_may_be_of_any_type_but_not_missing(rng):
 
     for names in ([f"s{i}" for i in range(60)], np.arange(60) + 0.5):
         assert confidence_interval(cllr, y, llr, groups=names, n_resamples=20).low > 0
-    with pytest.raises(InvalidDataError, match="groups must be a 1D array with a group for every row"):
+    with pytest.raises(InvalidDataError, match="groups must be a 1D array with one group for each row"):
         confidence_interval(cllr, y, llr, groups=[None] * 60, n_resamples=20)
 
 

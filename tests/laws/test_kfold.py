@@ -351,7 +351,7 @@ def test_the_models_given_are_not_changed(data):
 def test_test_sets_must_hold_every_row_once(data):
     X, y = data
 
-    with pytest.raises(InvalidDataError, match="must hold every row once, but row"):
+    with pytest.raises(InvalidDataError, match="must hold every row exactly once, but row"):
         kfold_scores(GaussianClassifier(), X, y, ShuffleSplit(3, random_state=0))
 
 

@@ -226,9 +226,9 @@ def test_adaptation_helps_a_class_of_few_rows(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 0}, "must be a whole number >= 1, one for each class, or 'bic', but is 0"),
-        ({"n_components": "aic"}, "or 'bic', but is 'aic'"),
-        ({"n_components": {"a": 1, "b": 2}}, "must name all classes \\['a', 'b', 'c'\\], but names"),
+        ({"n_components": 0}, "must be 'bic', a whole number >= 1, or one such number for each class, but is 0"),
+        ({"n_components": "aic"}, "or one such number for each class, but is 'aic'"),
+        ({"n_components": {"a": 1, "b": 2}}, "must have the classes \\['a', 'b', 'c'\\] as keys, but has the keys"),
         ({"n_components": [1, 2]}, "one number for each of 3 classes, but has 2"),
         ({"n_components": [1, 2, 1], "relevance": 16}, "one background mixture, so n_components must be one"),
         ({"relevance": -1}, "relevance of MixtureClassifier must be a finite number >= 0"),

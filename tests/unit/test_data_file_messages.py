@@ -52,29 +52,29 @@ FAULTS = {
         "a,b,y\n1,2,0\n3,1\n",
         {},
         (
-            "Every row of {path} must have 3 cells, one per column, but the row on line 3 has 2. Look there "
-            "for a missing or extra delimiter, or an unclosed quotation mark."
+            "Every row of {path} must have 3 cells, one per column, but the row on line 3 has 2. Check this "
+            "line for a missing delimiter, an extra delimiter or an unclosed quotation mark."
         ),
     ),
     "a short row far down": (
         "a,b,y\n" + "1,2,0\n" * 500 + "3,1\n",
         {},
         (
-            "Every row of {path} must have 3 cells, one per column, but the row on line 502 has 2. Look there "
-            "for a missing or extra delimiter, or an unclosed quotation mark."
+            "Every row of {path} must have 3 cells, one per column, but the row on line 502 has 2. Check this "
+            "line for a missing delimiter, an extra delimiter or an unclosed quotation mark."
         ),
     ),
     "one name twice": (
         "a,a,y\n1,2,0\n",
         {},
-        "Columns must have distinct names, but {path} has 'a' twice. Rename one.",
+        "Columns must have distinct names, but {path} has 'a' twice. Rename one of them.",
     ),
     "row numbers": (
         ",a,y\n0,1,0\n",
         {},
         (
-            "Every column of features must have a name, but {path} has one called '', which pandas writes for "
-            "row numbers. Write the file with index=False, or leave the column out with exclude=."
+            "Every column of features must have a name, but {path} has one with the name ''. pandas gives this name to "
+            "row numbers. Write the file with index=False. Alternatively, leave the column out with exclude=."
         ),
     ),
     "no features": (
@@ -91,9 +91,9 @@ FAULTS = {
         "n,age,y\n" + MOSTLY,
         {},
         (
-            "A column must hold numbers or categories, but line 17 of {path} has 'abc' in column 'age', "
-            "where 96 % of the cells are numbers. Correct it, or declare the column as categories with "
-            "categories='age'."
+            "A column must hold either numbers or categories, but line 17 of {path} has 'abc' in column 'age', "
+            "although 96 % of the cells of this column are numbers. Correct the cell, or declare the column as "
+            "categories with categories='age'."
         ),
     ),
     "decimal commas": (
@@ -101,15 +101,16 @@ FAULTS = {
         {},
         (
             "Numbers must be written with a decimal point and without separators of thousands, but line 3 of {path} "
-            "has '2,5' in column 'a'. Rewrite them, or declare the column as categories with categories='a'."
+            "has '2,5' in column 'a'. Rewrite the numbers of this column, or declare the column as "
+            "categories with categories='a'."
         ),
     ),
     "half numbers": (
         "a,y\n1,0\nu,1\n",
         {},
         (
-            "A column must hold numbers or categories, but line 3 of {path} has 'u' in column 'a', where 50 "
-            "% of the cells are numbers. Correct it, or declare the column as categories with "
+            "A column must hold either numbers or categories, but line 3 of {path} has 'u' in column 'a', although "
+            "50 % of the cells of this column are numbers. Correct the cell, or declare the column as categories with "
             "categories='a'."
         ),
     ),
@@ -117,7 +118,7 @@ FAULTS = {
         "a,y\n1,0\n\n-inf,1\n",
         {},
         (
-            "Features must be finite or missing, but line 4 of {path} has -inf in column 'a'. Correct it, "
+            "Features must be finite or missing, but line 4 of {path} has -inf in column 'a'. Correct the value, "
             "or leave the cell empty."
         ),
     ),
@@ -125,7 +126,7 @@ FAULTS = {
         "a,b,y\n1,?,0\n2,,1\n",
         {},
         (
-            "A feature must have values, but column 'b' of {path} has no value in any row. Leave it out "
+            "A feature must have values, but column 'b' of {path} has no value in any row. Leave the column out "
             "with exclude='b'."
         ),
     ),
@@ -133,28 +134,28 @@ FAULTS = {
         "a,id,y\n" + MANY,
         {},
         (
-            "Categories must repeat for a model to learn from them, but column 'id' of {path} has 20 different texts "
-            "in 20 rows, like an identifier. Leave it out with exclude='id'."
+            "Categories must occur in several rows so that a model can learn from them, but column 'id' of {path} "
+            "has 20 different texts in 20 rows. It seems to be an identifier. Leave the column out with exclude='id'."
         ),
     ),
     "no label": (
         "a,y\n1,0\n2,\n",
         {},
         (
-            "Every row must have a label, but line 3 of {path} has an empty cell in column 'y'. Fill it in "
+            "Every row must have a label, but line 3 of {path} has an empty cell in column 'y'. Fill in the cell "
             "or drop the row."
         ),
     ),
     "a label that says it is missing": (
         "a,y\n1,u\n2,NA\n",
         {},
-        ("Every row must have a label, but line 3 of {path} has 'NA' in column 'y'. Fill it in or drop the row."),
+        ("Every row must have a label, but line 3 of {path} has 'NA' in column 'y'. Fill in the cell or drop the row."),
     ),
     "no group": (
         "a,g,y\n1,u,0\n2,,1\n",
         {"groups": "g"},
         (
-            "Every row must have a group, but line 3 of {path} has an empty cell in column 'g'. Fill it in "
+            "Every row must have a group, but line 3 of {path} has an empty cell in column 'g'. Fill in the cell "
             "or drop the row."
         ),
     ),
@@ -162,16 +163,16 @@ FAULTS = {
         "a,w,y\n1,2,0\n2,two,1\n",
         {"weight": "w"},
         (
-            "Weights must be finite numbers >= 0, but line 3 of {path} has 'two' in column 'w'. Correct it, "
-            "or name the column of weights with weight=."
+            "Weights must be finite numbers >= 0, but line 3 of {path} has 'two' in column 'w'. Correct the cell. "
+            "Alternatively, set weight= to the name of the column of weights."
         ),
     ),
     "a negative weight": (
         "a,w,y\n1,2,0\n2,-1,1\n",
         {"weight": "w"},
         (
-            "Weights must be finite numbers >= 0, but line 3 of {path} has '-1' in column 'w'. Correct it, "
-            "or name the column of weights with weight=."
+            "Weights must be finite numbers >= 0, but line 3 of {path} has '-1' in column 'w'. Correct the cell. "
+            "Alternatively, set weight= to the name of the column of weights."
         ),
     ),
     "no weight": (
@@ -179,7 +180,7 @@ FAULTS = {
         {"weight": "w"},
         (
             "Weights must be finite numbers >= 0, but line 2 of {path} has an empty cell in column 'w'. "
-            "Correct it, or name the column of weights with weight=."
+            "Correct the cell. Alternatively, set weight= to the name of the column of weights."
         ),
     ),
     "a score that is text": (
@@ -187,7 +188,7 @@ FAULTS = {
         {"scores": "s"},
         (
             "Scores must be numbers and none may be missing, but line 2 of {path} has 'high' in column 's'. "
-            "Correct it or drop the row, or name the columns of scores with scores=."
+            "Correct the cell or drop the row. Alternatively, set scores= to the names of the columns of scores."
         ),
     ),
     "no score": (
@@ -195,25 +196,25 @@ FAULTS = {
         {"scores": "s"},
         (
             "Scores must be numbers and none may be missing, but line 2 of {path} has 'nan' in column 's'. "
-            "Correct it or drop the row, or name the columns of scores with scores=."
+            "Correct the cell or drop the row. Alternatively, set scores= to the names of the columns of scores."
         ),
     ),
     "a picture": (
         PNG,
         {},
-        "{path} must be text according to its suffix, but begins like a PNG picture. Rename or convert it.",
+        "{path} must be text according to its suffix, but begins like a PNG picture. Rename or convert the file.",
     ),
     "binary data": (
         b"a,y\n\0\1\2",
         {},
-        "{path} must be text according to its suffix, but begins like binary data. Rename or convert it.",
+        "{path} must be text according to its suffix, but begins like binary data. Rename or convert the file.",
     ),
     "a spreadsheet": (
         b"PK\x03\x04rest",
         {},
         (
-            "{path} must be text according to its suffix, but begins like a zip archive, as spreadsheets and .npz "
-            "files are. Rename or convert it."
+            "{path} must be text according to its suffix, but begins like a zip archive, for example a spreadsheet "
+            "or a .npz file. Rename or convert the file."
         ),
     ),
 }
@@ -239,38 +240,41 @@ TYPED_FAULTS = {
         {"when": pa.array([0, 1], pa.date32()), "y": [0, 1]},
         (
             "Features must be numbers or categories, but column 'when' of {path} is of type date32[day]. "
-            "Leave it out with exclude='when', or turn it into a number."
+            "Leave the column out with exclude='when', or convert it to numbers."
         ),
     ),
     "a list": (
         {"l": [[1], [2]], "y": [0, 1]},
         (
             "Features must be numbers or categories, but column 'l' of {path} is of type list<element: "
-            "int64>. Leave it out with exclude='l', or turn it into a number."
+            "int64>. Leave the column out with exclude='l', or convert it to numbers."
         ),
     ),
     "an infinite number": (
         {"a": [1.0, np.inf], "y": [0, 1]},
         (
-            "Features must be finite or missing, but row 2 of {path} has inf in column 'a'. Correct it, or "
+            "Features must be finite or missing, but row 2 of {path} has inf in column 'a'. Correct the value, or "
             "leave the cell empty."
         ),
     ),
     "nulls only": (
         {"a": pa.nulls(2), "y": [0, 1]},
         (
-            "A feature must have values, but column 'a' of {path} has no value in any row. Leave it out "
+            "A feature must have values, but column 'a' of {path} has no value in any row. Leave the column out "
             "with exclude='a'."
         ),
     ),
     "no label": (
         {"a": [1, 2], "y": ["u", None]},
-        ("Every row must have a label, but row 2 of {path} has no value in column 'y'. Fill it in or drop the row."),
+        (
+            "Every row must have a label, but row 2 of {path} has no value in column 'y'. Fill in the cell or "
+            "drop the row."
+        ),
     ),
     "labels that are not whole": (
         {"a": [1, 2], "y": [0.5, 1.0]},
         (
-            "Labels that are numbers must be whole, but column 'y' of {path} has 0.5 in row 1. Name the "
+            "Labels that are numbers must be whole numbers, but column 'y' of {path} has 0.5 in row 1. Name the "
             "column of labels with target=."
         ),
     ),
@@ -294,8 +298,8 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
     pa.parquet.write_table(pa.table({"a": [1], "w": ["two"], "y": [0]}), path)
 
     message = (
-        "Weights must be finite numbers >= 0, but row 1 of {path} has 'two' in column 'w'. Correct it, "
-        "or name the column of weights with weight=."
+        "Weights must be finite numbers >= 0, but row 1 of {path} has 'two' in column 'w'. Correct the cell. "
+        "Alternatively, set weight= to the name of the column of weights."
     )
     assert_refused(path, message, weight="w")
 
@@ -322,7 +326,11 @@ def test_typed_weights_that_are_text_are_refused(tmp_path):
             gzip.compress(PNG, mtime=0),
             "^{path} must be text according to its suffix, but begins like a PNG picture.",
         ),
-        ("data.xlsx", b"", "^A table's file name must end with one of .+, .npz, but is '{path}'. Rename or convert it"),
+        (
+            "data.xlsx",
+            b"",
+            "^The file name of a table must end with one of .+, .npz, but is '{path}'. Rename or convert the file",
+        ),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, content, message):
@@ -353,7 +361,7 @@ def test_a_column_has_one_role(tmp_path, options, parameter):
     (tmp_path / "data.csv").write_text("a,y\n1,0\n")
 
     with pytest.raises(
-        InvalidParameterError, match=f"A column must have one role, but 'y' is named by target= and {parameter}"
+        InvalidParameterError, match=f"A column must have only one role, but 'y' is named by target= and by {parameter}"
     ):
         read_data(tmp_path / "data.csv", "y", **options)
 

@@ -259,7 +259,7 @@ def test_booleans_whole_labels_and_rejections_have_their_cells(tmp_path):
         ),
         ({"": [1]}, InvalidParameterError, "must be texts that are not empty, but one is ''"),
         ({"a": np.zeros((2, 2))}, InvalidDataError, "'a' is of type float64 and shape"),
-        ({"a": np.array(["u", 1], object)}, InvalidDataError, "must be of one type, but those of 'a' are not"),
+        ({"a": np.array(["u", 1], object)}, InvalidDataError, "must be of one type, but the cells of 'a' are not"),
     ],
 )
 def test_columns_that_do_not_form_a_table_are_refused_and_nothing_is_written(tmp_path, columns, error, message):

@@ -42,7 +42,7 @@ def test_a_class_with_fewer_rows_than_features_is_floored_and_named(rng):
 
     assert str(record[0].message) == (
         "Class 'b' has 4 rows for 10 features, so its full covariance has rank 3. The remaining directions were "
-        "floored at 1e-09 of their scale. Use tied=True or covariance='diagonal', or set shrinkage."
+        "floored at 1e-09 of their scale. Set tied=True, covariance='diagonal' or shrinkage."
     )
     assert np.isfinite(model.log_likelihood(X)).all()
     assert model.score(X, y) == 1
@@ -92,7 +92,7 @@ def test_a_column_constant_in_one_class_gets_a_share_of_its_variance_within_clas
     with pytest.warns(DegenerateDataWarning) as record:
         model = GaussianClassifier(shape).fit(X, y)
 
-    remedy = "Use tied=True or covariance='diagonal', or set shrinkage."
+    remedy = "Set tied=True, covariance='diagonal' or shrinkage."
     assert str(record[0].message) == (
         f"Class 'b' has 20 rows for 3 features, so its {shape} covariance has rank 2 (constant columns: 2). Constant "
         "columns that vary in another class were given 0.3 of their variance within all classes. "
@@ -208,9 +208,13 @@ BAD = {
     "an infinity": (lambda X, y: (_put(X, np.inf), y), {}, "X contains infinity (inf) in row 5, column 2"),
     "values past squaring": (lambda X, y: (_put(X, 1e200), y), {}, "column 2 reach 1e+200, too large"),
     "weights all zero": (lambda X, y: (X, y), {"sample_weight": np.zeros(40)}, "all rows have weight 0"),
-    "a negative weight": (lambda X, y: (X, y), {"sample_weight": [-1.0] * 40}, "row 0 has -1.0"),
+    "a negative weight": (lambda X, y: (X, y), {"sample_weight": [-1.0] * 40}, "row 0 has the weight -1.0"),
     "weights too few": (lambda X, y: (X, y), {"sample_weight": [1.0]}, "each of the 40 rows, but has 1"),
-    "a column all missing": (lambda X, y: (_blank(X, y), y), {}, "Class 'b' has no value in column 1: all are NaN"),
+    "a column all missing": (
+        lambda X, y: (_blank(X, y), y),
+        {},
+        "Class 'b' has no value in column 1: all its values are NaN",
+    ),
 }
 
 
@@ -362,10 +366,13 @@ def test_the_error_names_the_step_of_a_pipeline_that_takes_no_weights(data):
         (lambda: GaussianClassifier(Full(floor=-1)), "floor of Full must be a number from 0 to 1, but is -1"),
         (
             lambda: PCA(9),
-            "3, a share of the variance in the open interval (0, 1), or None, but is 9",
+            "3 (the number of features), or a share of the variance in the open interval (0, 1), but is 9",
         ),
         (lambda: PCA(1.5), "but is 1.5"),
-        (lambda: LDA(2), "n_components of LDA must be an integer from 1 to 1, because 2 classes of 3 features"),
+        (
+            lambda: LDA(2),
+            "n_components of LDA must be an integer from 1 to 1, but is 2. LDA of 2 classes and 3 features",
+        ),
         (lambda: Whiten(form="round"), "form of Whiten must be one of 'zca', 'pca', but is 'round'"),
         (lambda: Whiten(by="none"), "by of Whiten must be one of 'total', 'within', but is 'none'"),
     ],

@@ -72,7 +72,7 @@ def test_a_small_scale_around_1e8_keeps_its_digits():
 def test_a_constant_column_is_floored_relative_to_its_size_with_a_warning():
     X = np.array([[7.0, 1.0, 0.0], [7.0, 2.0, 0.0]])
 
-    with pytest.warns(DegenerateDataWarning, match="Column 0 of X is constant, and so is 1 more. The scale was floor"):
+    with pytest.warns(DegenerateDataWarning, match="Column 0 of X and 1 more column are constant. The scale was floor"):
         density = Laplace(floor=0.01).fit(X)
 
     assert_allclose(density.scale_, [0.07, 0.5, 0.01])
@@ -100,7 +100,7 @@ def test_infinite_values_are_named_wherever_they_are_stored():
     X = np.array([[1.0, 2.0], [3.0, -np.inf]])
 
     for rows in (X, csr_array(X)):
-        with pytest.raises(InvalidDataError, match=r"finite values, or NaN .* but row 1, column 1 has -inf"):
+        with pytest.raises(InvalidDataError, match=r"values that are finite or NaN .* but row 1, column 1 has -inf"):
             Laplace().fit(rows)
 
 
@@ -175,7 +175,7 @@ def test_invalid_n_categories_raise(n_categories):
 
 
 def test_n_categories_must_match_the_columns():
-    with pytest.raises(InvalidParameterError, match="one for each of the 2 columns, but has 3"):
+    with pytest.raises(InvalidParameterError, match="one number for each of the 2 columns, but has 3"):
         Categorical(n_categories=[2, 2, 2]).fit([[0, 1]])
 
 
@@ -348,7 +348,7 @@ def test_invalid_counts_raise(value, error, message, method, sparse):
 
 
 def test_zero_counts_raise_without_a_pseudo_count():
-    with pytest.raises(DegenerateDataError, match="Multinomial has no counts: all are 0 or have weight 0"):
+    with pytest.raises(DegenerateDataError, match="Multinomial has no counts: all counts are 0 or have weight 0"):
         Multinomial().fit([[0, 0]])
     assert_array_equal(Multinomial(pseudo_count=1).fit([[0, 0]]).probabilities_, [0.5, 0.5])
 

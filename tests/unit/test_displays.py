@@ -573,7 +573,7 @@ def test_estimators_of_many_classes_show_cost_against_coverage(flowers):
 def test_an_estimator_without_scores_raises(detector):
     _, X, y = detector
 
-    with pytest.raises(IncompatiblePartsError, match="Ridge has neither log_likelihood nor decision_function"):
+    with pytest.raises(IncompatiblePartsError, match="Ridge has none of the methods log_likelihood, decision_function"):
         RocDisplay.from_estimator(Ridge().fit(X, y == y[0]), X, y)
 
 
@@ -957,7 +957,7 @@ def test_weights_that_do_not_form_an_image_raise(pictures, flowers):
     ):
         WeightsDisplay.from_estimator(model)
     for shape in [(2, 2), (2,), (-2, -3), (2.0, 3.0)]:
-        with pytest.raises(InvalidParameterError, match="whose product is the 6 features"):
+        with pytest.raises(InvalidParameterError, match="whose product is the number of features of the input, 6"):
             WeightsDisplay.from_estimator(model, shape)
     with pytest.raises(IncompatiblePartsError, match="GaussianClassifier has no coef_"):
         WeightsDisplay.from_estimator(GaussianClassifier().fit(*flowers), (1, 2))

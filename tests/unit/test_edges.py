@@ -50,7 +50,7 @@ def test_an_error_leaves_the_model_as_it_was(bad, method, data):
     rows = {"degenerate": X[[0, 20]], "infinite": np.full((2, 3), np.inf), "unlabelled": X[:2]}[bad]
     labels = None if bad == "unlabelled" else ["x", "y"]
 
-    with pytest.raises(ValueError, match=r"rank|infinity|requires y|Labels"):
+    with pytest.raises(ValueError, match=r"rank|infinity|requires y|All labels"):
         getattr(model, method)(rows, labels)
 
     assert_array_equal(model.classes_, [0, 1, 2])
@@ -134,7 +134,7 @@ def test_training_sets_that_are_not_the_complement_are_respected(data, rng):
 @pytest.mark.parametrize(
     ("folds", "message"),
     [
-        ([(np.arange(60), np.arange(60))], "must be disjoint, but in fold 0 they are not"),
+        ([(np.arange(60), np.arange(60))], "must be different, but fold 0 has a row that is in both"),
         ([(np.arange(30), np.arange(30, 61))], "rows from 0 to 59, but fold 0 holds row 60"),
         ([(np.arange(30), np.arange(-30, 0))], "rows from 0 to 59, but fold 0 holds row -30"),
     ],
@@ -147,11 +147,13 @@ def test_folds_that_overlap_or_leave_the_data_are_refused(folds, message, data):
 def test_models_that_give_no_scores_or_take_no_weights_are_refused_before_any_work(data):
     X, y = data
 
-    with pytest.raises(IncompatiblePartsError, match="RidgeCV has neither"):
+    with pytest.raises(IncompatiblePartsError, match="RidgeCV has none of the methods"):
         kfold_scores([GaussianClassifier(), RidgeCV()], X, y)
-    with pytest.raises(IncompatiblePartsError, match="PCA has neither"):
+    with pytest.raises(IncompatiblePartsError, match="PCA has none of the methods"):
         kfold_scores(PCA(), X, y)
-    with pytest.raises(IncompatiblePartsError, match=r"KNeighborsClassifier.*neither|takes no sample_weight"):
+    with pytest.raises(
+        IncompatiblePartsError, match=r"KNeighborsClassifier.*none of the methods|takes no sample_weight"
+    ):
         kfold_scores(KNeighborsClassifier(), X, y, sample_weight=np.full(60, 2.0))
     with pytest.raises(DegenerateDataError, match="All rows of class 2 have weight 0"):
         kfold_scores(GaussianClassifier(), X, y, sample_weight=(y < 2).astype(float))
@@ -263,7 +265,7 @@ def test_labels_of_two_types_do_not_merge(data):
     X, y = data
     model = GaussianClassifier().partial_fit(X, y)
 
-    with pytest.raises(InvalidDataError, match="Labels must have one type, but got 'a' after 0"):
+    with pytest.raises(InvalidDataError, match="All labels must have the same type, but 'a' follows 0"):
         model.partial_fit(X, ["a"] * 60)
     with pytest.raises(InvalidDataError, match="y mixes int and str"):
         GaussianClassifier().fit(X, np.array([1, "a"] * 30, dtype=object))
@@ -417,8 +419,8 @@ def test_an_empty_source_has_one_empty_block():
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
-        (GaussianClassifier(), "Use tied=True or covariance='diagonal', or set shrinkage."),
-        (GaussianClassifier(tied=True), "Use covariance='diagonal', or set shrinkage."),
+        (GaussianClassifier(), "Set tied=True, covariance='diagonal' or shrinkage."),
+        (GaussianClassifier(tied=True), "Set covariance='diagonal' or shrinkage."),
         (GaussianClassifier("diagonal"), "Drop constant columns, or use tied=True."),
         (GaussianClassifier("diagonal", tied=True), "Drop constant columns."),
     ],

@@ -82,8 +82,8 @@ TWO_CLASSES = [
     (lambda f: f(None, S), "requires y to be passed"),
     (lambda f: f(Y, S, pos_label="z"), "pos_label='z' is not among the labels 2 (0, 1)"),
     (lambda f: f(Y, S, sample_weight=[1, 2]), "sample_weight must have one value for each of the 6 rows, but has 2"),
-    (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "finite and >= 0, but row 2 has -1.0"),
-    (lambda f: f(Y, S, sample_weight=at(S, 1, np.nan) ** 2), "but row 1 has nan"),
+    (lambda f: f(Y, S, sample_weight=[1, 1, -1, 1, 1, 1]), "but row 2 has the weight -1.0"),
+    (lambda f: f(Y, S, sample_weight=at(S, 1, np.nan) ** 2), "but row 1 has the weight nan"),
     (lambda f: f(Y, S, sample_weight=np.zeros(6)), "all rows have weight 0"),
     (lambda f: f(Y, S, sample_weight=Y), "All trials of one class have weight 0"),
 ]
@@ -104,7 +104,7 @@ def test_invalid_trials_raise_an_error_with_the_reason(f, call, message):
         (Y3, S3[:, :2], {}, "there are 2 columns for 3 classes: 'a', 'b', 'c'. Pass all classes"),
         (Y3, S, {}, "there are 2 columns for 3 classes"),
         (Y3, S3, {"labels": list("abz")}, "y_true holds the label 'c', which is not among labels=['a', 'b', 'z']"),
-        (Y3, S3, {"labels": list("abb")}, "labels must name every class once"),
+        (Y3, S3, {"labels": list("abb")}, "labels must name each class exactly once"),
         (Y3, S3, {"sample_weight": np.ones(5)}, "one value for each of the 6 rows, but has 5"),
         (np.repeat("a", 6), S3, {}, "there are 3 columns for 1 class: 'a'"),
         (np.array(list("aabbbb")), S3, {"labels": list("abc")}, "'c'"),
@@ -281,7 +281,7 @@ def test_infinite_training_scores_raise_an_error_with_the_row(value):
         (
             lambda: AffineCalibrator().fit(S, Y).transform(S3),
             InvalidDataError,
-            "fitted to scores of 2 classes, but got 3",
+            "fitted to scores of 2 classes, but got scores of 3",
         ),
         (lambda: IsotonicCalibrator().fit(S3, Y), InvalidDataError, "Use AffineCalibrator for more classes"),
         (lambda: LogisticFusion().fit(S, Y), InvalidDataError, "needs scores of shape (n, systems)"),
@@ -359,7 +359,7 @@ def test_maps_that_are_not_fitted_raise(make):
         (
             lambda: CalibratedClassifier(GaussianNB()).fit(X, LABELS, calibration_set=(X, LABELS[:9])),
             InvalidDataError,
-            "but have 60 and 9",
+            "but X has 60 and y has 9",
         ),
         (
             lambda: CalibratedClassifier(GaussianNB().fit(X, np.arange(60) % 3), cv="prefit").fit(X, LABELS),

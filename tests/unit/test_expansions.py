@@ -185,7 +185,7 @@ def test_invalid_centres_are_refused(data):
     with pytest.raises(DegenerateDataError, match=r"their mean is 0\.0. Set width"):
         RadialFeatures(centers=np.zeros((2, 3))).fit(X)
     with pytest.raises(
-        DegenerateDataError, match=r"10 different rows for 10 centres, but X has only 4 \(n_samples=12\)"
+        DegenerateDataError, match=r"10 different rows for 10 centres, but X has only 4 different rows \(n_samples=12\)"
     ):
         RadialFeatures(10).fit(np.arange(12.0)[:, None] % 4)
 

@@ -330,15 +330,18 @@ STANDARD = Gaussian.given([0.0, 0.0], 1.0)
         (lambda: Gaussian.given([0.0, 0.0], [1.0, -1.0]), "must be variances above 0, but the smallest is -1"),
         (lambda: Gaussian.given([0.0, 0.0], 0.0), "must be variances above 0, but the smallest is 0"),
         (lambda: Gaussian.given([0.0], [np.inf]), "covariance of Gaussian.given must be finite"),
-        (lambda: Bernoulli.given([0.5, 1.5]), "must be from 0 to 1, but that of column 1 is 1.5"),
+        (lambda: Bernoulli.given([0.5, 1.5]), "must be from 0 to 1, but the probability of column 1 is 1.5"),
         (lambda: Multinomial.given([0.5, 0.4]), "must sum to 1, but sum to 0.9. Divide them by their sum"),
         (lambda: Multinomial.given([1.5, -0.5]), "must be >= 0, but number 1 is -0.5"),
         (lambda: Multinomial.given(THREE).sample(2), "Set total, as in sample(10, total=50)"),
         (lambda: Categorical.given([0.5, 0.5]), "such as [[0.5, 0.5]] for one column"),
         (lambda: Categorical.given(None), "must be a list, but is None"),
         (lambda: Categorical.given([ONE, [0.5, 0.4]]), "probabilities (column 1) of Categorical.given must sum to 1"),
-        (lambda: Laplace.given([0.0, 1.0], [1.0]), "one for each of the 2 columns, but has 1 numbers"),
-        (lambda: Laplace.given([0.0, 1.0], [1.0, 0.0]), "a number above 0, or one for each of the 2 columns, but the"),
+        (lambda: Laplace.given([0.0, 1.0], [1.0]), "2 such numbers, one for each column, but it has 1 numbers"),
+        (
+            lambda: Laplace.given([0.0, 1.0], [1.0, 0.0]),
+            "one number above 0, or 2 such numbers, one for each column, but the",
+        ),
         (lambda: GaussianMixture.given([0.5, 0.6], MEANS, TWO), "weights of GaussianMixture.given must sum to 1"),
         (lambda: GaussianMixture.given([1.0], MEANS, TWO), "one row for each of the 1 weights, but have 2 rows"),
         (lambda: GaussianMixture.given(W, MEANS, C), "covariances of GaussianMixture.given must have the shape (2,)"),
@@ -354,7 +357,7 @@ STANDARD = Gaussian.given([0.0, 0.0], 1.0)
         (lambda: GenerativeClassifier.given({0: STANDARD}), "needs at least two classes, but got [0]"),
         (
             lambda: GenerativeClassifier.given({0: STANDARD, 1: Gaussian.given([0.0], 1.0)}),
-            "must have the same number of columns, but that of class 0 has 2 and that of class 1 has 1",
+            "must have the same number of columns, but the density of class 0 has 2 columns and the density of class 1",
         ),
         (
             lambda: GenerativeClassifier.given({0: STANDARD, 1: Gaussian()}),
@@ -374,5 +377,7 @@ def test_a_file_without_sums_and_parameters_is_refused(tmp_path):
     density = Gaussian.given([0.0], 1.0)
     density._parameters = None
 
-    with pytest.raises(likely.ModelFileError, match="must have parameters, or sums to estimate them from"):
+    with pytest.raises(
+        likely.ModelFileError, match="must have parameters, or sums from which parameters can be estimated"
+    ):
         likely.save(density, tmp_path / "density.likely")

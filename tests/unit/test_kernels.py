@@ -164,9 +164,9 @@ def test_names_and_functions_resolve_to_kernels():
 def test_a_kernel_class_is_refused(kernel):
     name = kernel.__name__
 
-    with pytest.raises(InvalidParameterError, match=rf"^kernel of SVM must be one of .* {name} is a class; pass "):
+    with pytest.raises(InvalidParameterError, match=rf"^kernel of SVM must be one of .* {name} is a class. Pass "):
         resolve_kernel(kernel, "SVM")
-    with pytest.raises(InvalidParameterError, match=rf"pass an instance, {name}\(\)\.$"):
+    with pytest.raises(InvalidParameterError, match=rf"Pass an instance, such as {name}\(\)\.$"):
         SVM(kernel=kernel).fit(A, [0, 1])
 
 
@@ -191,11 +191,12 @@ def test_a_function_that_returns_a_wrong_shape_or_non_finite_values_is_named():
     def divided(A, B):
         return A @ B.T / 0.0
 
-    with pytest.raises(
-        InvalidDataError, match=r"of 2 and 3 rows must be an array of shape \(2, 3\), but the function p"
-    ):
+    with pytest.raises(InvalidDataError, match=r"of 2 and 3 rows must have the shape \(2, 3\), but the function p"):
         FunctionKernel(pairwise)(A, B)
-    with pytest.raises(InvalidDataError, match=r"function pairwise returned \(2, 2\). It must take two arrays of rows"):
+    with pytest.raises(
+        InvalidDataError,
+        match=r"function pairwise returned an array of shape \(2, 2\). The function must take two arrays",
+    ):
         FunctionKernel(pairwise)(A, B)
     with pytest.raises(InvalidDataError, match="but the function divided returned NaN or infinity"), \
             np.errstate(all="ignore"):  # fmt: skip
@@ -213,7 +214,7 @@ def test_kernels_that_are_not_symmetric_or_not_semi_definite_are_refused():
         InvalidDataError, match=r"must be positive semi-definite, but its matrix of 6 training rows has"
     ):
         check_semi_definite(FunctionKernel(lambda A, B: -A @ B.T), X)
-    with pytest.raises(InvalidDataError, match=r"has the eigenvalue -1, with 1 as the largest"):
+    with pytest.raises(InvalidDataError, match=r"has the eigenvalue -1. Its largest eigenvalue is 1"):
         check_semi_definite(PrecomputedKernel(), np.array([[0.0, 1.0], [1.0, 0.0]]))
     with pytest.raises(
         InvalidDataError, match=r"must be symmetric, but k\(x_0, x_1\) is 1 and k\(x_1, x_0\) is 0 for rows 0 and 1"
@@ -225,9 +226,7 @@ def test_kernels_that_are_not_symmetric_or_not_semi_definite_are_refused():
 
 
 def test_a_precomputed_matrix_must_be_square_and_finite():
-    with pytest.raises(
-        InvalidDataError, match=r"kernel of all training rows with each other, a square matrix, but has"
-    ):
+    with pytest.raises(InvalidDataError, match=r"square kernel matrix of all training rows with each other, but has"):
         PrecomputedKernel().fitted(np.ones((3, 2)))
     with pytest.raises(InvalidDataError, match=r"has shape \(3, 2\)"):
         (PrecomputedKernel() + 1.0).fitted(np.ones((3, 2)))

@@ -235,7 +235,7 @@ def test_weights_whose_sum_overflows_raise():
 
 
 def test_the_number_of_presentations_of_a_row_is_limited():
-    with pytest.raises(InvalidDataError, match=r"presents a row as many times as its weight, at most 1e\+09 times"):
+    with pytest.raises(InvalidDataError, match=r"weights must be at most 1e\+09, but a row has the weight"):
         Perceptron().fit([[1e6], [1.0], [-1.0]], [0, 1, 0], [1.0, 1e12, 1.0])
 
 

@@ -175,9 +175,9 @@ def test_a_class_without_rows_in_the_training_part_of_a_fold_is_named():
     ("weight", "expected"),
     [
         ([0, 0, 0, 0, 0, 0], "at least one non-zero"),
-        ([1, 1, -1, 1, 1, 1], r"row 2 has -1\.0"),
-        ([1, 1, 1, np.nan, 1, 1], "row 3 has nan"),
-        ([1, np.inf, 1, 1, 1, 1], "row 1 has inf"),
+        ([1, 1, -1, 1, 1, 1], r"row 2 has the weight -1\.0"),
+        ([1, 1, 1, np.nan, 1, 1], "row 3 has the weight nan"),
+        ([1, np.inf, 1, 1, 1, 1], "row 1 has the weight inf"),
         ([1, 1], "one value for each of the 6 rows, but has 2"),
     ],
 )
@@ -261,7 +261,7 @@ def test_the_reported_gap_is_about_the_distance_to_the_minimum(rng):
     y = (rng.random(500) < expit(rows @ [1.0, -1, 0.5, 0])).astype(int)
     best = LogisticRegression(1e-2).fit(rows, y).objective_
 
-    with pytest.warns(NotConvergedWarning, match=r"\(relative\) above the minimum"):
+    with pytest.warns(NotConvergedWarning, match=r"above its minimum by a relative gap of about"):
         stopped = LogisticRegression(1e-2, solver="newton", max_iter=2, tol=1e-14).fit(rows, y)
 
     assert_allclose(stopped.gap_, stopped.objective_ - best, rtol=0.5, atol=1e-12)

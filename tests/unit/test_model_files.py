@@ -40,10 +40,13 @@ class Mine(likely.GaussianClassifier):
     ("model", "message"),
     [
         (3, "int cannot be saved: model must be a model of this library, but is 3."),
-        (Mine(), "Mine cannot be saved: model is a .*Mine, but model files hold only .* or store the model by other"),
+        (
+            Mine(),
+            "Mine cannot be saved: model is a .*Mine, but model files hold only .* or store the model in another way",
+        ),
         (
             likely.CalibratedClassifier(RandomForestClassifier()),
-            "cannot be saved: model.estimator is a sklearn.*RandomForestClassifier, but .* Refit it",
+            "cannot be saved: model.estimator is a sklearn.*RandomForestClassifier, but .* fit it again",
         ),
         (
             likely.make_pipeline(StandardScaler(), likely.PCA()),
@@ -51,7 +54,7 @@ class Mine(likely.GaussianClassifier):
         ),
         (
             likely.Perceptron(random_state=np.random.RandomState(0)),
-            "random_state is a .*RandomState.* Give a whole number",
+            "random_state is a .*RandomState.* Pass an integer as random_state",
         ),
         (likely.CalibratedClassifier(likely.GaussianClassifier(), cv=ShuffleSplit()), "model.cv is a .*ShuffleSplit"),
         (likely.CalibratedClassifier(likely.PCA()), "estimator must be a classifier that gives scores"),
@@ -62,7 +65,7 @@ class Mine(likely.GaussianClassifier):
         (likely.GaussianClassifier(tied=1), "tied must be True or False, but is 1"),
         (
             likely.KernelPCA(2, kernel=likely.FunctionKernel(np.inner)),
-            "model.kernel.function is a function. Model files hold no code, .* fit with kernel='precomputed'",
+            "model.kernel.function is a function. Model files hold no code, .* fit a model with kernel='precomputed'",
         ),
         (likely.PCA(10**30), "n_components is a whole number of more than 64 bits"),
         (likely.LogisticRegression(max_iter=np.datetime64("2020")), "max_iter is a numpy.datetime64"),
@@ -71,7 +74,7 @@ class Mine(likely.GaussianClassifier):
             likely.GaussianClassifier(priors=np.array([["a", "b"]])),
             "priors must be a one-dimensional array of texts, but has 2",
         ),
-        (likely.GaussianClassifier(priors=np.array(["a", None])), "must all be texts, but one is None"),
+        (likely.GaussianClassifier(priors=np.array(["a", None])), "must be texts, but one of them is None"),
         (likely.Pipeline([("a", likely.PCA())], memory="cache"), "memory must be one of None, but is 'cache'"),
     ],
     ids=lambda value: str(value)[:40],
@@ -113,7 +116,9 @@ def test_about_must_be_plain_json(about, path):
 
 
 def test_more_text_than_a_header_holds_is_refused(path):
-    with pytest.raises(likely.ModelFileError, match="a header holds at most 16777216 characters and 1048576 values"):
+    with pytest.raises(
+        likely.ModelFileError, match="header of a model file can hold at most 16777216 characters and 1048576 values"
+    ):
         likely.save(likely.PCA(), path, about={"a": "x" * 2**24})
 
 
@@ -217,7 +222,9 @@ def test_a_damaged_file_is_detected_by_its_checksum(data, path):
 def test_a_newer_format_asks_for_a_newer_library(path):
     path.write_bytes(pack({"format": 7, "library": "9.9", "about": {}, "model": None}, {}))
 
-    with pytest.raises(likely.ModelFileError, match=r"format 7, written by likely 9.9, .* up to 1. Update likely\.$"):
+    with pytest.raises(
+        likely.ModelFileError, match=r"format 7 and was written by likely 9.9, .* up to 1. Update likely\.$"
+    ):
         likely.load(path)
 
 
@@ -254,20 +261,23 @@ def test_errors_about_a_part_name_its_place(data, path):
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        ({"what": 1}, "is an object with the keys .'what'., which encode no value"),
+        ({"what": 1}, "is an object with the keys .'what'.. These keys do not encode a value"),
         ({"array": "nowhere", "order": "C"}, "refers to a tensor that does not exist"),
         ({"float": "huge"}, "must be 'nan', 'inf' or '-inf', not 'huge'"),
         ({"bytes": "€"}, "must hold only bytes"),
-        ({"tuple": 3}, "must list the items of a tuple"),
-        ({"map": [[1]]}, "must list pairs of key and value"),
+        ({"tuple": 3}, "must be a list of the items of a tuple"),
+        ({"map": [[1]]}, "must be a list of pairs, each of a key and a value"),
         ({"map": [["a", 1], ["a", 2]]}, "has the key 'a' twice"),
         ({"map": [[[], 1]]}, "has a key that is not a plain value"),
         ({"scalar": 3, "dtype": "object"}, "is not a NumPy number"),
         ({"scalar": 300, "dtype": "uint8"}, "does not fit into uint8"),
         ({"scalar": 0.5, "dtype": "int64"}, "does not fit into int64"),
         ({"strings": [1], "dtype": "object"}, "must hold only texts"),
-        ({"strings": ["ab"], "dtype": "U1"}, "has a width of 1 characters, but texts of up to 2 characters"),
-        ({"strings": ["ab"], "dtype": "V3"}, "must be of dtype 'object', or 'U' or 'S' with a width, not 'V3'"),
+        ({"strings": ["ab"], "dtype": "U1"}, "has texts of up to 2 characters, which do not match the width 1"),
+        (
+            {"strings": ["ab"], "dtype": "V3"},
+            "must have the dtype 'object', or a dtype such as 'U8' or 'S8', but has 'V3'",
+        ),
         ({"strings": ["€"], "dtype": "S3"}, "must hold only bytes"),
         (
             {"kind": "Nothing", "parameters": {}},
@@ -294,7 +304,7 @@ def test_errors_about_a_part_name_its_place(data, path):
         ),
         (
             {"kind": "sklearn.LeaveOneOut", "parameters": {}, "output": "pandas"},
-            "has no set_output method, so its file must not have an output",
+            "has no set_output method, so its file must not contain the setting 'output'",
         ),
     ],
     ids=str,

@@ -90,7 +90,7 @@ ARRAY_FAULTS = {
     "no array with as many rows": (
         {"x": np.ones((2, 1)), "y": [1, 2, 3]},
         {},
-        "{path} must have an array with as many rows as 'y', but its arrays are 'x' (2, 1), 'y' (3,).",
+        "{path} must have an array of features with as many rows as 'y', but its arrays are 'x' (2, 1), 'y' (3,).",
     ),
     "weights of other rows": (
         {"x": np.ones((2, 1)), "y": [1, 2], "w": [1.0]},
@@ -104,16 +104,17 @@ ARRAY_FAULTS = {
         {"a": np.ones((2, 1)), "b": np.ones((3, 1))},
         {"target": None},
         (
-            "Without a target {path} must have exactly one array of rows and columns, but its arrays are "
-            "'a' (2, 1), 'b' (3, 1). Leave arrays out with exclude=, or name the target of the rows."
+            "Without a target, {path} must have exactly one array of two or more dimensions, but its arrays are "
+            "'a' (2, 1), 'b' (3, 1). Leave out the other arrays with exclude=, or name the array of labels "
+            "with target=."
         ),
     ),
     "Python objects": (
         {"x": np.array([{}, 1]), "y": [0, 1]},
         {},
         (
-            "Arrays must hold numbers or text, but 'x' of {path} holds Python objects, which are not "
-            "loaded because loading could run code. Save it as numbers or text, or leave it out with "
+            "Arrays must hold numbers or text, but 'x' of {path} holds Python objects. They are not loaded, because "
+            "loading them could run code. Save the array as numbers or text. Alternatively, leave it out with "
             "exclude='x'."
         ),
     ),
@@ -126,7 +127,7 @@ ARRAY_FAULTS = {
         {"x": np.array([[1, 2], [3, np.inf]]), "y": [0, 1]},
         {},
         (
-            "Features must be finite or missing, but row 2 of {path} has inf in column 'x1'. Correct it, or "
+            "Features must be finite or missing, but row 2 of {path} has inf in column 'x1'. Correct the value, or "
             "leave the cell empty."
         ),
     ),
@@ -134,7 +135,7 @@ ARRAY_FAULTS = {
         {"x": np.array([[1, np.nan], [3, np.nan]]), "y": [0, 1]},
         {},
         (
-            "A feature must have values, but column 'x1' of {path} has no value in any row. Leave it out "
+            "A feature must have values, but column 'x1' of {path} has no value in any row. Leave the column out "
             "with exclude='x1'."
         ),
     ),
@@ -143,15 +144,15 @@ ARRAY_FAULTS = {
         {},
         (
             "Features must be numbers or categories, but column 'x0' of {path} is of type timestamp[s]. "
-            "Leave it out with exclude='x0', or turn it into a number."
+            "Leave the column out with exclude='x0', or convert it to numbers."
         ),
     ),
     "complex numbers": (
         {"x": np.zeros((2, 1), complex), "y": [0, 1]},
         {},
         (
-            "Arrays must hold numbers or text, but 'x' of {path} is of type complex128. Save it as numbers "
-            "or text, or leave it out with exclude='x'."
+            "Arrays must hold numbers or text, but 'x' of {path} is of type complex128. Save the array as numbers "
+            "or text. Alternatively, leave it out with exclude='x'."
         ),
     ),
 }
@@ -171,7 +172,7 @@ def test_a_zip_archive_of_something_else_is_refused(tmp_path):
 
     assert_refused(
         tmp_path / "data.npz",
-        "{path} must be a .npz file, but 'readme.txt' inside it is not an array. Rename or convert it.",
+        "{path} must be a .npz file, but 'readme.txt' inside it is not an array. Rename or convert the file.",
     )
 
 

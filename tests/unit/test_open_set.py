@@ -225,7 +225,7 @@ def test_rows_that_cannot_be_evaluated_raise(data):
         model.costs(X, y, app)
     with pytest.raises(likely.InvalidDataError, match=r"'dan', which is not among .* have the label 'unknown'"):
         model.costs(X[:2], ["ann", "dan"], app)
-    with pytest.raises(likely.InvalidDataError, match="one entry for each row, but have 2 and 1"):
+    with pytest.raises(likely.InvalidDataError, match="the same number of rows, but X has 2 and y has 1"):
         model.costs(X[:2], ["ann"], app)
     with pytest.raises(likely.InvalidParameterError, match="unknown must be one of the classes"):
         open_set_cost(Y, SCORES, Application.equal(3), "unknown", labels=["a", "b", "?"])
@@ -236,7 +236,7 @@ def test_rows_that_cannot_be_evaluated_raise(data):
 def test_one_known_class_without_background_raises():
     X = np.arange(20.0)[:, None]
 
-    with pytest.raises(likely.DegenerateDataError, match="of all rows would equal that class"):
+    with pytest.raises(likely.DegenerateDataError, match="of all rows would not differ from the density of that class"):
         OpenSetClassifier().fit(X, ["a"] * 20)
 
 

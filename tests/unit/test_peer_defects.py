@@ -306,7 +306,7 @@ def test_defect_27_support_vector_machines_converge_on_unscaled_columns(kernel, 
 def test_defect_27_the_warning_of_an_unconverged_machine_has_the_gap_and_the_remedy():
     X, y, _ = load_tumours()
 
-    with pytest.warns(NotConvergedWarning, match=r"after 1 step .* a gap of \d.* put Standardize before SVM"):
+    with pytest.warns(NotConvergedWarning, match=r"after 1 step .* relative gap is \d.* put Standardize before SVM"):
         model = SVM(1000.0, solver=DualSolver(max_iter=1)).fit(X, y)
 
     assert not model.converged_

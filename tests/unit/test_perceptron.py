@@ -93,9 +93,9 @@ def test_separable_rows_give_no_warning():
 @pytest.mark.parametrize(
     ("keep", "expected"),
     [
-        ("last", "use keep='average' or 'pocket', or LogisticRegression"),
-        ("average", "the average of the weights is kept"),
-        ("pocket", "the weights with the fewest mistakes are kept"),
+        ("last", "set keep='average' or keep='pocket'. Alternatively, use LogisticRegression"),
+        ("average", "The average of the weights is kept"),
+        ("pocket", "The weights with the fewest mistakes are kept"),
     ],
 )
 def test_a_perceptron_that_does_not_converge_warns_with_a_remedy(keep, expected):
@@ -230,7 +230,9 @@ def test_options_out_of_range_are_refused(options, expected):
 
 def test_the_pocket_has_no_partial_fit():
     assert not hasattr(Perceptron(keep="pocket"), "partial_fit")
-    with pytest.raises(AttributeError, match="has no partial_fit, because it evaluates weights on all rows"):
+    with pytest.raises(
+        AttributeError, match="has no partial_fit, because the pocket algorithm evaluates weights on all"
+    ):
         Perceptron(keep="pocket").partial_fit(*LINE)
 
 

@@ -268,7 +268,7 @@ def test_a_system_without_mistakes_is_reported_as_separable(plain):
     made = find("separable", facts, diagnostics)
 
     assert "0.6 %" in made["said"]  # 3 in 500
-    assert "exclude it" in made["remedy"]
+    assert "Exclude such a column" in made["remedy"]
 
 
 def test_a_training_cost_far_below_the_held_out_cost_is_overfitting(plain):
@@ -344,7 +344,7 @@ def test_copies_across_folds_are_a_warning_unless_they_are_coincidences(plain, r
     serious = find("duplicate-rows", facts, replace(diagnostics, numbers=copied))
 
     assert serious["level"] == "warning"
-    assert "groups" in serious["remedy"]
+    assert "into one group" in serious["remedy"]
     assert find("duplicate-rows", facts, replace(diagnostics, numbers=unique)) is None
     assert find("duplicate-rows", facts, replace(diagnostics, numbers=coarse))["level"] == "note"
 

@@ -414,7 +414,8 @@ def test_a_folder_with_other_files_is_rejected_and_unchanged(data, tmp_path):
 
     for restart in (False, True):
         with pytest.raises(
-            RunError, match=r"holds other files and no run \('chapter\.(txt|tmp)'\)\. Choose an empty or a new folder"
+            RunError,
+            match=r"holds no run, but other files, such as 'chapter\.(txt|tmp)'\. Choose an empty or a new folder",
         ):
             run_of(data, folder, restart=restart)
 

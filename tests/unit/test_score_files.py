@@ -271,7 +271,7 @@ def test_text_in_the_place_of_a_number_is_reported_by_line_and_column(file, name
     assert_refused(
         path,
         "Scores must be numbers and none may be missing, but line 3 of {path} has 'four' in column 'b'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -280,7 +280,7 @@ def test_texts_that_only_look_like_numbers_are_texts(file, text):
     assert_refused(
         file(f"label,a\nx,{text}\n"),
         f"Scores must be numbers and none may be missing, but line 2 of {{path}} has {text!r} in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -300,7 +300,7 @@ def test_lines_are_counted_as_an_editor_counts_them(file, content, line):
     assert_refused(
         file(content),
         f"Scores must be numbers and none may be missing, but line {line} of {{path}} has '?' in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -311,7 +311,7 @@ def test_the_line_is_right_far_down_a_long_file(file):
     assert_refused(
         file("\n".join(["label,a", *rows])),
         "Scores must be numbers and none may be missing, but line 150002 of {path} has 'oops' in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -324,7 +324,7 @@ def test_a_missing_score_is_reported_by_line_and_column(file, cell, what):
     assert_refused(
         file(f"label,a,b\nx,1,2\ny,{cell},3\n"),
         f"Scores must be numbers and none may be missing, but line 3 of {{path}} has {what} in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -334,7 +334,7 @@ def test_a_missing_label_is_reported_by_line(file, cell, other):
     assert_refused(
         file(f"label,a\n{other},1\n{cell},2\n"),
         "Every row must have a label, but line 3 of {path} has an empty cell in column 'label'. "
-        "Fill it in or drop the row.",
+        "Fill in the cell or drop the row.",
     )
 
 
@@ -343,7 +343,7 @@ def test_a_row_with_cells_too_few_or_too_many_is_reported_by_line(file, row, cel
     assert_refused(
         file(f"label,a,b\nx,1,2\n{row}\n"),
         f"Every row of {{path}} must have 3 cells, one per column, but the row on line 3 has {cells}. "
-        "Look there for a missing or extra delimiter, or an unclosed quotation mark.",
+        "Check this line for a missing delimiter, an extra delimiter or an unclosed quotation mark.",
     )
 
 
@@ -417,12 +417,12 @@ def test_the_error_for_a_missing_file_suggests_the_nearest_name(tmp_path, file):
 @pytest.mark.parametrize("name", ["scores.txt", "scores", "scores.gz", "csv"])
 def test_a_suffix_that_is_not_known_is_refused(tmp_path, name):
     message = (
-        "A table's file name must end with one of .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow, .feather, but is "
-        "'{path}'. Rename or convert it."
+        "The file name of a table must end with one of .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .arrow, .feather, but "
+        "is '{path}'. Rename or convert the file."
     )
 
     assert_refused(tmp_path / name, message)
-    with pytest.raises(TableError, match="A table's file name must end with one of"):
+    with pytest.raises(TableError, match="The file name of a table must end with one of"):
         write_scores(tmp_path / name, [0, 1], [1, 2])
 
 
@@ -458,7 +458,7 @@ def test_the_error_for_a_missing_column_of_scores_lists_the_columns(tmp_path, su
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path, file):
-    message = "Columns must have distinct names, but {path} has 'a' twice. Rename one."
+    message = "Columns must have distinct names, but {path} has 'a' twice. Rename one of them."
     table = pa.table([[1], [1.0], [2.0]], names=["label", "a", "a"])
     pa.parquet.write_table(table, tmp_path / "t.parquet")
 
@@ -467,7 +467,10 @@ def test_two_columns_of_one_name_are_refused(tmp_path, file):
 
 
 def test_a_table_without_scores_is_refused(file):
-    message = "{path} must have a column of scores besides the labels 'label', but it has none or columns= is empty."
+    message = (
+        "{path} must have a column of scores besides the column of labels 'label'. The file has no other column, or "
+        "columns= is empty."
+    )
 
     assert_refused(file("label\nx\n"), message)
     assert_refused(file("label,a\nx,1\n"), message, columns=[])
@@ -490,8 +493,8 @@ def test_an_empty_file_is_refused(file, content):
 def test_row_numbers_written_by_pandas_are_not_scores(tmp_path):
     frame = pd.DataFrame({"label": [0, 1], "a": [0.5, 1.5]}, index=[7, 9])
     message = (
-        "Every column of scores must have a name, but {{path}} has one called {!r}, which pandas writes for row "
-        "numbers. Write the file with index=False, or name the columns of scores with columns=."
+        "Every column of scores must have a name, but {{path}} has one with the name {!r}. pandas gives this name "
+        "to row numbers. Write the file with index=False. Alternatively, name the columns of scores with columns=."
     )
     frame.to_csv(tmp_path / "t.csv")
     frame.to_parquet(tmp_path / "t.parquet")
@@ -507,7 +510,7 @@ def test_a_column_is_named_once_and_not_also_as_label(file):
     with pytest.raises(InvalidParameterError, match="Each column of scores must be named once, but 'a' is named twice"):
         read_scores(path, columns=["a", "a"])
     with pytest.raises(
-        InvalidParameterError, match="A column of labels cannot also be one of scores, but 'label' is both"
+        InvalidParameterError, match="The column of labels must not be a column of scores, but 'label' is both"
     ):
         read_scores(path, columns=["label"])
 
@@ -561,7 +564,7 @@ def test_scores_of_any_type_of_number_are_read(tmp_path, kind):
 def test_a_missing_label_is_reported_by_row(tmp_path, suffix, column, message):
     path = typed(tmp_path, suffix, {"label": column, "a": [1.0, 2.0]})
 
-    assert_refused(path, message + " Fill it in or drop the row.")
+    assert_refused(path, message + " Fill in the cell or drop the row.")
 
 
 @every_typed_kind
@@ -575,7 +578,7 @@ def test_a_missing_score_is_reported_by_row(tmp_path, suffix, column, what):
     assert_refused(
         path,
         f"Scores must be numbers and none may be missing, but {what} in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -594,7 +597,7 @@ def test_scores_of_another_type_are_refused(tmp_path, column, first):
     assert_refused(
         path,
         f"Scores must be numbers and none may be missing, but row 1 of {{path}} has {first} in column 'a'. "
-        "Correct it or drop the row, or name the columns of scores with columns=.",
+        "Correct the cell or drop the row. Alternatively, set columns= to the names of the columns of scores.",
     )
 
 
@@ -604,7 +607,7 @@ def test_labels_that_are_not_whole_numbers_are_refused(tmp_path, bad):
 
     assert_refused(
         path,
-        f"Labels that are numbers must be whole, but column 'label' of {{path}} has {bad} in row 2. "
+        f"Labels that are numbers must be whole numbers, but column 'label' of {{path}} has {bad} in row 2. "
         "Name the column of labels with label=.",
     )
 
@@ -650,15 +653,19 @@ def test_names_of_folders_are_not_columns(tmp_path):
     ("labels", "scores", "message"),
     [
         ([0, 1], [1.0], r"Every row must have a label and scores, but labels has length 2 and scores has length 1\."),
-        ([0, 1], 1.0, r"Scores must have shape \(n,\) or \(n, n_columns\) and not be empty, but have shape \(\)\."),
-        ([], [], r"Scores must have shape \(n,\) or \(n, n_columns\) and not be empty, but have shape \(0,\)\."),
+        (
+            [0, 1],
+            1.0,
+            r"Scores must have shape \(n,\) or \(n, n_columns\) and must not be empty, but have shape \(\)\.",
+        ),
+        ([], [], r"Scores must have shape \(n,\) or \(n, n_columns\) and must not be empty, but have shape \(0,\)\."),
         ([0, 1], np.zeros((2, 0)), r"not be empty, but have shape \(2, 0\)\."),
         ([0, 1], np.zeros((2, 1, 1)), r"not be empty, but have shape \(2, 1, 1\)\."),
         ([0, 1], ["a", "b"], r"Scores must be numbers in an array of one or two dimensions: could not convert"),
         ([0, 1], [[1], [1, 2]], r"Scores must be numbers in an array of one or two dimensions: setting an array"),
         (["a", None], [1, 2], r"the label of row 1 is missing"),
         ([0.0, np.nan], [1, 2], r"the label of row 1 is missing"),
-        (["a", ""], [1, 2], r"Labels must not be empty texts, but the label of row 1 is\."),
+        (["a", ""], [1, 2], r"Labels must not be empty texts, but the label of row 1 is empty\."),
         (np.array([b"a", b"b"]), [1, 2], r"Labels must be whole numbers, text or booleans, but are of type \|S1\."),
     ],
 )
@@ -681,7 +688,7 @@ def test_nan_is_not_written(tmp_path):
     [
         (["a"], "names must have one name for each of the 2 columns of scores, but has 1"),
         (["a", "a"], "Each column of scores must be named once, but 'a' is named twice"),
-        (["a", "label"], "A column of labels cannot also be one of scores, but 'label' is both"),
+        (["a", "label"], "The column of labels must not be a column of scores, but 'label' is both"),
         (["a", ""], "Column names must be texts that are not empty, but one is ''"),
         (["a", 3], "Column names must be texts that are not empty, but one is 3"),
     ],

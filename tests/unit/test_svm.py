@@ -126,7 +126,7 @@ def test_exclusive_or_is_separable_by_a_quadratic_kernel_but_not_by_a_line():
     X, y = EXCLUSIVE_OR
 
     with pytest.raises(
-        NotSeparableError, match="no surface of this kernel separates them for 'same' against 'other'"
+        NotSeparableError, match="no surface of this kernel separates them in the problem 'same' against 'other'"
     ) as raised:
         SVM(np.inf).fit(X, y)
     squares = SVM(np.inf, kernel="polynomial", tol=1e-10).fit(X, y)
@@ -166,7 +166,7 @@ def test_a_row_in_both_classes_is_a_proof_for_any_kernel(kernel):
     X, y = rng.normal(size=(6, 5)), np.array([0, 0, 0, 1, 1, 1])
     X[5] = X[1]
 
-    with pytest.raises(NotSeparableError, match=r"of row 5 equals a convex combination of row 1 ") as raised:
+    with pytest.raises(NotSeparableError, match=r"of row 5 equals a convex combination of row 1, ") as raised:
         SVM(np.inf, kernel=kernel).fit(X, y)
 
     assert_array_equal(raised.value.certificate.rows, [1, 5])
@@ -220,7 +220,7 @@ def test_classes_along_a_line_are_separable_by_pairs_but_not_each_from_the_rest(
     X = np.array([[0.0], [0.5], [2.0], [2.5], [4.0], [4.5]])
     y = np.repeat(["a", "b", "c"], 2)
 
-    with pytest.raises(NotSeparableError, match="for 'b' against the rest") as raised:
+    with pytest.raises(NotSeparableError, match="in the problem 'b' against the rest") as raised:
         SVM(np.inf).fit(X, y)
     pairs = SVM(np.inf, multiclass="ovo", tol=1e-9).fit(X, y)
 
@@ -246,7 +246,7 @@ def test_an_undecided_hard_margin_raises_an_error():
 
     with pytest.raises(
         DegenerateDataError,
-        match="neither a separating surface for 1 against 0 nor a proof that there is none within 1 working set",
+        match=r"stopped after 1 working set. For the problem 1 against 0, it found no separating surface, and no proof",
     ):
         SVM(np.inf, kernel=RBFKernel(10.0), solver=DualSolver(max_iter=1)).fit(X, y)
 
@@ -337,7 +337,7 @@ def test_the_primal_is_not_solved_for_kernels():
     "model", [SVM(kernel="rbf"), SVM(np.inf), SVM(solver="dual"), SVM(kernel="polynomial")], ids=str
 )
 def test_the_dual_refuses_sources_that_are_not_in_memory(model):
-    with pytest.raises(SourceError, match=r"dual of SVM, which needs all rows at once.*NystromFeatures"):
+    with pytest.raises(SourceError, match=r"dual solver of SVM. This solver needs all rows at once.*NystromFeatures"):
         model.fit_source(Elsewhere())
     assert not hasattr(model, "n_features_in_")
 
@@ -384,7 +384,7 @@ def sigmoid(A, B):
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (short, r"must be an array of shape \(100, 100\), but the function short returned \(100,\)"),
+        (short, r"must have the shape \(100, 100\), but the function short returned an array of shape \(100,\)"),
         (undefined, "Kernel values must be finite, but the function undefined returned NaN or infinity"),
         (one_sided, r"must be symmetric, but k\(x_\d+, x_\d+\) is"),
         (sigmoid, "must be positive semi-definite, but its matrix of 100 training rows has the eigenvalue"),
@@ -398,7 +398,9 @@ def test_functions_that_are_not_kernels_are_refused(function, expected):
 def test_matrices_that_are_not_kernels_are_refused():
     X, y = two_classes()
 
-    with pytest.raises(InvalidDataError, match=r"must be the kernel of all training rows.*shape \(100, 2\)"):
+    with pytest.raises(
+        InvalidDataError, match=r"must be the square kernel matrix of all training rows.*shape \(100, 2\)"
+    ):
         SVM(kernel="precomputed").fit(X, y)
     with pytest.raises(InvalidDataError, match="must be symmetric"):
         SVM(kernel="precomputed").fit(np.triu(X @ X.T), y)
@@ -477,9 +479,7 @@ def test_a_linear_machine_converges_on_columns_of_very_different_scale(solver, b
 def test_a_polynomial_machine_on_columns_of_very_different_scale_ends_with_a_warning(kernel):
     X, y = unscaled(60)
 
-    with pytest.warns(
-        NotConvergedWarning, match=r"gap of .* of the primal.*different scales, put Standardize before SVM"
-    ):
+    with pytest.warns(NotConvergedWarning, match=r"The relative gap is .*different scales, put Standardize before SVM"):
         model = SVM(kernel=kernel, solver=DualSolver(max_iter=20)).fit(X, y)
 
     assert not model.converged_

@@ -210,8 +210,8 @@ class AdditiveLearner(SourceLearner):
         """Raise if no rows can be added to the sums, or if the parameters now need another kind of sums."""
         if self._is_given():
             raise IncompatiblePartsError(
-                f"{self._name()} has given parameters and no sums over rows, so partial_fit cannot add rows. Use fit, "
-                "which replaces the parameters by estimates."
+                f"{self._name()} was made from given parameters and has no sums over rows, so partial_fit cannot add "
+                "rows. Use fit, which replaces the parameters by estimates."
             )
         if not self._adds_up:
             raise IncompatiblePartsError(
@@ -236,7 +236,7 @@ class AdditiveLearner(SourceLearner):
         expected = np.union1d(known, named) if len(known) else np.unique(named)
         if len({_kind(labels) for labels in (known, named, found) if len(labels)}) > 1:
             raise InvalidDataError(
-                f"Labels must have one type, but got {found.tolist()[0]!r} after {expected.tolist()[0]!r}."
+                f"All labels must have the same type, but {found.tolist()[0]!r} follows {expected.tolist()[0]!r}."
             )
         announced = classes is not None or ("_state" in vars(self) and self._announced)
         unknown = np.setdiff1d(found, expected if classes is None else named).tolist()
@@ -270,7 +270,9 @@ class AdditiveLearner(SourceLearner):
             return
         if not hasattr(self, "statistics_"):
             if self._parameters is None:
-                raise ViolationError("must have parameters, or sums to estimate them from, but has neither")
+                raise ViolationError(
+                    "must have parameters, or sums from which parameters can be estimated, but has neither"
+                )
             if self._adds_up:
                 raise ViolationError("must have sums to which rows can be added, but has none")
             return
@@ -279,7 +281,7 @@ class AdditiveLearner(SourceLearner):
         if by_class and max(sums.parts) >= k:
             raise ViolationError(f"has sums of the class at position {max(sums.parts)}, but has only {k} classes")
         if by_class and not pending and len(sums.parts) < k:
-            raise ViolationError("has parameters of classes for which it has no sums")
+            raise ViolationError("must have sums of every class that has parameters, but lacks those of some class")
         first = next(iter(sums.parts.values())) if by_class else sums
         if pending and getattr(self, "needs", None) is Moments and isinstance(first, DiagonalMoments):
             raise ViolationError("needs sums of products of columns, but has only sums of squares")

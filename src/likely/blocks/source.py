@@ -98,7 +98,7 @@ class Source(ABC):
         rows = self.arrays
         if rows is None:
             raise SourceError(
-                f"{who} needs all rows at once, in memory, but got a {type(self).__name__}. {remedy}".rstrip()
+                f"{who} needs all rows in memory at once, but got a {type(self).__name__}. {remedy}".rstrip()
             )
         return rows
 
@@ -211,9 +211,9 @@ class Block:
         where = f"in row {position}, column {column}"
         if np.isnan(X[row, column]):
             return MissingValuesError(
-                f"X contains NaN {where}. Fill in missing values, or use a model that accepts them: Gaussian "
-                "classifiers and mixtures score such rows and learn from them (classifiers also by partial_fit, if "
-                "covariances are diagonal or spherical)."
+                f"X contains NaN {where}. Fill in missing values, or use a model that accepts them. Gaussian "
+                "classifiers and mixtures accept them in fit and in scoring. In partial_fit, Gaussian classifiers "
+                "accept them if covariances are diagonal or spherical."
             )
         return InvalidDataError(
             f"X contains infinity (inf) {where}. Replace it by a finite number, or by NaN if the value is missing."

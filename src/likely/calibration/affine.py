@@ -139,4 +139,6 @@ def check_n_columns(systems: Systems, classes: Labels) -> None:
     """Raise unless the scores are for as many classes as the calibrator."""
     n_classes = 2 if systems.x.ndim == 2 else systems.x.shape[2]
     if n_classes != len(classes):
-        raise InvalidDataError(f"The calibrator was fitted to scores of {len(classes)} classes, but got {n_classes}.")
+        raise InvalidDataError(
+            f"The calibrator was fitted to scores of {len(classes)} classes, but got scores of {n_classes}."
+        )

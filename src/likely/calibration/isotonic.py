@@ -102,7 +102,9 @@ class IsotonicCalibrator(Fitted, BaseEstimator):  # type: ignore[misc]
             if weight is not None:
                 x, is_target, weight = x[weight > 0], is_target[weight > 0], weight[weight > 0]
             if is_target.all() or not is_target.any():
-                raise InvalidDataError("IsotonicCalibrator needs rows of two classes, but one class has no weight.")
+                raise InvalidDataError(
+                    "IsotonicCalibrator needs rows of two classes, but all rows of one class have weight 0."
+                )
             self._state = self._learn(x, is_target, weight)
         return self
 

@@ -41,7 +41,7 @@ OFFSET = Constraint("a number for two classes, else one for each class", _check_
 
 
 class MapFit(NamedTuple):
-    """Fitted map: one weight per system, and one offset (two classes) or one per class."""
+    """Fitted map: one weight per system, and one offset for two classes, or one offset per class for more."""
 
     weights: Floats
     offset: Any
@@ -50,7 +50,7 @@ class MapFit(NamedTuple):
     is_softened: bool
     """Whether the targets are those of Laplace's rule, because the scores separate the classes."""
     problem: str
-    """Text of a warning, or empty."""
+    """Text of a warning; empty if there is none."""
 
 
 class TrainingRows(NamedTuple):

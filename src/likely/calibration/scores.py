@@ -81,13 +81,13 @@ def check_training_scores(
     if not np.isfinite(x).all():
         row = int((~np.isfinite(x)).reshape(len(x), -1).any(axis=1).argmax())
         raise InvalidDataError(
-            f"{whom} cannot be fitted to infinite scores, but row {row} has one. Drop such rows, bound the scores, or "
-            "use IsotonicCalibrator, which uses only the ranks."
+            f"{whom} cannot be fitted to infinite scores, but row {row} has one. Drop such rows or bound the scores. "
+            "Alternatively, use IsotonicCalibrator, which uses only the order of the scores."
         )
     expected = 2 if x.ndim == 2 else x.shape[2]
     if expected != len(classes):
         raise InvalidDataError(
-            f"{whom}: y has {len(classes)} classes, but the scores are for {expected}. Pass one column of scores for "
-            "two classes, or one column per class."
+            f"{whom}: y has {len(classes)} classes, but the scores are for {expected} classes. For two classes, pass "
+            "one column of scores. For more classes, pass one column per class."
         )
     return x, classes, codes, weight

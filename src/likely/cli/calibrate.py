@@ -71,7 +71,8 @@ def _learn(method: Method, path: Path, how: MapOptions) -> MapOutput:
     if how.save is not None:
         if len(maps) > 1:
             raise CommandError(
-                f"--save takes the map of one system, but there are {len(maps)} systems. Choose one with --column."
+                f"--save can save the map of only one system, but there are {len(maps)} systems. "
+                "Choose one with --column."
             )
         save_map(maps[0], how.save, "calibrate", table, how.label)
     return mapped.columns(how.label), facts | {"method": method.value, "folds": how.folds}
@@ -83,10 +84,12 @@ def _make_calibrator(method: Method, prior: float | None, table: Scores) -> Any:
 
     if method is Method.isotonic:
         if prior is not None:
-            raise CommandError("--prior is for --method tail and affine: an isotonic map is optimal at every prior.")
+            raise CommandError(
+                "--prior is only for --method tail or affine. An isotonic map is optimal at every prior."
+            )
         return IsotonicCalibrator(bounded=True)
     if prior is not None and not table.is_binary:
-        raise CommandError(f"--prior is for two classes, but there are {len(table.classes)} classes.")
+        raise CommandError(f"--prior is only for two classes, but there are {len(table.classes)} classes.")
     make = AffineCalibrator if method is Method.affine else TailCalibrator
     return make(training_prior=prior)
 

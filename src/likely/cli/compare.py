@@ -117,8 +117,8 @@ def compare_files(
     applications = dict(applications_from(where, classes))
     if any(application.reject_cost is not None for application in applications.values()):
         raise CommandError(
-            "This command accepts no reject cost, because it never rejects a row. Remove the reject cost, and pass it "
-            "to 'likely decide' later."
+            "This command accepts no reject cost, because it never rejects a row. Remove the reject cost here. You "
+            "can pass it to 'likely decide' later."
         )
     target = target_of(where.positive, classes) if len(classes) == 2 else None
     options = replace(
@@ -296,8 +296,8 @@ def _check_kinds(table: DataTable, training: DataTable) -> None:
     for column, known in zip(table.columns, training.columns, strict=True):
         if known.kind == "number" and column.kind == "category" and column.n_distinct:
             raise CommandError(
-                f"Column {column.name!r} of {table.path} must hold numbers, as in {training.path}, but holds text: "
-                f"{column.example}."
+                f"Column {column.name!r} of {table.path} must hold numbers, because it does so in {training.path}, but "
+                f"it holds text: {column.example}."
             )
 
 
@@ -310,8 +310,8 @@ def _check_labels(table: DataTable, target: str, training: DataTable) -> None:
     absent = [label for label in classes if label not in found]
     if unknown:
         raise CommandError(
-            f"Column {target!r} of {table.path} must hold the classes of {training.path}, {format_names(classes)}, but "
-            f"also holds {format_names(unknown, 3)}."
+            f"Column {target!r} of {table.path} must hold only classes of {training.path}, but also holds "
+            f"{format_names(unknown, 3)}. The classes of {training.path} are {format_names(classes)}."
         )
     if absent:
         raise CommandError(

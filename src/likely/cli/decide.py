@@ -58,7 +58,7 @@ def decide(
         found = score_rows(model, file, label, where.positive)
     applications = applications_from(where, found.classes)
     if len(applications) > 1:
-        raise CommandError(f"Decisions are for one application, but {len(applications)} were given.")
+        raise CommandError(f"Decisions are made for one application, but the options describe {len(applications)}.")
     name, application = applications[0]
     decisions, facts = _decide(found, name, application)
     facts = {"file": str(file), **facts}

@@ -38,6 +38,6 @@ def fit(
     from likely.selection import CompareOptions
 
     if data.scores:
-        raise CommandError("--scores is for 'likely compare' only: fit trains a new system. Leave out --scores.")
+        raise CommandError("--scores is only for 'likely compare', because fit trains a new system. Remove --scores.")
     options = CompareOptions([model], folds=parse_folds(folds), fuse=0, seed=seed)
     compare_files(file, data, where, OtherFiles(), options, output, as_json)

@@ -66,7 +66,7 @@ def _is_model(path: Path) -> bool:
 def _read_table(path: Path, target: str | None) -> tuple[DataTable, Labels | None]:
     """Read a data file. Return its table and, if ``target`` is given, the labels in this column.
 
-    Labels of a table are read as groups. As a target, they would be checked for whether a model can learn from them.
+    Labels of a table are read as groups. A target would be checked: an error is raised if no model can learn it.
     """
     from likely.cli.score import header_of
     from likely.tables import read_data

@@ -253,7 +253,7 @@ def _parse_application(text: str) -> dict[str, float]:
     setting = _parse_assignments(text, "--application")
     unknown = [name for name in setting if name not in _FIELDS]
     if unknown:
-        raise CommandError(f"--application {text!r} sets {unknown[0]!r}, but can set only {', '.join(_FIELDS)}.")
+        raise CommandError(f"--application {text!r} sets {unknown[0]!r}, but only {', '.join(_FIELDS)} can be set.")
     if "prior" not in setting:
         raise CommandError(f"--application {text!r} must set the prior, as in prior=0.1,cost_fn=10.")
     return setting
@@ -326,8 +326,8 @@ def _read_costs(path: Path, names: Sequence[str]) -> list[list[float]]:
     for which, found in (("header", decisions), ("first column", truths)):
         if sorted(found) != sorted(names):
             raise CommandError(
-                f"The {which} of {path} must hold each class once, {format_names(names)}, but holds "
-                f"{format_names(found)}."
+                f"The {which} of {path} must hold each of the classes {format_names(names)} exactly once, "
+                f"but holds {format_names(found)}."
             )
     table = {
         (truth, decision): _parse_cost(path, line, decision, cell)

@@ -63,7 +63,7 @@ def _of_run(run: Path, where: ApplicationOptions, which: ScoreOptions, output: P
 
     if run.is_dir() and (where != ApplicationOptions() or which != ScoreOptions()):
         raise CommandError(
-            f"{str(run)!r} is a comparison, which has its own priors and costs. Run 'likely compare' to change them."
+            f"{str(run)!r} is a comparison with its own priors and costs. To change them, run 'likely compare' again."
         )
     facts = _read_leaderboard(run)
     if output is not None:

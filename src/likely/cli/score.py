@@ -167,7 +167,7 @@ def _note_unseen(model: Any, X: Any) -> None:
         if unknown:
             rows = format_count(int(np.isin(codes, unknown).sum()), "row")
             note(
-                f"Column {name!r} has categories in {rows} that did not occur in training, "
+                f"Column {name!r} has categories in {rows} that did not occur in training: "
                 f"{format_names([texts[at] for at in unknown], 3)}. They are encoded as the average training row."
             )
 

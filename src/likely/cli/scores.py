@@ -106,7 +106,9 @@ def read_any(path: Path, label: str, columns: Sequence[str] | None) -> Scores:
 
 
 def find_classes(table: Scores, positive: str | None = None) -> Scores:
-    """Find the classes of labelled scores: the names of the columns, if all labels are among them, else the two labels.
+    """Find the classes of labelled scores.
+
+    If all labels are names of columns, the classes are the names of the columns. Otherwise, they are the two labels.
 
     Two columns that are named after the two classes are one system. Its llr is their difference.
     """
@@ -159,8 +161,9 @@ def _named_classes(distinct: Sequence[Any], names: Sequence[str]) -> list[Any] |
 def _check_two(distinct: list[Any], names: Sequence[str]) -> None:
     if len(distinct) > 2:
         raise CommandError(
-            f"There are {len(distinct)} classes, {format_names(distinct)}, so each needs a column of log-likelihoods "
-            f"with its name, but the columns are {format_names(names)}. Rename them or use --column."
+            f"The {len(distinct)} classes are {format_names(distinct)}. Each class needs a column of log-likelihoods "
+            f"with the name of the class, but the columns are {format_names(names)}. Rename the columns, or "
+            "use --column."
         )
     if len(distinct) < 2:
         raise CommandError(
@@ -192,7 +195,7 @@ def run_map(
     """Learn a map from scores, or apply a saved map. Write the mapped scores, and show how good they are."""
     if how.using is not None and how.save is not None:
         raise CommandError(
-            "--using applies a saved map and learns no map, so there is nothing to save. Leave out --using or --save."
+            "--using applies a saved map and learns no map, so there is nothing to save. Remove --using or --save."
         )
     check_output(how.output)
     if how.save is not None:
@@ -208,8 +211,8 @@ def read_to_learn(path: Path, how: MapOptions) -> Scores:
     table = read_any(path, how.label, how.column)
     if table.labels is None:
         raise CommandError(
-            f"{path} has no column {how.label!r} of labels to learn from. Name it with --label, or apply a saved "
-            "map with --using."
+            f"{path} has no column {how.label!r}. A map is learned from labels. Name the column of labels with "
+            "--label, or apply a saved map with --using."
         )
     return find_classes(table, how.positive)
 
@@ -276,5 +279,5 @@ def note_reversal(weights: dict[str, float]) -> None:
     if reversed_names:
         note(
             f"The scores of {format_names(reversed_names)} are lower for the target, so the map changes their sign. If "
-            "they are scores for the other class, name it with --positive."
+            "high scores should mean the other class, name this class with --positive."
         )

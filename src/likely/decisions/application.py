@@ -249,7 +249,7 @@ class Application:
         if strangers:
             raise InvalidDataError(
                 f"The application names the class {strangers[0]!r}, which is not a class of the model. "
-                f"Its classes are {_listing(classes)}."
+                f"The classes of the model are {_listing(classes)}."
             )
         unnamed = [i for i, label in enumerate(labels) if label is None]
         return np.array([position[c] if c in position else unnamed[0] for c in known])
@@ -330,14 +330,14 @@ class Application:
         return np.where(costs > self.reject_cost * (1 + 1e-12), -1, chosen)
 
     def accepted_from(self, rising_llrs: Floats) -> int:
-        """Return the position of the first accepted one of log-likelihood ratios in rising order (two classes).
+        """Return the position of the first accepted ratio among log-likelihood ratios in ascending order (two classes).
 
-        All ratios from this position on are accepted. If none is accepted, the position is their number.
+        All ratios from this position on are accepted. If no ratio is accepted, the position is the number of ratios.
         """
         if self.reject_cost is not None:
             raise InvalidParameterError(
                 "With a reject_cost there is no single threshold: rows with llrs between two thresholds are rejected. "
-                "Omit reject_cost, or use decide."
+                "Do not pass reject_cost, or use decide."
             )
         return int(np.searchsorted(rising_llrs, self.threshold)) if self.priors[1] > 0 else len(rising_llrs)
 

@@ -159,8 +159,8 @@ def check_column_weights(name: str, column_weights: Floats) -> None:
     empty = np.flatnonzero(~(column_weights > 0))
     if len(empty):
         raise DegenerateDataError(
-            f"{name} has no value in column {empty[0]}: all are NaN or have weight 0. Drop that column, or fill in its "
-            "values."
+            f"{name} has no value in column {empty[0]}: all its values are NaN or have weight 0. Drop that column, or "
+            "fill in its values."
         )
 
 
@@ -168,7 +168,7 @@ def check_addable(a: Any, b: Any) -> None:
     """Raise unless two statistics have the same type and number of columns."""
     if type(a) is not type(b) or a.n_features != b.n_features:
         raise IncompatiblePartsError(
-            f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features}. "
-            "Statistics must have the same type and number of columns. If options of the density were changed, call "
-            "fit again."
+            f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features} "
+            "columns. Statistics must have the same type and number of columns. If options of the density were "
+            "changed, call fit again."
         )

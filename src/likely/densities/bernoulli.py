@@ -143,8 +143,8 @@ class Bernoulli(Density):
         outside = np.flatnonzero((p < 0) | (p > 1))
         if len(outside):
             raise InvalidParameterError(
-                f"probabilities of {cls.__name__}.given must be from 0 to 1, but that of column {outside[0]} is "
-                f"{p[outside[0]]:g}.",
+                f"probabilities of {cls.__name__}.given must be from 0 to 1, but the probability of column "
+                f"{outside[0]} is {p[outside[0]]:g}.",
                 parameter="probabilities",
             )
         return cls()._set_given(BinaryColumns(1 - p, p), len(p))

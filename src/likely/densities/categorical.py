@@ -122,7 +122,9 @@ class CategoryTable:
 
     def _check_state(self, scope: Scope) -> None:
         if len(self.probabilities) != int((self.widths + 1).sum()):
-            raise ViolationError("probabilities must hold one for each category and one for larger codes, but do not")
+            raise ViolationError(
+                "probabilities must hold one number for each category and one for larger codes, but do not"
+            )
         if any(abs(column.sum() - 1) > SUM_TOLERANCE for column in self.columns()):
             raise ViolationError("probabilities must sum to 1 in each column, but do not")
 
@@ -261,13 +263,13 @@ class Categorical(Density):
         given = np.atleast_1d(np.asarray(self.n_categories, dtype=object))
         if given.ndim != 1 or not all(is_count(m, 1, MAX_CATEGORIES) for m in given):
             raise InvalidParameterError(
-                f"n_categories of Categorical must be a whole number from 1 to {MAX_CATEGORIES}, or one for each "
-                f"column, but is {self.n_categories!r}."
+                f"n_categories of Categorical must be a whole number from 1 to {MAX_CATEGORIES}, or one such number "
+                f"for each column, but is {self.n_categories!r}."
             )
         if np.ndim(self.n_categories) and len(given) != statistics.n_features:
             raise InvalidParameterError(
-                f"n_categories of Categorical must be one number, or one for each of the {statistics.n_features} "
-                f"columns, but has {len(given)}."
+                "n_categories of Categorical must be one number, or one number for each of the "
+                f"{statistics.n_features} columns, but has {len(given)} numbers."
             )
         widths: Integers = np.broadcast_to(given.astype(np.intp), statistics.widths.shape).copy()
         beyond = np.flatnonzero(statistics.widths > widths)

@@ -17,6 +17,7 @@ from scipy.linalg import eigh, rq
 from sklearn.base import BaseEstimator
 
 from likely._constraints import Constraints, check_argument, check_parameters, either, flag, instance_of, number, one_of
+from likely._formatting import format_count
 from likely._numerics import is_rounding
 from likely._typing import Booleans, Floats, Integers, TargetName
 from likely.blocks import for_each
@@ -223,8 +224,8 @@ class Full(Covariance):
         if self.towards == "pooled" and self.shrinkage and len(parts) == 1:
             raise InvalidParameterError(
                 "towards='pooled' of Full needs classes with separate covariances, but there is one covariance, so the "
-                "pooled covariance is the covariance itself. Use GaussianClassifier with tied=False, or "
-                "towards='diagonal' or 'identity'.",
+                "pooled covariance is the covariance itself. Use GaussianClassifier with tied=False. Alternatively, "
+                "set towards='diagonal' or towards='identity'.",
                 parameter="towards",
             )
 
@@ -441,15 +442,15 @@ class _PartRank:
 
 
 def _report_singular(shape: Covariance, parts: list[_PartRank], common: _Common, remedy: str) -> None:
-    """Give one warning, or with ``floor=0`` raise one error, for all singular parts."""
+    """Give one warning for all singular parts. If ``floor`` is 0, raise one error instead."""
     singular = [part for part in parts if part.rank < part.part.n_features]
     if not singular:
         return
     sentences = [part.sentence(shape.name) for part in singular[:3]]
     if len(singular) > 3:
-        sentences.append(f"The same holds for {len(singular) - 3} more.")
+        sentences.append(f"{format_count(len(singular) - 3, 'more covariance is', 'more covariances are')} singular.")
     if shape.floor == 0:
-        raise DegenerateDataError(" ".join([*sentences, remedy, "Or set a floor above 0."]))
+        raise DegenerateDataError(" ".join([*sentences, remedy, "Alternatively, set a floor above 0."]))
     # Columns that vary in another class have a scale; the other directions that are not determined have none.
     elsewhere = [int(common.vary_elsewhere(part.constant).sum()) for part in singular]
     if any(elsewhere):

@@ -184,7 +184,8 @@ class Gaussian(Density):
         kind = shape_of(covariance).moments
         if kind is Moments and not isinstance(moments, Moments):
             raise IncompatiblePartsError(
-                "A full covariance cannot be estimated from diagonal moments. Use covariance='diagonal', or Moments."
+                "A full covariance cannot be estimated from diagonal moments. Use covariance='diagonal', or collect "
+                "the statistics with the class Moments."
             )
         return cls(covariance).estimate(moments if isinstance(moments, kind) else moments.diagonal())
 
@@ -255,5 +256,6 @@ def _check_columns(parts: list[Any], names: list[str]) -> None:
         empty = np.flatnonzero(part.diagonal().column_weights == 0)
         if len(empty):
             raise InvalidDataError(
-                f"{name} has no value in column {empty[0]}: all are NaN. Drop that column, or fill in its values."
+                f"{name} has no value in column {empty[0]}: all its values are NaN. Drop that column, or fill in its "
+                "values."
             )

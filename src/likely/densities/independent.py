@@ -200,7 +200,7 @@ class Independent(Density):
         return entries
 
     def _densities_by_name(self) -> dict[str, Any]:
-        """Return the densities by name, or no densities if parts are invalid: ``fit`` raises the error then."""
+        """Return the densities by name. If parts are invalid, return no densities, because ``fit`` raises the error."""
         try:
             return {f"part{i}": density for i, (density, _) in enumerate(self._pairs())}
         except (InvalidParameterError, IncompatiblePartsError):
@@ -265,10 +265,10 @@ class Independent(Density):
             found = [group.n_features for group in self.statistics_.groups]
         widths = [len(columns) for columns in self._columns(scope.sizes["d"])]
         if found != widths:
-            raise ViolationError(f"must have statistics of {widths} columns, like its parts, but does not")
+            raise ViolationError(f"must have statistics of {widths} columns, as its parts require, but has others")
         kinds = [type(density) for density, _ in self.parts]
         if self._parameters is not None and [type(density) for density in self._parameters] != kinds:
-            raise ViolationError("must have densities of the types given by parts, but does not")
+            raise ViolationError("must have densities of the types given by parts, but has other densities")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -316,7 +316,7 @@ def _check_division(times: Integers, left: Integers, n_rests: int) -> None:
     if times.max() > 1 or n_rests > 1:
         repeated = f"column {times.argmax()}" if times.max() > 1 else repr(REST)
         raise InvalidParameterError(
-            f"Every column must belong to one part of Independent, but {repeated} is in two. Remove it from one part."
+            f"Every column must belong to one part of Independent, but {repeated} is in two parts. Remove it from one."
         )
     if len(left) and not n_rests:
         raise InvalidParameterError(

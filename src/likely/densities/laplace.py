@@ -23,6 +23,7 @@ from likely._constraints import (
     show,
     size,
 )
+from likely._formatting import format_count
 from likely._numerics import dense
 from likely._typing import Floats, Integers, Rows
 from likely.blocks import AdditiveState, Block, block_rows, for_each
@@ -45,7 +46,7 @@ def _check_held(value: Any, scope: Scope) -> None:
     values: Any = getattr(X, "data", None) if issparse(X) else X
     is_array = type(X) is np.ndarray and X.dtype.kind in "iufb" and X.ndim == 2
     if not (is_array or issparse(X)) or np.isinf(values).any():
-        raise ViolationError(f"must be rows of finite numbers, or NaN for missing values, but are {show(X)}")
+        raise ViolationError(f"must be rows of finite numbers or NaN (missing values), but are {show(X)}")
     if X.shape[1] != scope.sizes["d"]:
         raise ViolationError(f"must be rows of {scope.sizes['d']} columns, but have {X.shape[1]}")
     none_or(floats(X.shape[0], low=0))(weight, scope)
@@ -187,10 +188,10 @@ class Laplace(Density):
         m = check_array("location", location, 1, cls.__name__)
         b = check_array("scale", np.full(len(m), scale) if np.ndim(scale) == 0 else scale, 1, cls.__name__)
         if len(b) != len(m) or not (b > 0).all():
-            found = f"has {len(b)} numbers" if len(b) != len(m) else f"the smallest is {b.min():g}"
+            found = f"it has {len(b)} numbers" if len(b) != len(m) else f"the smallest number is {b.min():g}"
             raise InvalidParameterError(
-                f"scale of {cls.__name__}.given must be a number above 0, or one for each of the {len(m)} columns, but "
-                f"{found}.",
+                f"scale of {cls.__name__}.given must be one number above 0, or {len(m)} such numbers, one for each "
+                f"column, but {found}.",
                 parameter="scale",
             )
         return cls()._set_given(LaplaceColumns(m, b), len(m))
@@ -229,8 +230,8 @@ class Laplace(Density):
             return scale
         columns = np.flatnonzero(constant)
         more = len(columns) - 1
-        others = f", and so {'is' if more == 1 else 'are'} {more} more." if more else "."
-        finding = f"Column {columns[0]} of X is constant{others}"
+        others = f" and {format_count(more, 'more column')} are" if more else " is"
+        finding = f"Column {columns[0]} of X{others} constant."
         if self.floor == 0:
             raise DegenerateDataError(
                 f"{finding} The scale of a Laplace density must be above 0. Drop the column, or set a floor above 0."
@@ -255,7 +256,7 @@ def hold_rows(block: Block) -> HeldRows:
         raise_if_invalid(
             block,
             np.isinf(dense(block.X)),
-            "Laplace needs finite values, or NaN for missing values",
+            "Laplace needs values that are finite or NaN (missing)",
             "Replace infinity by a finite number, or by NaN.",
         )
     return HeldRows.of(block)

@@ -147,8 +147,8 @@ class Multinomial(Density):
         parameters = self._get_parameters()
         if total is None and self._is_given():
             raise InvalidParameterError(
-                "Multinomial has given probabilities and no training rows, whose mean total is the default total. Set "
-                "total, as in sample(10, total=50).",
+                "This Multinomial was made from given probabilities, so there is no default total (the mean total of "
+                "the training rows). Set total, as in sample(10, total=50).",
                 parameter="total",
             )
         of_each = self.statistics_.mean_total() if total is None else total
@@ -172,8 +172,8 @@ class Multinomial(Density):
             raise InvalidDataError("Weighted counts are too large to be summed. Scale the weights or the counts down.")
         if not total > 0:
             raise DegenerateDataError(
-                "Multinomial has no counts: all are 0 or have weight 0. Fit it to rows with positive counts, or set "
-                "pseudo_count."
+                "Multinomial has no counts: all counts are 0 or have weight 0. Fit it to rows with positive counts, "
+                "or set pseudo_count."
             )
         return np.asarray(counts / total)
 

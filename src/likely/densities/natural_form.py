@@ -386,7 +386,7 @@ class FullForm(NaturalForm):
         """
         S = C / self._floor
         if not np.isfinite(S).all():
-            raise InvalidDataError("Scales of the columns differ too much for a full covariance. Rescale the columns.")
+            raise InvalidDataError("The columns differ too much in scale for a full covariance. Rescale the columns.")
         values, vectors = np.linalg.eigh(S)
         raised = np.maximum(values, 1.0)[:, None, :]
         # RQ decomposition by QR of the reversed matrices, because NumPy factors stacks of matrices by QR only.

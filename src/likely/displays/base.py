@@ -208,8 +208,8 @@ def decide(estimator: Any, X: Any, application: Any) -> Labels:
         return np.asarray(estimator.predict(X))
     if not hasattr(estimator, "decide"):
         raise IncompatiblePartsError(
-            f"{type(estimator).__name__} has no method decide, so it cannot use an application. Calibrate it first, or "
-            "leave out application to show its predictions."
+            f"{type(estimator).__name__} has no method decide, so it cannot use an application. Calibrate it first. "
+            "Alternatively, do not pass application, and its predictions are shown."
         )
     return np.asarray(estimator.decide(X, application))
 

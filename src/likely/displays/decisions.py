@@ -336,7 +336,7 @@ def _check_same_classes(estimators: list[Any]) -> Labels:
         if others.tolist() != classes[0].tolist():
             raise IncompatiblePartsError(
                 f"Decision regions side by side need the same classes, but one estimator has "
-                f"{classes[0].tolist()[:10]} and another {others.tolist()[:10]}."
+                f"{classes[0].tolist()[:10]} and another has {others.tolist()[:10]}."
             )
     return classes[0]
 

@@ -221,8 +221,8 @@ def _operating_points(trials: Trials, application: Any) -> list[OperatingPoint]:
     for app in as_applications(application):
         if app.reject_cost is not None:
             raise InvalidParameterError(
-                "An operating point accepts or refuses every trial, but the application has a reject cost. Leave out "
-                "reject_cost.",
+                "An operating point accepts or refuses every trial, but the application has a reject cost. Use an "
+                "application without reject_cost.",
                 parameter="application",
             )
         aligned = app.aligned(trials.classes)

@@ -95,7 +95,7 @@ class WeightsDisplay(Display):
         if any(others != titles[0] for others in titles):
             raise IncompatiblePartsError(
                 "Weights side by side need the same classes, but one model has "
-                f"{titles[0][:10]} and another {next(others for others in titles if others != titles[0])[:10]}."
+                f"{titles[0][:10]} and another has {next(others for others in titles if others != titles[0])[:10]}."
             )
         return cls(images)
 
@@ -179,8 +179,8 @@ def _make_titles(model: Any, n_vectors: int) -> list[str]:
         return [f"{labels[1]} against {labels[0]}"]
     if n_vectors != len(labels):
         raise IncompatiblePartsError(
-            f"{type(model).__name__} has {n_vectors} weight vectors for {len(labels)} classes, but there must be one "
-            "for each class, or one for two classes."
+            f"{type(model).__name__} must have one weight vector for each class (two classes may share a single one), "
+            f"but has {n_vectors} weight vectors for {len(labels)} classes."
         )
     return labels
 
@@ -197,8 +197,8 @@ def _check_shape(shape: Any, n_features: int) -> tuple[int, int]:
     sides = tuple(shape)
     if len(sides) != 2 or not all(is_count(side, 1, n_features) for side in sides) or prod(sides) != n_features:
         raise InvalidParameterError(
-            f"shape must be two integers, rows and columns, whose product is the {n_features} features of the input, "
-            f"but is {shape!r}."
+            "shape must be (rows, columns), two integers whose product is the number of features of the input, "
+            f"{n_features}, but is {shape!r}."
         )
     return int(sides[0]), int(sides[1])
 
@@ -241,6 +241,7 @@ def _transform(step: Any, X: Floats) -> Floats:
 
 def _make_linear_error(step: Any) -> IncompatiblePartsError:
     return IncompatiblePartsError(
-        f"The step {type(step).__name__} is not linear, so the model after it has no weights of the input. Draw a "
-        "pipeline of linear steps, such as Standardize and PCA, or only the last step."
+        f"The step {type(step).__name__} is not linear, so the model after it has no weights of the input "
+        "features. Draw a pipeline of linear steps, such as Standardize and PCA. Alternatively, draw only the last "
+        "step."
     )

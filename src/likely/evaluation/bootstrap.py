@@ -49,8 +49,8 @@ class Bootstrap:
         self.n_units = min(len(stratum) for stratum in self._strata)
         if self.n_units < 2:
             raise DegenerateDataError(
-                "An interval needs at least two independent rows or groups of each class, but there is one. "
-                "Collect more, or draw rows instead of groups."
+                "An interval needs at least two independent rows or groups of each class, but a class has only one. "
+                "Collect more rows or groups. Alternatively, do not pass groups."
             )
 
     def _make_strata(self) -> list[Integers]:
@@ -81,8 +81,8 @@ class Bootstrap:
             if len(self._strata) > 1 or (np.bincount(self.codes, weights, n_classes) > 0).all():
                 return weights
         raise DegenerateDataError(
-            "Resamples of groups must contain all classes, but 1000 in a row did not. Collect more groups, or draw "
-            "rows instead."
+            "Resamples of groups must contain all classes, but 1000 successive resamples did not. Collect more "
+            "groups, or do not pass groups."
         )
 
     def _draw(self, rng: np.random.Generator) -> Floats:
@@ -106,7 +106,7 @@ def _encode_groups(groups: Any, n: int) -> Integers:
     names = np.asarray(groups)
     check_lengths("groups", names, n)
     if names.ndim != 1 or any(name is None or name != name for name in names.tolist()):
-        raise InvalidDataError("groups must be a 1D array with a group for every row, but some groups are missing.")
+        raise InvalidDataError("groups must be a 1D array with one group for each row, but some groups are missing.")
     return np.unique(names.astype(str) if names.dtype.kind in "OT" else names, return_inverse=True)[1].astype(np.intp)
 
 

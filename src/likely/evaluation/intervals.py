@@ -28,8 +28,8 @@ from likely.evaluation.truth import check_lengths
 from likely.exceptions import InvalidDataError, InvalidParameterError, warn_of_degenerate_data
 
 NO_MISTAKES = (
-    "All resamples give the same numbers, as happens if no trial is decided wrongly, so the interval is empty. "
-    "Resamples contain no rarer mistakes: an error rate may still be as high as about 3 divided by the number of "
+    "All resamples give the same numbers, so the interval has length 0. This happens if no trial is decided wrongly. "
+    "Resamples cannot show rarer mistakes: an error rate may still be as high as about 3 divided by the number of "
     "trials of its class. Report that bound, or evaluate more trials."
 )
 
@@ -411,11 +411,11 @@ class Measure:
         bound = measure.keywords if isinstance(measure, partial) else {}
         if "sample_weight" in bound:
             raise InvalidParameterError(
-                "sample_weight must not be bound to a metric. Give it to the function that computes the intervals."
+                "sample_weight must not be an argument of partial. Pass it to the function that computes the intervals."
             )
         if isinstance(measure, partial) and measure.args:
             raise InvalidParameterError(
-                "Arguments of a metric must be bound by name, as in partial(min_dcf, applications=0.1)."
+                "Arguments of a metric must be given to partial by name, as in partial(min_dcf, applications=0.1)."
             )
         return cls(measure.func if isinstance(measure, partial) else measure, args, {**bound, **(options or {})})
 

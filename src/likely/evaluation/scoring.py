@@ -44,7 +44,7 @@ class Scorer:
         """Return the same scorer for another application; a number stands for ``Application.binary(number)``."""
         if not self.takes_application:
             raise InvalidParameterError(
-                f"{self.name} does not depend on an application. Scorers of costs do, such as neg_min_dcf.",
+                f"{self.name} does not depend on an application. Use a scorer that does, such as neg_min_dcf.",
                 parameter="application",
             )
         return replace(self, application=application)

@@ -78,7 +78,7 @@ def codes_of(values: Labels, labels: Any = None, name: str = "y_true") -> tuple[
     classes = check_labels("labels", list(labels))
     position = {label: i for i, label in enumerate(classes.tolist())}
     if len(position) < len(classes):
-        raise InvalidDataError(f"labels must name every class once, but are {classes.tolist()}.")
+        raise InvalidDataError(f"labels must name each class exactly once, but are {classes.tolist()}.")
     unknown = [label for label in found.tolist() if label not in position]
     if unknown:
         raise InvalidDataError(f"{name} holds the label {unknown[0]!r}, which is not among labels={classes.tolist()}.")

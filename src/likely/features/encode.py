@@ -45,7 +45,7 @@ MAX_LOOKUP_CELLS = 2**27
 def _check_texts(value: Any, scope: Scope) -> None:
     list_of(none_or(list_of(text, types=(list,))), types=(list,))(value, scope)
     if any(column is not None and len(set(column)) < len(column) for column in value):
-        raise ViolationError("must be distinct texts, but one occurs twice")
+        raise ViolationError("must be distinct texts, but one text occurs twice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,9 @@ class EncodeState:
     """Fitted state of :class:`Encode`, whose attributes are described there."""
 
     columns_: Annotated[list[Any], list_of(label, types=(list,))]
-    categories_: Annotated[list[Any], Constraint("for each column None, or its distinct texts", _check_texts)]
+    categories_: Annotated[
+        list[Any], Constraint("a list with an entry for each column: None or a list of distinct texts", _check_texts)
+    ]
     shares_: Annotated[list[Any], list_of(none_or(floats("_", low=0)), types=(list,))]
     n_kept_: Annotated[list[int], list_of(count(), types=(list,))]
 
@@ -341,7 +343,9 @@ class Table:
     def _of_frame(self, whom: str, name: Any) -> Any:
         if name not in self.names:
             likely = suggest_name(str(name), [str(other) for other in self.names])
-            raise InvalidDataError(f"{whom} takes the columns it was fitted on, but X has no column {name!r}.{likely}")
+            raise InvalidDataError(
+                f"{whom} needs all columns of the rows it was fitted to, but X has no column {name!r}.{likely}"
+            )
         series = self.frame.get_column(name)
         try:
             return series.to_arrow()
@@ -409,7 +413,7 @@ def _check_categories(texts: Any, shares: Any, kept: int) -> None:
     if shares is not None and not abs(shares.sum() - 1) < 1e-6:
         raise ViolationError(f"shares_ must sum to 1, but sum to {shares.sum():g}")
     if not min(max(n, 0), 1) <= kept <= max(n, 0) or (n + 2) * (kept + 2) > MAX_LOOKUP_CELLS:
-        raise ViolationError(f"n_kept_ must fit the number of categories, {max(n, 0)}, but is {kept}")
+        raise ViolationError(f"n_kept_ must suit {max(n, 0)} categories, but is {kept}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -315,7 +315,7 @@ class RadialFeatures(ClassNamePrefixFeaturesOutMixin, Expansion):  # type: ignor
         if len(rows) < self.n_centers:
             raise DegenerateDataError(
                 f"RadialFeatures needs {self.n_centers} different rows for {self.n_centers} centres, but X has only "
-                f"{len(rows)} (n_samples={len(sample.rows)}). Set n_centers to at most {len(rows)}."
+                f"{len(rows)} different rows (n_samples={len(sample.rows)}). Set n_centers to at most {len(rows)}."
             )
         mean = rows.mean(axis=0)
         random = check_random_state(self.random_state)

@@ -163,8 +163,8 @@ class NystromFeatures(KernelEstimator, ClassNamePrefixFeaturesOutMixin, Expansio
     def _check_kernel(self) -> None:
         if resolve_kernel(self.kernel, "NystromFeatures").is_precomputed:
             raise InvalidParameterError(
-                "kernel of NystromFeatures must be a function of rows, because it compares rows with landmarks, but is "
-                "precomputed. Use KernelPCA, which takes a precomputed kernel."
+                "kernel of NystromFeatures must be a function of rows, but is precomputed. NystromFeatures compares "
+                "rows with landmarks. Use KernelPCA, which takes a precomputed kernel."
             )
 
     def _draw_landmarks(self, rows: Floats, weight: Floats) -> Floats:
@@ -336,7 +336,8 @@ class KernelPCA(KernelEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not len(values):
             raise DegenerateDataError(
                 f"KernelPCA needs rows that vary, but in the space of {kernel} they differ only by rounding errors "
-                f"(n_samples={len(weight)}). Use Standardize first if they are far from 0, or use another kernel."
+                f"(n_samples={len(weight)}). If the rows are far from 0, use Standardize first. Otherwise, use another "
+                "kernel."
             )
         scores = fix_signs(U / root[:, None])
         dual_coef = scores * weight[:, None] / np.sqrt(values)

@@ -98,7 +98,7 @@ class LinearFeature(TransformerMixin, AdditiveLearner):  # type: ignore[misc]
     """
 
     needs: ClassVar[type[Moments] | type[DiagonalMoments]] = Moments
-    """The smallest kind of moments from which the map can be learned: those of columns, or with covariances."""
+    """Type of the moments from which the map is learned: moments of single columns, or moments with covariances."""
 
     keeps_missing: ClassVar[bool] = False
     """Whether NaN in a row stays NaN in the mapped row. If False, NaN raises an error."""
@@ -400,8 +400,8 @@ def _n_kept(n_components: Any, variances: Floats) -> int:
     if isinstance(n_components, (float, np.floating)) and 0 < n_components < 1:
         return min(d, int(np.searchsorted(np.cumsum(variances), n_components * variances.sum())) + 1)
     raise InvalidParameterError(
-        f"n_components of PCA must be an integer from 1 to the number of features, {d}, a share of the variance in the "
-        f"open interval (0, 1), or None, but is {n_components!r}."
+        f"n_components of PCA must be None, an integer from 1 to {d} (the number of features), or a share of the "
+        f"variance in the open interval (0, 1), but is {n_components!r}."
     )
 
 
@@ -471,8 +471,8 @@ class LDA(Projection):
             return max_components
         if not is_count(self.n_components, 1, max_components):
             raise InvalidParameterError(
-                f"n_components of LDA must be an integer from 1 to {max_components}, because {n_classes} classes of "
-                f"{n_features} features have no more directions, but is {self.n_components!r}."
+                f"n_components of LDA must be an integer from 1 to {max_components}, but is {self.n_components!r}. "
+                f"LDA of {n_classes} classes and {n_features} features has at most this number of directions."
             )
         return int(self.n_components)
 

@@ -69,14 +69,14 @@ class _FunctionColumns(Columns):
             )
         if values.shape != out.shape:
             raise InvalidDataError(
-                f"A kernel of {out.shape[0]} and {out.shape[1]} rows must be an array of shape {out.shape}, but the "
-                f"function {_name(self.function)} returned {values.shape}. It must take two arrays of rows and return "
-                "the kernel of all pairs."
+                f"The kernel matrix of {out.shape[0]} and {out.shape[1]} rows must have the shape {out.shape}, but the "
+                f"function {_name(self.function)} returned an array of shape {values.shape}. The function must take "
+                "two arrays of rows and return the kernel values of all pairs of rows."
             )
         if not np.isfinite(values).all():
             raise InvalidDataError(
                 f"Kernel values must be finite, but the function {_name(self.function)} returned NaN or infinity. "
-                "Correct it for all pairs of rows."
+                "Correct the function, so that it returns finite numbers for all pairs of rows."
             )
         out[...] = values
 
@@ -106,9 +106,9 @@ class PrecomputedKernel(Kernel):
     def fitted(self, X: Rows, weight: Floats | None = None) -> Kernel:
         if X.shape[0] != X.shape[1]:
             raise InvalidDataError(
-                f"With kernel='precomputed' X must be the kernel of all training rows with each other, a square "
-                f"matrix, but has shape {X.shape}. Cross-validation must select both rows and columns, as this library "
-                "and scikit-learn do."
+                "With kernel='precomputed', X must be the square kernel matrix of all training rows with each other, "
+                f"but has shape {X.shape}. Cross-validation must select both rows and columns, as this library and "
+                "scikit-learn do."
             )
         return self
 
@@ -153,6 +153,6 @@ def check_semi_definite(kernel: Kernel, X: Rows) -> None:
     if values[0] < -ROUNDING * max(abs(values[-1]), np.finfo(np.float64).tiny):
         raise InvalidDataError(
             f"A kernel must be positive semi-definite, but its matrix of {len(some)} training rows has the eigenvalue "
-            f"{values[0]:.3g}, with {values[-1]:.3g} as the largest. Use a kernel that is positive semi-definite, such "
-            "as RBFKernel or PolynomialKernel."
+            f"{values[0]:.3g}. Its largest eigenvalue is {values[-1]:.3g}. Use a kernel that is positive "
+            "semi-definite, such as RBFKernel or PolynomialKernel."
         )

@@ -102,8 +102,9 @@ def centring_cancels(K: Floats) -> bool:
 def warn_of_cancellation(kernel: Kernel) -> None:
     """Warn that centring the kernel matrix cancels digits."""
     warn_of_degenerate_data(
-        f"Rows differ so little in the space of {kernel}, relative to their distance from the origin, that digits are "
-        "lost. Use Standardize first, or use a kernel with larger differences between the rows."
+        f"In the space of {kernel}, the differences between rows are so small relative to the distance of the rows "
+        "from the origin that digits are lost. Use Standardize first, or use a kernel with larger differences between "
+        "the rows."
     )
 
 
@@ -173,7 +174,7 @@ class GramRows:
         self._clock, self.n_computed = 0, 0
 
     def slots(self, rows: Integers) -> Integers:
-        """Return the positions in ``kept`` of at most ``capacity`` rows, computing those that are not cached.
+        """Return the positions in ``kept`` of at most ``capacity`` rows, and compute the rows that are not cached.
 
         Other rows may be replaced by the call.
         """
@@ -221,7 +222,7 @@ def landmark_rows(letter: str) -> Constraint:
         elif not (type(value) is np.ndarray and value.dtype == np.intp and value.ndim == 1):
             raise ViolationError(f"must be rows of float64, or positions of rows, but is {show(value)}")
         elif not ((value >= 0) & (value < scope.sizes["d"])).all():
-            raise ViolationError(f"must be positions from 0 to {scope.sizes['d'] - 1}, but are not")
+            raise ViolationError(f"must be positions from 0 to {scope.sizes['d'] - 1}, but one is out of this range")
         check_shape(value.shape[:1], (letter,), scope)
         return True
 
@@ -234,4 +235,5 @@ def check_landmarks(model: Any, scope: Scope) -> None:
     For a precomputed kernel it must hold positions of rows, for other kernels the rows themselves.
     """
     if scope.fitted and model.kernel_.is_precomputed != (model.landmarks_.ndim == 1):
-        raise ViolationError("landmarks_ must be positions for a precomputed kernel and rows for others, but are not")
+        wanted, found = ("positions", "rows") if model.kernel_.is_precomputed else ("rows", "positions")
+        raise ViolationError(f"landmarks_ must hold {wanted} for this kernel, but holds {found}")

@@ -247,7 +247,7 @@ def _is_kernel(value: Any, scope: Any) -> bool:
 
 def _instance_needed(value: Any) -> str:
     is_class = isinstance(value, type) and issubclass(value, Kernel)
-    return f"{value.__name__} is a class; pass an instance, {value.__name__}()." if is_class else ""
+    return f"{value.__name__} is a class. Pass an instance, such as {value.__name__}()." if is_class else ""
 
 
 KERNEL = Constraint(

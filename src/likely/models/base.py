@@ -104,7 +104,7 @@ class EvidenceClassifier(Fitted, ClassifierMixin):  # type: ignore[misc]
 
 
 class DensityClassifier(EvidenceClassifier):
-    """Base class of classifiers whose log-likelihoods are log-densities, not only up to a constant per row."""
+    """Base class of classifiers whose log-likelihoods are log-densities, without an unknown constant per row."""
 
     def log_density(self, X: Any) -> Floats:
         """Return the log-density of each row, summed over the classes, of shape (n,). It is low for outliers.

@@ -126,7 +126,7 @@ class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
         return class_moments, (self.needs,)
 
     def _estimate(self, statistics: ByClass[Any]) -> Gaussians:
-        check_classes(self._name(), statistics, self.classes_, "To model a single population use Gaussian.")
+        check_classes(self._name(), statistics, self.classes_, "To model a single population, use Gaussian.")
         names = [f"Class {label!r}" for label in self.classes_.tolist()]
         return estimate_gaussians(statistics, names, self._shape(), self._is_tied(), self._remedy())
 
@@ -135,7 +135,7 @@ class _MomentGaussianClassifier(DensityClassifier, AdditiveLearner):
         untied = [] if self._is_tied() else ["tied=True"]
         if self._shape().moments is not Moments:
             return f"Drop constant columns{', or use tied=True' if untied else ''}."
-        return f"Use {' or '.join([*untied, 'covariance=' + repr('diagonal')])}, or set shrinkage."
+        return f"Set {', '.join([*untied, 'covariance=' + repr('diagonal')])} or shrinkage."
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -212,7 +212,7 @@ class GaussianClassifier(_MomentGaussianClassifier):
 
 @dataclass(frozen=True, eq=False)
 class NearestMeanState(GaussianClassifierState):
-    """The same, and whether predictions use equal priors by default; earlier files lack this and use the shares."""
+    """State of a Gaussian classifier, and whether predictions use equal priors by default; old files use the shares."""
 
     _equal_priors: Annotated[Any, optional(flag)] = True
 

@@ -153,9 +153,9 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
         different = next((k for k, width in enumerate(widths) if width != widths[0]), None)
         if different is not None:
             raise InvalidParameterError(
-                f"Densities of {cls.__name__}.given must have the same number of columns, but that of class "
-                f"{classes.tolist()[0]!r} has {widths[0]} and that of class {classes.tolist()[different]!r} has "
-                f"{widths[different]}.",
+                f"Densities of {cls.__name__}.given must have the same number of columns, but the density of class "
+                f"{classes.tolist()[0]!r} has {widths[0]} columns and the density of class "
+                f"{classes.tolist()[different]!r} has {widths[different]}.",
                 parameter="densities",
             )
         model = cls(clone(parts[0]))
@@ -168,7 +168,7 @@ class GenerativeClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignor
     def _learn(self, source: Source) -> None:
         check_density("density", self.density, self._name())
         classes = source.require_classes(self._name())
-        check_n_classes(self._name(), classes, "To model a single population fit the density itself.")
+        check_n_classes(self._name(), classes, "To model a single population, fit the density itself.")
         weights = weights_by_class(source)
         densities = [fit_to_class(self.density, source, code) for code in range(len(classes))]
         self._keep(classes, densities, weights / weights.sum())
@@ -186,8 +186,8 @@ def _sort_densities(densities: Any, owner: str) -> tuple[Labels, list[Any]]:
         )
     if len(densities) < 2:
         raise InvalidParameterError(
-            f"{owner}.given needs at least two classes, but got {list(densities)}. To score a single population use "
-            "the density itself.",
+            f"{owner}.given needs at least two classes, but got {list(densities)}. To score a single population, "
+            "use the density itself.",
             parameter="densities",
         )
     classes, codes = encode_labels(check_labels(f"{owner}.given", list(densities)))

@@ -233,8 +233,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
             return
         if kernel.is_precomputed:
             raise InvalidParameterError(
-                "n_landmarks of KernelLogisticRegression does not apply to kernel='precomputed', where all rows of the "
-                "kernel matrix are landmarks. Omit it, or pass a smaller matrix."
+                "n_landmarks of KernelLogisticRegression must not be set with kernel='precomputed', because all rows "
+                "of a precomputed kernel matrix are landmarks. Omit n_landmarks, or pass a smaller matrix."
             )
 
     def _make_linear_model(self) -> LogisticRegression:
@@ -256,8 +256,8 @@ class KernelLogisticRegression(KernelEstimator, EvidenceClassifier, SourceLearne
             steps, value = self.n_iter_, self.objective_
             warn_of_no_convergence(
                 f"KernelLogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at "
-                f"{value:.6g}. The gradient puts it about {self.gap_ / value:.1e} (relative) above the minimum. The "
-                "last solution is kept. Raise tol or regularization."
+                f"{value:.6g}. The gradient indicates that the objective is above its minimum by a relative gap of "
+                f"about {self.gap_ / value:.1e}. The last solution is kept. Raise tol or regularization."
             )
 
     def _check_state(self, scope: Scope) -> None:

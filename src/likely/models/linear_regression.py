@@ -56,16 +56,16 @@ class Regression:
         d = len(self.fit.whitener)
         if self.fit.rank < d:
             raise DegenerateDataError(
-                f"The rows determine only {self.fit.rank} of {d} coefficients, so they have no intervals or standard "
-                "errors. Drop constant and duplicate columns, or use more rows."
+                f"The rows determine only {self.fit.rank} of {d} coefficients, so the coefficients have no "
+                "intervals and no standard errors. Drop constant and duplicate columns, or use more rows."
             )
         return self
 
     def _check_unpenalised(self) -> None:
         if self.penalised:
             raise InvalidParameterError(
-                "A penalty biases the coefficients by an unknown amount, so there are no exact intervals, standard "
-                "errors or unbiased variances. Fit with regularization=0, or use the bootstrap."
+                "A penalty biases the coefficients by an unknown amount, so exact intervals, exact standard "
+                "errors and unbiased variances do not exist. Fit with regularization=0, or use the bootstrap."
             )
 
     def unbiased_variance(self) -> Floats:

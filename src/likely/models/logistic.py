@@ -340,9 +340,10 @@ def _describe_separation(separator: Separator) -> str:
     which = "all" if separator.least_margin > 0 else "some"
     return (
         f"LogisticRegression: a hyperplane separates {which} rows of the classes without error, so the likelihood has "
-        "no maximum and the optimal weights are infinite (separator_ holds such a hyperplane, with margins from "
-        f"{separator.least_margin:.3g} to {separator.most_margin:.3g}). The model is fitted as if every class had "
-        "one more row of each label (Laplace's rule). Set regularization > 0 for weights that the penalty determines."
+        "no maximum and the optimal weights are infinite. The attribute separator_ holds such a hyperplane. Its "
+        f"margins range from {separator.least_margin:.3g} to {separator.most_margin:.3g}. The model is fitted as if "
+        "every class had one more row of each label (Laplace's rule). To determine the weights by a penalty instead, "
+        "set regularization > 0."
     )
 
 
@@ -350,11 +351,11 @@ def _describe_stop(solution: Solution, max_iter: int) -> str:
     value, steps = solution.history[-1], solution.n_iter
     start = (
         f"LogisticRegression stopped after {steps} step{'s' * (steps != 1)} with the objective at {value:.6g}. The "
-        f"gradient puts it about {solution.gap / abs(value):.1e} (relative) above the minimum. The last weights are "
-        "kept. "
+        "gradient indicates that the objective is above its minimum by a relative gap of about "
+        f"{solution.gap / abs(value):.1e}. The last weights are kept. "
     )
     if solution.diverged:
-        return start + "The steps then diverged. Lower learning_rate, or omit it."
+        return start + "The steps then diverged. Lower learning_rate, or do not set it."
     if steps < max_iter:
         return start + "Rounding errors stopped the descent: columns may be nearly collinear, or tol is too small."
     return start + "Raise max_iter, use solver='auto', or raise tol."

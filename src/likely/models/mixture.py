@@ -131,7 +131,7 @@ class MixtureClassifier(DensitiesByClass):
     _constraints: ClassVar[Constraints] = {
         "n_components": replace(
             either(mapping_of(label, count(1)), count(1), one_of("bic"), numbers(1)),
-            description="a whole number >= 1, one for each class, or 'bic'",
+            description="'bic', a whole number >= 1, or one such number for each class",
         ),
         "covariance": SHAPE,
         "tied": flag,
@@ -256,7 +256,7 @@ class MixtureClassifier(DensitiesByClass):
 
     def _check_and_weigh(self, source: Source) -> Floats:
         """Check the classes, and return the total weight of each."""
-        check_n_classes(self._name(), self._classes(source), "To model a single population use GaussianMixture.")
+        check_n_classes(self._name(), self._classes(source), "To model a single population, use GaussianMixture.")
         return weights_by_class(source)
 
     def _classes(self, source: Source) -> Labels:
@@ -274,7 +274,7 @@ class MixtureClassifier(DensitiesByClass):
         return self._apply_to_classes(source, lambda rows, _: background.adapt_source(rows, self.relevance or 0.0))
 
     def _fit_sizes(self, rows: Source, models: list[Self]) -> list[GaussianMixture]:
-        """Fit mixtures of the sizes of several models; grow them from each other if a single fit would grow too."""
+        """Fit mixtures of several sizes. If a single fit would grow by splitting, each grows from a smaller one."""
         if not models or not isinstance(start_of(self.init), LBG):
             return [self._fit_mixture(rows, model.n_components) for model in models]
         sizes = [_limit_size(model.n_components, rows) for model in models]
@@ -311,7 +311,8 @@ class MixtureClassifier(DensitiesByClass):
             return [given if isinstance(given, str) and given == "bic" else _check_size(given)] * len(labels)
         if isinstance(given, Mapping) and set(given) != set(labels):
             raise InvalidParameterError(
-                f"n_components of MixtureClassifier must name all classes {labels}, but names {list(given)}."
+                f"n_components of MixtureClassifier must have the classes {labels} as keys, but has the keys "
+                f"{list(given)}."
             )
         each: list[Any] = [given[label] for label in labels] if isinstance(given, Mapping) else list(given)
         if len(each) != len(labels) or isinstance(given, (set, frozenset)):
@@ -324,7 +325,7 @@ class MixtureClassifier(DensitiesByClass):
     def _common_size(self) -> Any:
         if not (isinstance(self.n_components, str) or is_count(self.n_components, 1, 2**20)):
             raise InvalidParameterError(
-                "With relevance, all classes have the components of one background mixture, so n_components must be "
+                "If relevance is set, all classes are adapted from one background mixture, so n_components must be "
                 f"one number or 'bic', but is {self.n_components!r}."
             )
         return self.n_components
@@ -363,8 +364,8 @@ def _limit_size(size: int, rows: Source) -> int:
     count = int(rows.reduce(_rows_and_weight)[0])
     if size > count:
         warn_of_degenerate_data(
-            f"A mixture of {size} components needs at least {size} rows, but there are {count}. It has {count} "
-            "component" + "s" * (count > 1) + " instead."
+            f"A mixture of {size} components needs at least {size} rows, but there are {count}. The fitted mixture has "
+            f"{count} component" + "s" * (count > 1) + " instead."
         )
     return min(size, count)
 
@@ -372,7 +373,7 @@ def _limit_size(size: int, rows: Source) -> int:
 def _check_size(size: Any) -> int:
     if not is_count(size, 1, 2**20):
         raise InvalidParameterError(
-            "n_components of MixtureClassifier must be a whole number >= 1, one for each class, or 'bic', but is "
-            f"{size!r}."
+            "n_components of MixtureClassifier must be 'bic', a whole number >= 1, or one such number for each class, "
+            f"but is {size!r}."
         )
     return int(size)

@@ -161,7 +161,7 @@ def _warn_of_rank(whom: str, inputs: Moments, rank: int, constant: Integers) -> 
     where = f" (constant columns: {columns})" if 0 < len(constant) < d else ""
     warn_of_degenerate_data(
         f"{whom} has {rows} for {d} features. The covariance of the features has rank {rank}{where}. The solution is "
-        "not unique; the coefficients of minimum norm are used, in units of the standard deviation of each column. "
+        "not unique. The solution of minimum norm is used, with columns scaled to unit standard deviation. "
         "Drop constant and duplicate columns, or set regularization."
     )
 

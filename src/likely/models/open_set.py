@@ -123,7 +123,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         scores, codes = self.log_likelihood(X), self._encode(check_labels(self._name(), y))
         if len(codes) != len(scores):
             raise InvalidDataError(
-                f"X and y must have one entry for each row, but have {len(scores)} and {len(codes)}."
+                f"X and y must have the same number of rows, but X has {len(scores)} and y has {len(codes)}."
             )
         given = check_weight(sample_weight, len(codes))
         weight = np.ones(len(codes)) if given is None else given
@@ -149,8 +149,9 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         """
         if self.background is None and not len(at) and source.classes is not None and len(source.classes) == 1:
             raise DegenerateDataError(
-                f"All rows belong to one known class, {source.classes.tolist()[0]!r}, so the background density of all "
-                f"rows would equal that class. Add rows labelled {self.unknown!r}, or set background."
+                f"All rows belong to the known class {source.classes.tolist()[0]!r}, so a background density of all "
+                f"rows would not differ from the density of that class. Add rows labelled {self.unknown!r}, or set "
+                "background."
             )
         rows = source.of_class(int(at[0])) if len(at) else source.without_classes()
         mixture = clone(background)
@@ -196,7 +197,7 @@ class OpenSetClassifier(MetaEstimatorMixin, DensitiesByClass):  # type: ignore[m
         if missing:
             raise InvalidDataError(
                 f"y contains the label {missing[0]!r}, which is not among the classes {self.classes_.tolist()}. Rows "
-                f"of no known class must have the label {self.unknown!r}."
+                f"that belong to none of the known classes must have the label {self.unknown!r}."
             )
         return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
 

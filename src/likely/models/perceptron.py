@@ -33,7 +33,8 @@ MAX_WEIGHT = 1e9
 """Maximum weight of a row: the number of its presentations in one pass."""
 
 CANDIDATES = 8
-"""Weight vectors per epoch that the pocket evaluates besides the last one: those with the longest correct runs."""
+"""Number of weight vectors that the pocket evaluates per epoch: those with the longest correct runs. The last weight
+vector is evaluated too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +245,14 @@ class Perceptron(ScoreClassifier, SourceLearner):
         if self.converged_:
             return
         remedy = {
-            "last": "use keep='average' or 'pocket', or LogisticRegression",
-            "average": "the average of the weights is kept, which does not need convergence",
-            "pocket": "the weights with the fewest mistakes are kept",
+            "last": "If so, set keep='average' or keep='pocket'. Alternatively, use LogisticRegression",
+            "average": "The average of the weights is kept, which does not need convergence",
+            "pocket": "The weights with the fewest mistakes are kept",
         }[self.keep]
         warn_of_no_convergence(
             f"Perceptron did not converge in {self.n_iter_} epochs and {self.n_updates_} updates: the last epoch had "
-            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap: {remedy}. If they are separable, raise "
-            "max_iter and give the columns similar scales."
+            f"{self.mistakes_[-1]:g} mistakes. The classes may overlap. {remedy}. If the classes are separable, "
+            "raise max_iter and give the columns similar scales."
         )
 
     def _encode(self, labels: Labels, classes: Any, first: bool) -> tuple[Labels, Integers]:
@@ -280,8 +281,9 @@ class Perceptron(ScoreClassifier, SourceLearner):
     def __getattr__(self, name: str) -> Any:
         if name == "partial_fit":
             raise AttributeError(
-                "Perceptron(keep='pocket') has no partial_fit, because it evaluates weights on all rows, and batches "
-                "are not stored. Use keep='average' or 'last', or fit all rows at once."
+                "Perceptron(keep='pocket') has no partial_fit, because the pocket algorithm evaluates weights on all "
+                "rows, and earlier batches are not stored. Fit all rows at once. Alternatively, set keep='average' or "
+                "keep='last'."
             )
         return super().__getattr__(name)
 
@@ -290,7 +292,7 @@ def _check_presentations(block: Block) -> int:
     """Raise if a weight exceeds the maximum number of presentations of a row."""
     if block.weight is not None and len(block) and block.weight.max() > MAX_WEIGHT:
         raise InvalidDataError(
-            f"Perceptron presents a row as many times as its weight, at most {MAX_WEIGHT:.0e} times, but a row has the "
-            f"weight {block.weight.max():.3g}. Scale the weights down."
+            "Perceptron presents every row as many times as its weight says, so weights must be at most "
+            f"{MAX_WEIGHT:.0e}, but a row has the weight {block.weight.max():.3g}. Scale the weights down."
         )
     return len(block)

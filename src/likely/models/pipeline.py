@@ -54,14 +54,14 @@ def _check_steps(value: Any, scope: Scope) -> None:
     if type(value) is not list or not value:
         raise ViolationError(f"must be a list of steps, but is {show(value)}")
     if not all(type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], str) for pair in value):
-        raise ViolationError("must be pairs of name and step, but are not")
+        raise ViolationError("must be pairs of a name and a step, but one is not such a pair")
     if len({name for name, _ in value}) < len(value):
-        raise ViolationError("must have unique names, but two are equal")
+        raise ViolationError("must have unique names, but two names are equal")
     active = [step for _, step in value if not (step is None or (isinstance(step, str) and step == "passthrough"))]
     if any(not hasattr(step, "transform") for step in active[:-1]):
-        raise ViolationError("must all have transform, except the last step, but one has not")
+        raise ViolationError("must all have the method transform, except the last step, but another step lacks it")
     if active and not hasattr(active[-1], "fit"):
-        raise ViolationError("must end with a model, but do not")
+        raise ViolationError("must end with a model, but the last step is not a model")
     _check_widths([scope.scope_of(step) or Scope() for step in active], scope)
 
 
@@ -73,11 +73,11 @@ def _check_widths(steps: list[Scope], scope: Scope) -> None:
     width = None
     scope.fitted = bool(steps) and steps[-1].fitted
     if scope.fitted and not all(step.fitted for step in steps):
-        raise ViolationError("must all be fitted if the last step is, but one is not")
+        raise ViolationError("must all be fitted if the last step is fitted, but one step is not fitted")
     for i, step in enumerate(steps):
         d = step.sizes.get("d")
         if None not in (width, d) and width != d:
-            raise ViolationError(f"must be compatible, but step {i} takes {d} columns and gets {width}")
+            raise ViolationError(f"must be compatible, but step {i} takes {d} columns and gets {width} columns")
         if i == 0 and d is not None:
             scope.sizes["d"] = d
         width = step.sizes.get("out")
@@ -308,7 +308,7 @@ class Pipeline(sklearn.pipeline.Pipeline):  # type: ignore[misc]
             if not has_fit_parameter(step, "sample_weight"):
                 raise InvalidParameterError(
                     f"The step {name!r} ({type(step).__name__}) takes no sample_weight, so the pipeline cannot be "
-                    f"fitted with weights. To weight other steps, pass them by name, as in "
+                    f"fitted with weights. To pass weights only to another step, use the name of that step, as in "
                     f"{self.steps[-1][0]}__sample_weight."
                 )
         return {f"{name}__sample_weight": sample_weight for name, _ in steps}
@@ -422,7 +422,7 @@ class ChainSums(AdditiveLearner):
         return {**state, "_parameters": state["_parameters"] is not None}
 
     def _check_state(self, scope: Scope) -> None:
-        """Do nothing: the pipeline checks that its steps can be estimated from sums."""
+        """Do nothing, because the pipeline itself checks that its steps can be estimated from sums."""
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]
@@ -451,7 +451,7 @@ class ChainSums(AdditiveLearner):
         enough = isinstance(statistics, ByClass) or not self.by_class
         if not enough or (needs is Moments and not isinstance(by_class.total(), Moments)):
             raise IncompatiblePartsError(
-                "The new steps need other statistics than the pipeline has summed. Fit the pipeline again."
+                "The new steps need statistics that the pipeline has not collected. Fit the pipeline again."
             )
         estimate_chain(steps, by_class, getattr(self, "classes_", None))
         propagate_names(steps, getattr(self, "feature_names_in_", None))

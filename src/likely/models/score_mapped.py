@@ -191,8 +191,8 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         arrays = [np.asarray(part, dtype=np.float64) for part in parts]
         if len(arrays) != len(self._models()) or any(len(part) != n for part in arrays):
             raise InvalidDataError(
-                f"out_of_fold must hold scores of {n} rows by each of {len(self._models())} models, but has shapes "
-                f"{[part.shape for part in arrays]}."
+                f"out_of_fold must hold one array of {n} rows for each of {len(self._models())} models, but holds "
+                f"arrays of the shapes {[part.shape for part in arrays]}."
             )
         return arrays
 
@@ -219,7 +219,9 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
         k, n = scope.sizes["k"], len(self.models_)
         known = [part.classes_ for part in [*self.models_, self.map_] if hasattr(part, "classes_")]
         if any(len(theirs) != k or not (np.sort(theirs) == self.classes_).all() for theirs in known):
-            raise ViolationError(f"classes_ must be those of the models and the map, but are {show(self.classes_)}")
+            raise ViolationError(
+                f"classes_ must equal the classes of the models and of the map, but are {show(self.classes_)}"
+            )
         if len(self.floors_) != n:
             raise ViolationError(f"floors_ must hold one floor for each of {n} models, but holds {len(self.floors_)}")
         inner = scope.scope_of(self.map_) or Scope()
@@ -227,7 +229,7 @@ class ScoreMapped(MetaEstimatorMixin, EvidenceClassifier, BaseEstimator):  # typ
             raise ViolationError(f"map_ must fuse {n} systems, but fuses {inner.sizes['s']}")
         widths = [each.sizes["d"] for each in map(scope.scope_of, self.models_) if each and "d" in each.sizes]
         if len(set(widths)) > 1:
-            raise ViolationError(f"models_ must take the same columns, but take {widths}")
+            raise ViolationError(f"models_ must take the same number of columns, but take {widths}")
         scope.sizes |= {"d": widths[0]} if widths else {}
 
     @property
@@ -277,7 +279,9 @@ def _check_classes(classes: Labels, y: Labels, scores: list[Floats], models: lis
     ``classes`` are the classes of the rows passed to ``fit``, and ``y`` the labels of the rows that train the map.
     """
     if len(scores[0]) != len(y):
-        raise InvalidDataError(f"X and y must have one entry for each row, but have {len(scores[0])} and {len(y)}.")
+        raise InvalidDataError(
+            f"X and y must have the same number of rows, but X has {len(scores[0])} and y has {len(y)}."
+        )
     known = [("The rows that train the map have", np.unique(y))]
     known += [(f"{type(model).__name__} has", getattr(model, "classes_", classes)) for model in models]
     for whose, theirs in known:
@@ -311,7 +315,9 @@ def _check_calibration_set(calibration_set: Any, cv: Any) -> tuple[Any, Labels, 
     if calibration_set is None:
         return None
     if isinstance(cv, str):
-        raise InvalidParameterError("With cv='prefit' the rows passed to fit train the map. Omit calibration_set.")
+        raise InvalidParameterError(
+            "With cv='prefit', the map is trained on the rows passed to fit. Do not pass calibration_set."
+        )
     if not isinstance(calibration_set, (tuple, list)) or len(calibration_set) not in (2, 3):
         raise InvalidParameterError("calibration_set must be (X, y) or (X, y, sample_weight).")
     X, y, *weight = calibration_set

@@ -40,8 +40,9 @@ def _check_streams(steps: list[Any]) -> None:
     for step in steps:
         if not hasattr(step, "fit_source"):
             raise IncompatiblePartsError(
-                f"{type(step).__name__} has no fit_source, so this pipeline cannot be fitted to a source. Use fit, or "
-                "steps of this library such as Standardize, QuadraticFeatures and GaussianClassifier."
+                f"{type(step).__name__} has no fit_source, so this pipeline cannot be fitted to a source. Use fit. "
+                "Alternatively, use steps of this library, such as Standardize, QuadraticFeatures and "
+                "GaussianClassifier."
             )
         if step is not steps[-1] and not hasattr(step, "transform"):
             raise IncompatiblePartsError(f"{type(step).__name__} has no transform, so it must be the last step.")

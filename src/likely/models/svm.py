@@ -302,8 +302,8 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         is_joint = self.multiclass == "joint" and len(classes) > 2
         if is_joint and self.bias_scale == 0:
             raise InvalidParameterError(
-                "SVM with multiclass='joint' needs biases, but bias_scale is 0. Use multiclass='ovr' or 'ovo', or a "
-                "bias_scale above 0.",
+                "SVM with multiclass='joint' needs biases, but bias_scale is 0. Set bias_scale > 0. Alternatively, "
+                "use multiclass='ovr' or multiclass='ovo'.",
                 parameter="bias_scale",
             )
         plan = plan_solvers(self.solver, kernel, source, is_hard, is_joint)
@@ -337,8 +337,8 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         if not is_hard and not MIN_COST < low <= high < 1 / MIN_COST:
             raise InvalidParameterError(
                 f"The cost of a row of SVM must be between {MIN_COST:g} and {1 / MIN_COST:g}, but costs range from "
-                f"{low:g} to {high:g}. They follow from C (or regularization and the number of rows), training_prior "
-                "and sample_weight."
+                f"{low:g} to {high:g}. The costs are computed from C, training_prior and sample_weight. If "
+                "regularization is set, it replaces C, and the number of rows matters too."
             )
         return costs
 
@@ -417,7 +417,7 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
 
     @classmethod
     def _from_file(cls, parameters: dict[str, Any]) -> SVM:
-        """Return a model with the parameters of a file. If an older file holds both, regularization overrides C."""
+        """Return a model with the parameters of a file. If an old file holds C and regularization, C is ignored."""
         if parameters["regularization"] is not None:
             parameters = {**parameters, "C": None}
         return cls(**parameters)
@@ -429,7 +429,7 @@ class SVM(KernelEstimator, ScoreClassifier, SourceLearner):
         needed = ["support_", "dual_coef_"] if self.kernel_.is_precomputed else ["support_vectors_", "dual_coef_"]
         missing = next((name for name in needed if not hasattr(self, name)), None)
         if missing is not None:
-            raise ViolationError(f"must have {missing}, which its kernel needs, but does not")
+            raise ViolationError(f"must have the attribute {missing}, because its kernel needs it, but lacks it")
         if self.kernel_.is_precomputed and (self.support_ >= self.n_features_in_).any():
             raise ViolationError("support_ must hold indices of training rows, but has an index beyond the last row")
 
@@ -446,7 +446,8 @@ def _describe_stop(machine: Machine, sides: Floats, classes: Labels) -> str:
     problem = describe_sides(sides[worst], classes) if len(gaps) == len(sides) else "all classes at once"
     return (
         f"SVM stopped after {format_count(int(machine.n_iter[worst]), 'step')} with the primal objective at "
-        f"{machine.primal[worst]:.6g} and the dual at {machine.dual[worst]:.6g} ({problem}): a gap of "
-        f"{gaps[worst]:.1e} of the primal. The last solution is kept. If the columns have very different scales, put "
-        "Standardize before SVM. Otherwise lower C, raise max_iter or cache_mb of the solver, or raise tol."
+        f"{machine.primal[worst]:.6g} and the dual objective at {machine.dual[worst]:.6g} ({problem}). The relative "
+        f"gap is {gaps[worst]:.1e}. The last solution is kept. If the columns have very different scales, put "
+        "Standardize before SVM. Otherwise, lower C, raise tol, or raise max_iter of the solver. A larger cache_mb "
+        "of DualSolver may also help."
     )

@@ -86,15 +86,16 @@ def plan_solvers(
     if isinstance(solver, PrimalSolver):
         if is_hard or not is_linear:
             raise InvalidParameterError(
-                "The primal solver needs a linear kernel and a finite C. Use solver='auto' or 'dual', or put "
-                "NystromFeatures before a linear SVM.",
+                "The primal solver needs a linear kernel and a finite C. Use solver='auto' or solver='dual'. "
+                "Alternatively, put NystromFeatures before a linear SVM.",
                 parameter="solver",
             )
         return SolverPlan(primal=solver)
     if rows is None:
         raise SourceError(
-            "Kernels and hard margins need the dual of SVM, which needs all rows at once, but the source gives them in "
-            "blocks. Use fit with rows in memory, or NystromFeatures and a linear SVM with a finite C."
+            "Kernels and hard margins need the dual solver of SVM. This solver needs all rows at once, but the source "
+            "returns them in blocks. Use fit with rows in memory. Alternatively, put NystromFeatures before a linear "
+            "SVM with a finite C."
         )
     return SolverPlan(solver or DualSolver(), by_coordinates=by_coordinates)
 
@@ -106,8 +107,8 @@ def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, sourc
     """
     if isinstance(asked, DualSolver):
         raise InvalidParameterError(
-            "SVM with multiclass='joint' has only a primal solver, also for kernels, but solver is the dual. Use "
-            "solver='auto' or PrimalSolver(...), or multiclass='ovr' or 'ovo'.",
+            "SVM with multiclass='joint' has only a primal solver, for every kernel, but solver is the dual solver. "
+            "Use solver='auto' or solver=PrimalSolver(...). Alternatively, use multiclass='ovr' or multiclass='ovo'.",
             parameter="solver",
         )
     if not isinstance(kernel, LinearKernel):
@@ -115,7 +116,8 @@ def _joint_solver(asked: DualSolver | PrimalSolver | None, kernel: Kernel, sourc
             source,
             "SVM with multiclass='joint' and a nonlinear kernel",
             MAX_ROWS,
-            "Put NystromFeatures before a linear SVM, or fit arrays with multiclass='ovr' or 'ovo'.",
+            "Put NystromFeatures before a linear SVM. Alternatively, fit arrays with multiclass='ovr' or "
+            "multiclass='ovo'.",
         )
     return PrimalSolver() if asked is None else asked
 
@@ -147,8 +149,8 @@ def _train_joint(task: Task, solver: PrimalSolver) -> list[Machine]:
     """
     if not all(np.isfinite(costs).all() for costs in task.costs):
         raise InvalidParameterError(
-            "SVM with multiclass='joint' needs a finite C, but C is inf. Set a large C, or use multiclass='ovr' or "
-            "'ovo' for a hard margin."
+            "SVM with multiclass='joint' needs a finite C, but C is inf. Set a large finite C. Alternatively, use "
+            "multiclass='ovr' or multiclass='ovo', which can have a hard margin."
         )
     if isinstance(task.kernel, LinearKernel):
         return [

@@ -105,7 +105,7 @@ def _complements(posteriors: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class LogisticSetting:
-    """Arguments of the sums over rows besides the parameters.
+    """All arguments of the sums over rows except the model parameters θ.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def _newton_step(objective: Objective) -> tuple[Floats, float]:
 def _line_search(
     evaluate: Callable[[Floats], Objective], parameters: Floats, objective: Objective, step: Floats
 ) -> tuple[Floats, Objective] | None:
-    """Halve the step until the value decreases sufficiently (Armijo condition); return None if it never does."""
+    """Halve the step until the value decreases sufficiently (Armijo condition); return None if no halving suffices."""
     decrease = float(objective.gradient @ step)
     for halvings in range(40):
         length = 0.5**halvings

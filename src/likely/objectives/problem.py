@@ -63,7 +63,7 @@ def resolve_penalty(value: Any, regularization: Any, whom: str = "LogisticRegres
     if value in (None, "none") and regularization > 0:
         raise InvalidParameterError(
             f"penalty={value!r} cannot be combined with regularization={regularization!r}. Set regularization=0, or "
-            "penalty='l2'."
+            "set penalty='l2'."
         )
     return penalty.strengths(float(regularization))
 

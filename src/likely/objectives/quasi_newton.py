@@ -216,5 +216,5 @@ class _SplitCoordinates:
         return np.concatenate([positive, negative[self.split]])
 
     def norm(self, x: Floats, gradient: Floats) -> float:
-        """Norm of the projected gradient: at a bound only components count that descend into the feasible region."""
+        """Norm of the projected gradient. At a bound, only components that descend into the feasible region count."""
         return float(np.linalg.norm(np.where((x > self.bounds[:, 0]) | (gradient < 0), gradient, 0.0)))

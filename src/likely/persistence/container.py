@@ -83,7 +83,9 @@ def _tensor(data: bytearray, start: int, entry: Mapping[str, Any]) -> Labels:
         return np.empty(shape, dtype=_TYPES[entry["dtype"]])
     values = np.frombuffer(data, _TYPES[entry["dtype"]], math.prod(shape), offset)
     if entry["dtype"] == "BOOL" and values.view(np.uint8).max() > 1:
-        raise RefusedError("it holds booleans that are neither true nor false")
+        raise RefusedError(
+            "its tensors of booleans must hold only the bytes 0 and 1, but one of them holds another byte"
+        )
     return values.reshape(shape)
 
 
@@ -169,8 +171,8 @@ def _check_format(document: Mapping[str, Any]) -> None:
     if version > FORMAT:
         library = str(document.get("library"))[:40]
         raise RefusedError(
-            f"it has format {version}, written by likely {library}, but this version reads formats up to {FORMAT}. "
-            "Update likely"
+            f"it has format {version} and was written by likely {library}, but this version reads only formats up to "
+            f"{FORMAT}. Update likely"
         )
 
 
@@ -196,8 +198,8 @@ def _parse_json(text: str) -> dict[str, Any]:
 def _check_size(length: int, text: str) -> None:
     if length > MAX_HEADER_BYTES or text.count(",") + text.count("[") + text.count("{") > MAX_HEADER_VALUES:
         raise RefusedError(
-            f"a header holds at most {MAX_HEADER_BYTES} characters and {MAX_HEADER_VALUES} values, but values outside "
-            "tensors exceed that"
+            f"the header of a model file can hold at most {MAX_HEADER_BYTES} characters and {MAX_HEADER_VALUES} "
+            "values, but the values that are not in tensors exceed this limit"
         )
 
 
@@ -213,7 +215,7 @@ def check_depth(value: Any, left: int = MAX_DEPTH) -> None:
 def _make_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise RefusedError("its header has a key twice")
+        raise RefusedError("its header contains the same key twice")
     return found
 
 
@@ -230,5 +232,5 @@ def _parse_int(digits: str) -> int:
 def _parse_float(digits: str) -> float:
     value = float(digits)
     if not np.isfinite(value):
-        raise RefusedError("its header holds a number too large for double precision")
+        raise RefusedError("its header holds a number that is too large for double precision")
     return value

@@ -63,7 +63,9 @@ def translate_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
     renamed = RENAMED.get(kind, {})
     twice = next((old for old, new in renamed.items() if old in values and new in values), None)
     if twice is not None:
-        raise RefusedError(f"has both {twice!r} and {renamed[twice]!r}, which are two names of one value")
+        raise RefusedError(
+            f"must not have both {twice!r} and {renamed[twice]!r}, because they are two names of the same value"
+        )
     return {renamed.get(name, name): value for name, value in values.items()}
 
 

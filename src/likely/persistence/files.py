@@ -221,7 +221,7 @@ def _check_about(about: Any) -> Any:
     if not same:
         raise RefusedError(
             "about must be a dictionary of plain JSON values: texts, finite numbers, True, False, None, and lists and "
-            "dictionaries of them"
+            "dictionaries of such values"
         )
     return json.loads(json.dumps(about))
 

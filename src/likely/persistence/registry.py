@@ -188,7 +188,7 @@ class Registered:
         held = self._attributes(value)
         missing = next((name for name in self.parameters if name not in held), None)
         if missing is not None:
-            raise RefusedError(f"{where} must have the parameter {missing!r} of {self.key}, but has not")
+            raise RefusedError(f"{where} must have the parameter {missing!r} of {self.key}, but does not have it")
         parameters = {name: held.pop(name) for name in self.parameters}
         output = held.pop(_OUTPUT, {}).get("transform")
         state = held.pop("_state", None)
@@ -211,8 +211,8 @@ class Registered:
         for name in held:
             if not isinstance(getattr(self.type, name, None), cached_property):
                 raise RefusedError(
-                    f"{where} ({self.key}) has an attribute {name!r} that this library did not set and that would be "
-                    "lost. Delete it, or store the model by other means"
+                    f"{where} ({self.key}) has an attribute {name!r} that this library did not set. The model file "
+                    "would not contain it. Delete the attribute, or store the model in another way"
                 )
 
     def build(self, parameters: dict[str, Any], fitted: dict[str, Any], output: Any, scope: Scope) -> Any:
@@ -225,7 +225,7 @@ class Registered:
         if output is not None:
             _check_values({"the output": output}, {"the output": _output}, scope)
             if not hasattr(made, "set_output"):
-                raise RefusedError("has no set_output method, so its file must not have an output")
+                raise RefusedError("has no set_output method, so its file must not contain the setting 'output'")
             made.set_output(transform=output)
         self.check_rules(made, scope)
         return made

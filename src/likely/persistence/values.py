@@ -101,7 +101,7 @@ class Writer:
         if array.dtype.kind in "USO":
             return self._strings(array, where)
         if array.dtype.name not in _NUMBERS:
-            raise RefusedError(f"{where} is an array of {array.dtype}, which model files do not support")
+            raise RefusedError(f"{where} is an array of {array.dtype}. Model files cannot store this type")
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
         transposed = native.ndim > 1 and native.flags.f_contiguous and not native.flags.c_contiguous
         self.tensors[where] = np.ascontiguousarray(native.T if transposed else native).reshape(
@@ -118,7 +118,7 @@ class Writer:
         other = next((value for value in values if type(value) is not str), None)
         if other is not None or any(value is None for value in values):
             raise RefusedError(
-                f"{where} is an array of objects, which must all be texts, but one is {show_value(other)}"
+                f"{where} is an array of objects. All of them must be texts, but one of them is {show_value(other)}"
             )
         width = array.dtype.itemsize // (4 if array.dtype.kind == "U" else 1)
         return {"strings": values, "dtype": "object" if array.dtype.kind == "O" else f"{array.dtype.kind}{width}"}
@@ -183,13 +183,17 @@ class Reader:
         }
         read = reads.get(frozenset(keys))
         if read is None:
-            raise RefusedError(f"{where} is an object with the keys {sorted(keys)[:5]}, which encode no value")
+            raise RefusedError(
+                f"{where} is an object with the keys {sorted(keys)[:5]}. These keys do not encode a value"
+            )
         return read(node, where)
 
     def _array(self, node: Any, where: str) -> Labels:
         name, order = node["array"], node["order"]
         if type(name) is not str or name not in self.left:
-            raise RefusedError(f"{where} refers to a tensor that does not exist or that another part uses")
+            raise RefusedError(
+                f"{where} refers to a tensor that does not exist, or to one that another part of the model uses"
+            )
         if order not in ("C", "F"):
             raise RefusedError(f"{where} must have the order 'C' or 'F', not {show_value(order)}")
         found = self.left.pop(name)
@@ -206,7 +210,9 @@ class Reader:
         width = _width(dtype, where)
         longest = max(map(len, values), default=0)
         if not longest <= width <= MAX_CHARACTERS // max(len(values), 1):
-            raise RefusedError(f"{where} has a width of {width} characters, but texts of up to {longest} characters")
+            raise RefusedError(
+                f"{where} has texts of up to {longest} characters, which do not match the width {width} of its dtype"
+            )
         if dtype[0] == "U":
             return np.array(values, dtype=f"U{width}")
         if any(ord(max(value, default="a")) > 255 for value in values):
@@ -237,13 +243,13 @@ class Reader:
 
     def _tuple(self, node: Any, where: str) -> tuple[Any, ...]:
         if type(node["tuple"]) is not list:
-            raise RefusedError(f"{where} must list the items of a tuple")
+            raise RefusedError(f"{where} must be a list of the items of a tuple")
         return tuple(self.value(node["tuple"], where))
 
     def _map(self, node: Any, where: str) -> dict[Any, Any]:
         pairs = node["map"]
         if type(pairs) is not list or any(type(pair) is not list or len(pair) != 2 for pair in pairs):
-            raise RefusedError(f"{where} must list pairs of key and value")
+            raise RefusedError(f"{where} must be a list of pairs, each of a key and a value")
         found: dict[Any, Any] = {}
         for i, (key_node, inner) in enumerate(pairs):
             key = self.value(key_node, where)
@@ -277,7 +283,9 @@ def as_refused_error(where: str, key: str) -> Iterator[None]:
 def _width(dtype: Any, where: str) -> int:
     is_one = type(dtype) is str and dtype[:1] in ("U", "S") and dtype[1:].isascii() and dtype[1:].isdigit()
     if not is_one or len(dtype) > 10:
-        raise RefusedError(f"{where} must be of dtype 'object', or 'U' or 'S' with a width, not {show_value(dtype)}")
+        raise RefusedError(
+            f"{where} must have the dtype 'object', or a dtype such as 'U8' or 'S8', but has {show_value(dtype)}"
+        )
     return int(dtype[1:])
 
 
@@ -287,14 +295,13 @@ def _unknown_object_error(value: Any, where: str) -> RefusedError:
         place = f"{where}.function" if isinstance(value, FunctionKernel) else where
         return RefusedError(
             f"{place} is a function. Model files hold no code, so that loading a file runs nothing. Use a kernel of "
-            "the library, such as RBFKernel or sums and products of kernels, or compute the kernel matrix with the "
-            "function, fit with kernel='precomputed', and save that model"
+            "the library, such as RBFKernel, or a sum or product of such kernels. Alternatively, compute the kernel "
+            "matrix with the function, fit a model with kernel='precomputed', and save that model"
         )
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return RefusedError(
-            f"{where} is a {kind}, whose state model files do not hold. Give a whole number as random_state"
-        )
+        return RefusedError(f"{where} is a {kind}. Model files cannot store its state. Pass an integer as random_state")
     return RefusedError(
-        f"{where} is a {kind}, but model files hold only objects that this library can check. Refit it from its "
-        "settings where it is used, replace it by a part of this library, or store the model by other means"
+        f"{where} is a {kind}, but model files hold only objects that this library can check. Replace it by a "
+        "part of this library. Alternatively, save only its settings and fit it again where it is used, or store the "
+        "model in another way"
     )

@@ -183,7 +183,7 @@ def list_findings(facts: dict[str, Any], diagnostics: Diagnostics) -> list[dict[
     facts : dict
         The facts of a report without "findings" and "verdict".
     diagnostics : Diagnostics
-        The data behind them.
+        The data from which findings are computed, in addition to the facts.
 
     Returns
     -------
@@ -213,11 +213,12 @@ def check_miscalibrated(facts: dict[str, Any], diagnostics: Diagnostics) -> Find
         f"{format_cost(costs['minimum'])}"
     )
     if not is_clear:
-        remedy = "More rows would show whether it is. Until then, expect a cost between the two."
+        remedy = "More rows would show whether it is chance. Until then, expect a cost between these two costs."
         return "note", f"{text}. The difference may be chance.", remedy
     remedy = (
-        "Try another calibrator: compare(…, calibrator=IsotonicCalibrator()), or the isotonic method of likely "
-        "calibrate on its scores. If the folds have different kinds of rows, no single map fits all of them."
+        "Try another calibrator: call compare(…, calibrator=IsotonicCalibrator()), or apply the isotonic method of "
+        "likely calibrate to the scores of the system. If the folds have different kinds of rows, no single map "
+        "fits all of them."
     )
     return "warning", f"{text}. The difference is more than chance.", remedy
 
@@ -290,11 +291,12 @@ def check_wrong_sign(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding
     target = quote(facts["target"])
     other = next((label for label in quote_labels(facts) if label != target), target)
     text = (
-        f"Scores of {quote(found[0]['name'])} are lower for {target} than for {other}: of two rows, one of each class, "
-        f"that of {target} scores higher in only {100 * found[0]['auc']:.0f} % of pairs."
+        f"Scores of {quote(found[0]['name'])} are lower for {target} than for {other}. In only "
+        f"{100 * found[0]['auc']:.0f} % of all pairs of one row of each class, the row of {target} has the higher "
+        "score."
         f"{_mention_others(len(found) - 1)}"
     )
-    remedy = f"Change the sign of the scores, or name {other}, for which they are high, as the positive class."
+    remedy = f"Change the sign of the scores, or name {other} as the positive class, because its scores are high."
     return "warning", text, remedy
 
 
@@ -359,12 +361,12 @@ def check_choice(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding | N
     best = there["systems"][0]
     text = (
         f"On the evaluation rows, {quote(best['name'])} is better than the chosen system, {quote(there['chosen'])}, "
-        f"which is in place {there['place']} of {len(there['systems'])} there. The difference is more than chance (p = "
+        f"which has place {there['place']} of {len(there['systems'])} there. The difference is more than chance (p = "
         f"{there['p_value']:.2g})."
     )
     remedy = (
-        f"Consider it: comparison.model({best['name']!r}) or likely fit -m trains it. It is then chosen on the "
-        "evaluation rows, so evaluate it on other rows before you report its cost."
+        f"Consider this system: comparison.model({best['name']!r}) or likely fit -m trains it. You then choose it on "
+        "the evaluation rows, so evaluate it on other rows before you report its cost."
     )
     return "warning", text, format_label(remedy, 400)
 

@@ -52,7 +52,7 @@ Finding = tuple[Literal["warning", "note"], str, str]
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """The data that findings are computed from, besides the facts.
+    """The data from which findings are computed, in addition to the facts.
 
     Attributes
     ----------
@@ -170,10 +170,10 @@ def check_prior_mismatch(facts: dict[str, Any], diagnostics: Diagnostics) -> Fin
     k = int(np.abs(gaps[i]).argmax())
     more = f" This concerns {len(concerned)} of {len(gaps)} applications." if len(gaps) > 1 else ""
     text = (
-        f"{format_percent(frequencies[k], 2)} of the rows are {quote_labels(facts)[k]}, but its prior"
-        f"{mention_application(facts, i)} is {format_percent(diagnostics.applications[i].priors[k], 2)}, so accuracy "
-        f"on these rows differs from accuracy in the application.{more} All costs here already use the application's "
-        "priors."
+        f"{format_percent(frequencies[k], 2)} of the rows have class {quote_labels(facts)[k]}, but the prior of this "
+        f"class{mention_application(facts, i)} is {format_percent(diagnostics.applications[i].priors[k], 2)}, so "
+        f"accuracy on these rows differs from accuracy in the application.{more} All costs here already use the "
+        "application's priors."
     )
     remedy = (
         "The rows need no weights: the application's priors have that effect. Compare costs, not accuracies. If the "
@@ -210,7 +210,7 @@ def check_tiny_class(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding
     )
     remedy = (
         "Collect more rows of this class, or merge it with a class that you need not distinguish from it. Do not "
-        "choose between systems by smaller differences."
+        "choose a system because of a difference that is smaller than this interval."
     )
     return "warning" if n < VERY_FEW else "note", text, remedy
 
@@ -248,8 +248,8 @@ def check_overfitting(facts: dict[str, Any], diagnostics: Diagnostics) -> Findin
         "report shows costs on rows that were not used for training."
     )
     remedy = (
-        "More rows or a simpler model may cost less on new rows: a stronger penalty (λ), fewer features (PCA), a tied "
-        "or diagonal covariance."
+        "Collect more rows, or try a simpler model. A model is simpler with a stronger penalty (λ), with fewer "
+        "features (PCA), with a tied covariance, or with a diagonal covariance."
     )
     return "note", text, remedy
 
@@ -273,8 +273,9 @@ def _check_evaluation_cost(facts: dict[str, Any], diagnostics: Diagnostics) -> F
                 f"evaluation rows cost {format_cost(cost)}. The difference is more than chance."
             )
             remedy = (
-                "Find out how these rows differ: they may be of another time or place, or the folds may have separated "
-                "rows that belong together (name their groups). Report the cost on the evaluation rows."
+                "Find out how these rows differ. They may be from another time or place. Alternatively, the folds may "
+                "have separated rows that depend on each other. In this case, name the groups of rows. Report "
+                "the cost on the evaluation rows."
             )
             return "warning", text, remedy
     return None
@@ -302,8 +303,9 @@ def check_unstable_fold(facts: dict[str, Any], diagnostics: Diagnostics) -> Find
         f"{format_percent(max(chance, 1e-4), 2)} of comparisons."
     )
     remedy = (
-        "Inspect the rows of this fold. Keep rows that depend on each other together (name their groups). Rows in the "
-        "order of time may drift. If the fold has another origin, its cost is what to expect for new origins."
+        "Inspect the rows of this fold. If rows depend on each other, name their groups, so that folds keep them "
+        "together. If rows are in order of time, their distribution may have changed. If the rows of the fold have "
+        "another origin, expect this cost for rows of new origins."
     )
     return "warning", text, remedy
 
@@ -351,12 +353,12 @@ def check_separable(facts: dict[str, Any], diagnostics: Diagnostics) -> Finding 
     k, what = int(units.argmin()), "rows" if diagnostics.groups is None else "groups"
     text = (
         f"The best system separates the classes: with the best {name_best_map(facts)} it makes no mistakes, so its "
-        f"cost has no interval. {diagnostics.units[k]} {what} of class {quote_labels(facts)[k]} without a mistake only "
-        f"show that its error rate is below {format_percent(min(1.0, 3 / units[k]), 2)} (95 %)."
+        f"cost has no interval. No mistake in {diagnostics.units[k]} {what} of class {quote_labels(facts)[k]} shows "
+        f"only that the error rate of this class is below {format_percent(min(1.0, 3 / units[k]), 2)} (95 %)."
     )
     remedy = (
-        "First check whether a column contains the label, such as one recorded after the outcome, and exclude it. Then "
-        "evaluate the system on rows of another origin."
+        "First check whether a column contains the label, for example because it was recorded after the outcome. "
+        "Exclude such a column. Then evaluate the system on rows of another origin."
     )
     return "warning", text, remedy
 
@@ -382,13 +384,19 @@ def check_duplicate_rows(facts: dict[str, Any], diagnostics: Diagnostics) -> Fin
         return None
     part = n_rows / len(diagnostics.codes)
     is_serious = part >= MANY and n_rows >= SEVERAL and _expect_copies(diagnostics.numbers) < COINCIDENCE
-    text = f"{n_rows:,} rows ({format_percent(part, 2)}) have exact copies in other folds, used to train their models"
+    text = (
+        f"{n_rows:,} rows ({format_percent(part, 2)}) have exact copies in other folds, so the models that scored "
+        "these rows were trained on the copies"
+    )
     if n_contradicting and is_serious:
-        text += f"; {n_contradicting:,} of them have a copy with another label, so not both can be right"
+        text += f". Of these rows, {n_contradicting:,} have a copy with another label, so one of the labels is wrong"
     text += ". The estimated costs may therefore be too low." if is_serious else "."
-    remedy = "Keep copies together (name their groups), or keep one of each and give its frequency as a weight."
+    remedy = "Put all copies of a row into one group. Alternatively, keep one copy, weighted by the number of copies."
     if not is_serious:
-        remedy = "A few copies change little, and rows of few distinct values coincide by chance. Otherwise: " + remedy
+        remedy = (
+            "A few copies change little. If columns have few values, rows can be equal by chance. For other copies: "
+            + remedy
+        )
     return "warning" if is_serious else "note", text, remedy
 
 

@@ -117,7 +117,7 @@ def needs_of(steps: list[Any]) -> type[Moments] | type[DiagonalMoments]:
         unsupported = next((step for step in steps if not hasattr(step, "needs")), steps[0])
         raise IncompatiblePartsError(
             f"{type(unsupported).__name__} does not learn from moments, so this pipeline cannot be trained "
-            "incrementally. Use fit, or steps such as Standardize, PCA, LDA and GaussianClassifier."
+            "incrementally. Train it with fit, or use only steps such as Standardize, PCA, LDA and GaussianClassifier."
         )
     return Moments if any(step.needs is Moments for step in steps) else DiagonalMoments
 
@@ -144,15 +144,15 @@ def check_scorer(model: Any, weighted: bool) -> None:
     name = type(steps_of(model)[-1]).__name__
     if not any(hasattr(model, method) for method in _METHODS):
         raise IncompatiblePartsError(
-            f"{name} has neither log_likelihood nor decision_function nor predict_log_proba, so it gives no scores. "
-            "Replace it by a classifier that has one of them, or leave it out."
+            f"{name} has none of the methods log_likelihood, decision_function and predict_log_proba, so it gives no "
+            "scores. Remove it, or use a classifier that has one of these methods."
         )
     if getattr(steps_of(model)[-1], "decision_function_shape", "ovr") == "ovo":
         raise IncompatiblePartsError(
             f"{name} gives a score for each pair of classes. Set decision_function_shape='ovr' for one score per class."
         )
     if weighted and not has_fit_parameter(model, "sample_weight"):
-        raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Leave the weights out.")
+        raise IncompatiblePartsError(f"{type(model).__name__} ({name}) takes no sample_weight. Do not pass weights.")
 
 
 def scores_of(model: Any, X: Any) -> Floats:

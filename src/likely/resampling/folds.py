@@ -108,8 +108,8 @@ class Split:
         if (times != 1).any():
             row = int((times != 1).argmax())
             raise InvalidDataError(
-                f"The test sets of the folds must hold every row once, but row {row} is held out {times[row]} times. "
-                "Use a splitter such as StratifiedKFold, GroupKFold or LeaveOneOut."
+                f"The test sets of the folds must hold every row exactly once, but row {row} is in {times[row]} test "
+                "sets. Use a splitter such as StratifiedKFold, GroupKFold or LeaveOneOut."
             )
 
     def _check_classes(self) -> None:
@@ -119,7 +119,7 @@ class Split:
         if len(weightless):
             raise DegenerateDataError(
                 f"All rows of class {self.classes.tolist()[weightless[0]]!r} have weight 0, so it cannot be learned. "
-                "Leave its rows out."
+                "Remove its rows."
             )
         if self.is_complementary:
             cells = self.codes * len(self.tests) + self.fold_of_row
@@ -131,8 +131,8 @@ class Split:
         if (left == 0).any():
             k, fold = np.argwhere(left == 0)[0]
             raise DegenerateDataError(
-                f"Class {self.classes.tolist()[k]!r} has no rows outside fold {fold}, so the model tested there cannot "
-                "learn it. Use fewer folds, or folds stratified by class."
+                f"Class {self.classes.tolist()[k]!r} has no rows outside fold {fold}, so the model that is tested on "
+                "this fold cannot learn the class. Use fewer folds, or folds stratified by class."
             )
 
 
@@ -160,8 +160,8 @@ def _take_pairs(X: Any, rows: Integers, columns: Integers) -> Any:
     if X.shape[0] != X.shape[1]:
         raise InvalidDataError(
             "A model with precomputed kernels or distances needs a square matrix of all pairs of rows, but X has shape "
-            f"{tuple(X.shape)}. Columns of rows that are left out, such as rows of weight 0 in compare, must be left "
-            "out too."
+            f"{tuple(X.shape)}. If rows are removed, their columns must be removed too. compare removes rows of "
+            "weight 0."
         )
     if hasattr(X, "columns") or hasattr(X, "column_names"):
         return nw.from_native(X, eager_only=True)[rows, columns].to_native()
@@ -171,8 +171,8 @@ def _take_pairs(X: Any, rows: Integers, columns: Integers) -> Any:
 def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Integers, Integers | None]]:
     """Yield the indices of the test rows and of the training rows of each fold.
 
-    If a fold trains on all rows except its test rows, None takes the place of the training rows. So the indices of n
-    folds do not take n² memory.
+    If a fold trains on all rows except its test rows, None takes the place of the training rows. Otherwise, the
+    indices of n folds would take n² memory.
     """
     splitter = check_cv(folds, y, classifier=True)
     if isinstance(splitter, LeaveOneOut):
@@ -181,7 +181,9 @@ def _splits(folds: Any, X: Any, y: Labels, groups: Any) -> Iterator[tuple[Intege
     for fold, chosen in enumerate(splitter.split(X, y, groups)):
         train, test = (_positions(rows, len(y), fold) for rows in chosen)
         if not _mask_others(test, len(y))[train].all():
-            raise InvalidDataError(f"Training and test rows must be disjoint, but in fold {fold} they are not.")
+            raise InvalidDataError(
+                f"Training and test rows must be different, but fold {fold} has a row that is in both."
+            )
         complementary = (np.bincount(np.concatenate([train, test]), minlength=len(y)) == 1).all()
         yield test, None if complementary else train
 

@@ -186,7 +186,7 @@ class TrainTest:
         if self.weight is None:
             return {}
         if not has_fit_parameter(step, "sample_weight"):
-            raise IncompatiblePartsError(f"{type(step).__name__} takes no sample_weight. Leave the weights out.")
+            raise IncompatiblePartsError(f"{type(step).__name__} takes no sample_weight. Do not pass weights.")
         return {"sample_weight": self.weight}
 
 

@@ -128,8 +128,8 @@ def make_candidates(given: Any) -> list[Candidate]:
         given = [given]
     if not isinstance(given, Iterable) or not (entries := list(given.items() if isinstance(given, Mapping) else given)):
         raise InvalidParameterError(
-            "candidates must be a classifier, a list of classifiers or of (name, classifier), a mapping {name: "
-            f"classifier}}, or names of families, but is {given!r}."
+            f"candidates must contain classifiers or names of families, but is {given!r}. Pass a classifier, a list of "
+            "classifiers, a list of pairs (name, classifier), a mapping {name: classifier}, or a list of names."
         )
     made = [_wrap(entry) for entry in entries]
     times, count = Counter(candidate.name for candidate in made), Counter[str]()
@@ -146,7 +146,8 @@ def _wrap(entry: Any) -> Candidate:
     name, estimator = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise IncompatiblePartsError(
-            f"A candidate must be a classifier with a method fit, or a (name, classifier), but one is {estimator!r}."
+            "A candidate must be a classifier with a method fit, or a pair (name, classifier), but one is "
+            f"{estimator!r}."
         )
     check_scorer(estimator, weighted=False)
     steps = steps_of(estimator)
@@ -168,8 +169,8 @@ def make_outside_candidates(scores: Mapping[str, Any] | None, n: int, n_classes:
         shapes = score_shapes(n, n_classes)
         if column.shape not in shapes:
             raise IncompatiblePartsError(
-                f"Scores of the external system {name!r} must have shape {' or '.join(map(str, shapes))}, one for each "
-                f"row, but have {column.shape}."
+                f"Scores of the external system {name!r} must have shape {' or '.join(map(str, shapes))}, but have "
+                f"{column.shape}. Each row needs its scores."
             )
         systems.append(Candidate(str(name), None, "outside", scores=column))
     return systems
@@ -433,12 +434,14 @@ def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
         learned = f"models learn from {shape.n_rows:,} rows of {format_count(shape.n_features, 'feature')}"
         if name != "polynomial-svm":
             raise InvalidParameterError(
-                f"The family {name!r} has no candidates here, since {learned}. Leave it out, or collect more rows."
+                f"The family {name!r} has no candidates here, because {learned}. Remove the family, or collect more "
+                "rows."
             )
         raise InvalidParameterError(
-            f"The family {name!r} takes at most {MAX_KERNEL_ROWS:,} rows, since its work grows with their square, but "
-            f"{learned}. Leave it out, use 'rbf-svm', which then uses landmarks, use a part of the rows, or pass the "
-            "candidate make_pipeline(Standardize(), NystromFeatures(300, kernel=PolynomialKernel(2)), SVM())."
+            f"The family {name!r} takes at most {MAX_KERNEL_ROWS:,} rows, because its training time grows with the "
+            f"square of the number of rows, but {learned}. Remove the family, or use only a part of the rows. "
+            "Alternatively, use the family 'rbf-svm', which approximates the kernel for so many rows, or the candidate "
+            "make_pipeline(Standardize(), NystromFeatures(300, kernel=PolynomialKernel(2)), SVM())."
         )
     systems = {_fold_case(candidate.name): candidate for candidate in default_candidates(shape)}
     if _fold_case(name) in systems:
@@ -446,8 +449,8 @@ def find_candidates(name: str, shape: DataShape) -> list[Candidate]:
     close = get_close_matches(_fold_case(name), [*FAMILIES, *systems], n=1, cutoff=0.5)
     hint = f" Did you mean {systems[close[0]].name if close[0] in systems else close[0]!r}?" if close else ""
     raise InvalidParameterError(
-        f"There is no family or system {name!r}.{hint} Families are {', '.join(FAMILIES)}; systems are named as on a "
-        "leaderboard, such as 'Gaussian: raw, tied'."
+        f"There is no family or system {name!r}.{hint} The families are {', '.join(FAMILIES)}. The name of a system "
+        "is its name on a leaderboard, such as 'Gaussian: raw, tied'."
     )
 
 

@@ -80,7 +80,7 @@ class CompareOptions:
             given = getattr(self, name)
             if given is not None and (not isinstance(given, (tuple, list)) or len(given) not in (2, 3)):
                 raise InvalidParameterError(
-                    f"{name} must be (X, y), or (X, y, scores) if there are external systems.", parameter=name
+                    f"{name} must be (X, y). If there are external systems, it must be (X, y, scores).", parameter=name
                 )
         if self.held_out is not None and len(self.held_out) == 3 and self.held_out[2] is not None:
             raise InvalidParameterError(
@@ -287,7 +287,7 @@ def run_comparison(X: Any, y: Any, options: CompareOptions) -> Comparison:
     for each in candidates:  # a chosen external system needs scores of the evaluation rows
         if evaluation_set is not None and each.estimator is None and each.name not in evaluation_set[1]:
             raise InvalidParameterError(
-                f"evaluation must include scores of the external system {each.name!r}, as (X, y, scores).",
+                f"evaluation must include scores of the external system {each.name!r}. Pass (X, y, scores).",
                 parameter="evaluation",
             )
     store = None
@@ -368,7 +368,8 @@ def _other_rows(name: str, given: Any, encoder: Any, training: RowSet) -> Evalua
         classes, (present, counts) = np.unique(training.y), np.unique(judged.y, return_counts=True)
         if not np.array_equal(present, classes):
             raise DegenerateDataError(
-                f"{name} must have rows of the classes of y, {classes.tolist()}, but has {present.tolist()}."
+                f"{name} must have rows of exactly the classes of y. These classes are {classes.tolist()}, but the "
+                f"rows have the classes {present.tolist()}."
             )
         if name == "evaluation" and counts.min() < 2:
             rarest = classes.tolist()[int(counts.argmin())]
@@ -392,7 +393,7 @@ def _candidates(given: Any, shape: DataShape, outside: Any, n: int, n_classes: i
     names = [candidate.name for candidate in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidParameterError(f"Candidates must have different names, but two are called {twice!r}.")
+        raise InvalidParameterError(f"Candidates must have different names, but two have the name {twice!r}.")
     return found
 
 
@@ -430,6 +431,7 @@ def _orient_scores(scores: Any, is_reversed: bool) -> dict[str, Any]:
 def _check_target(pos_label: Any, classes: list[Any]) -> Any:
     if len(classes) != 2 or pos_label not in classes:
         raise InvalidParameterError(
-            f"pos_label must be one of two classes, but is {pos_label!r} of {classes}.", parameter="pos_label"
+            f"pos_label must be one of the two classes, but is {pos_label!r}, and the classes are {classes}.",
+            parameter="pos_label",
         )
     return pos_label

@@ -110,7 +110,7 @@ class System:
 
     @property
     def family_key(self) -> str:
-        """The name of the family or, for an external system, its own name, since it is a family of its own."""
+        """The name of the family. An external system is a family of its own, so its own name is returned."""
         return self.name if self.family == "outside" else self.family
 
 

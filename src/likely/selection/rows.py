@@ -86,7 +86,9 @@ class RowSet:
             raise InvalidDataError(f"{whose}: features must be finite or missing (NaN), but one is infinite{where}.")
         empty = np.isnan(values).all(axis=0)
         if values.ndim == 2 and empty.any():
-            raise InvalidDataError(f"{whose}: {_name_column(empty, encoder)} has no value in any row. Leave it out.")
+            raise InvalidDataError(
+                f"{whose}: {_name_column(empty, encoder)} has no value in any row. Remove this column."
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -237,7 +239,7 @@ def _check_groups(groups: Any, split: Split) -> None:
         if len(shared):
             raise InvalidDataError(
                 f"folds must keep groups together, but group {names.tolist()[int(shared[0])]!r} has training rows "
-                f"and test rows in fold {fold}. Use a splitter such as GroupKFold, or leave groups out."
+                f"and test rows in fold {fold}. Use a splitter such as GroupKFold, or do not pass groups."
             )
 
 
@@ -282,10 +284,10 @@ def make_splitter(rows: RowSet, folds: Any, seed: int) -> tuple[Any, str]:
         return folds, type(folds).__name__ if hasattr(folds, "split") else "own folds"
     label, count, what = _find_rarest(rows)
     if count < folds:
-        fewer = f"Set folds={count}, collect" if count > 1 else "Collect"
+        fewer = f"Set folds={count}. Alternatively, collect" if count > 1 else "Collect"
         raise DegenerateDataError(
-            f"Class {label!r} has {format_count(count, what)}, fewer than the {folds} folds, so some folds would lack "
-            f"it. {fewer} more {what}s of it, or leave it out.",
+            f"Class {label!r} has only {format_count(count, what)}, but there are {folds} folds, so some folds would "
+            f"have no {what} of this class. {fewer} more {what}s of the class, or remove the class from the data.",
             parameter="folds",
         )
     make: Callable[..., Any] = StratifiedKFold if rows.groups is None else StratifiedGroupKFold
@@ -298,8 +300,8 @@ def _split_for_calibration(rows: RowSet, seed: int) -> list[tuple[Integers, Inte
     label, count, what = _find_rarest(rows)
     if count < 2:
         raise DegenerateDataError(
-            f"Class {label!r} has only one {what} to compare systems on, so a calibrator cannot both learn it and be "
-            f"tested on it. Collect more {what}s of it, or leave it out."
+            f"Class {label!r} has only one {what} to compare systems on, so a calibrator cannot be trained and tested "
+            f"on different {what}s of this class. Collect more {what}s of the class, or remove the class from the data."
         )
     splitter, _ = make_splitter(rows, min(5, count), seed)
     return list(splitter.split(rows.numbers, rows.y, rows.groups))

@@ -133,8 +133,8 @@ class RunStore:
         others = sorted(name for name in held - {"lock", *SUBFOLDERS} if not re.fullmatch(_OWN, name))
         if others and "run.json" not in held:
             raise RunError(
-                f"The folder {str(self.folder)!r} holds other files and no run ({others[0]!r}). Choose an empty "
-                "or a new folder."
+                f"The folder {str(self.folder)!r} holds no run, but other files, such as {others[0]!r}. Choose an "
+                "empty or a new folder."
             )
 
     def _acquire_lock(self) -> int:

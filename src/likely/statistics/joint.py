@@ -41,7 +41,7 @@ class JointMoments:
     def _check_state(self, scope: Scope) -> None:
         if self.n_features < 1:
             raise ViolationError(
-                f"n_targets must be less than the number of columns, {scope.sizes['w']}, but is {self.n_targets}"
+                f"n_targets must be less than {scope.sizes['w']} (the number of columns), but is {self.n_targets}"
             )
         scope.sizes |= {"d": self.n_features, "t": int(self.n_targets)}
 

@@ -57,7 +57,7 @@ class LinearMap:
         if self.is_diagonal:
             scope.sizes["m"] = scope.sizes["d"]
             if not self.matrix.all():
-                raise ViolationError("matrix must have no 0 on its diagonal, but has one")
+                raise ViolationError("matrix must have no 0 on its diagonal, but has a 0 there")
         scope.sizes["axes"] = self.matrix.ndim
 
     @property
@@ -339,7 +339,8 @@ class DiagonalMoments:
         """Return the moments of the mapped rows; raise if the map is not diagonal."""
         if not linear.is_diagonal:
             raise IncompatiblePartsError(
-                "Diagonal moments cannot be mapped by a projection, which mixes columns. Collect full Moments instead."
+                "Diagonal moments cannot be mapped by a projection, which mixes columns. "
+                "Collect the statistics with the class Moments instead."
             )
         mean = np.where(self.column_weights > 0, linear.times(self.mean - linear.centre), 0.0)
         return DiagonalMoments(self.weight, self.column_weights, mean, self.scatter * np.square(linear.matrix))
@@ -416,9 +417,9 @@ def _freeze(statistic: Any, *names: str) -> None:
 def _check_alike(a: Any, b: Any) -> None:
     if type(a) is not type(b) or a.n_features != b.n_features:
         raise IncompatiblePartsError(
-            f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features}. "
-            "Statistics must have the same type and number of columns. If the covariance of a model was changed, fit "
-            "the model again."
+            f"{type(a).__name__} of {a.n_features} columns cannot be added to {type(b).__name__} of {b.n_features} "
+            "columns. Statistics must have the same type and number of columns. If the covariance of a model was "
+            "changed, fit the model again."
         )
 
 

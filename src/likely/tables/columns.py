@@ -96,8 +96,8 @@ class Roles:
             first = taken.setdefault(name, parameter)
             if first != parameter or (parameter == "scores" and self.scores.count(name) > 1):
                 raise InvalidParameterError(
-                    f"A column must have one role, but {name!r} is named by {first}= and {parameter}=. "
-                    "Name another column.",
+                    f"A column must have only one role, but {name!r} is named by {first}= and by {parameter}=. "
+                    "Name another column in one of them.",
                     parameter=parameter,
                 )
         for name in self.categories:
@@ -151,7 +151,7 @@ class FileColumns:
         labels, row = self._labels(name, parameter, literal)
         if row is not None:
             raise TableError(
-                f"Every row must have a {role}, but {self._cell(row, name)}. Fill it in or drop the row.",
+                f"Every row must have a {role}, but {self._cell(row, name)}. Fill in the cell or drop the row.",
                 parameter=parameter,
             )
         return labels
@@ -162,8 +162,8 @@ class FileColumns:
         row = _first(~(np.isfinite(values) & (values >= 0))) if row is None else row
         if row is not None:
             raise TableError(
-                f"Weights must be finite numbers >= 0, but {self._cell(row, name)}. Correct it, or name the column of "
-                "weights with weight=.",
+                f"Weights must be finite numbers >= 0, but {self._cell(row, name)}. Correct the cell. "
+                "Alternatively, set weight= to the name of the column of weights.",
                 parameter="weight",
             )
         return values
@@ -180,8 +180,8 @@ class FileColumns:
             row = 0
         if row is not None:
             raise TableError(
-                f"Scores must be numbers and none may be missing, but {self._cell(row, name)}. Correct it or drop the "
-                f"row, or name the columns of scores with {parameter}=.",
+                f"Scores must be numbers and none may be missing, but {self._cell(row, name)}. Correct the cell or "
+                f"drop the row. Alternatively, set {parameter}= to the names of the columns of scores.",
                 parameter=parameter,
             )
         return values
@@ -196,7 +196,7 @@ class FileColumns:
         if kind is None:
             raise TableError(
                 f"Features must be numbers or categories, but column {name!r} of {self.path} is of type {column.type}. "
-                f"Leave it out with exclude={name!r}, or turn it into a number.",
+                f"Leave the column out with exclude={name!r}, or convert it to numbers.",
                 parameter="exclude",
             )
         if kind == "number" and not categorical:
@@ -250,8 +250,8 @@ class FileColumns:
             row = _first(~(np.isfinite(labels) & (labels == np.trunc(labels)) & (np.abs(labels) < 2.0**63)))
             if row is not None:
                 raise TableError(
-                    f"Labels that are numbers must be whole, but column {name!r} of {self.path} has {labels[row]} in "
-                    f"row {row + 1}. Name the column of labels with {parameter}=.",
+                    f"Labels that are numbers must be whole numbers, but column {name!r} of {self.path} has "
+                    f"{labels[row]} in row {row + 1}. Name the column of labels with {parameter}=.",
                     parameter=parameter,
                 )
             return labels.astype(np.int64)
@@ -323,15 +323,16 @@ class TextFileColumns(FileColumns):
         if row is not None:
             raise TableError(
                 f"Numbers must be written with a decimal point and without separators of thousands, but "
-                f"{self.describe_place(row, name)} has {column.cell(row)!r} in column {name!r}. Rewrite them, {remedy}",
+                f"{self.describe_place(row, name)} has {column.cell(row)!r} in column {name!r}. "
+                f"Rewrite the numbers of this column, {remedy}",
                 parameter="categories",
             )
         if share >= 0.5:
             row = column.first_text() or 0
             raise TableError(
-                f"A column must hold numbers or categories, but {self.describe_place(row, name)} has "
-                f"{column.cell(row)!r} in column {name!r}, where {math.floor(100 * share)} % of the cells are numbers. "
-                f"Correct it, {remedy}",
+                f"A column must hold either numbers or categories, but {self.describe_place(row, name)} has "
+                f"{column.cell(row)!r} in column {name!r}, although {math.floor(100 * share)} % of the cells of this "
+                f"column are numbers. Correct the cell, {remedy}",
                 parameter="categories",
             )
 

@@ -305,7 +305,8 @@ def _score_columns(path: Path, header: list[str], label: str, columns: Sequence[
             check_present(path, header, name, "of scores", "columns")
     if not names:
         raise TableError(
-            f"{path} must have a column of scores besides the labels {label!r}, but it has none or columns= is empty.",
+            f"{path} must have a column of scores besides the column of labels {label!r}. The file has no other "
+            "column, or columns= is empty.",
             parameter="columns",
         )
     return names
@@ -320,7 +321,8 @@ def check_score_names(names: list[str], label: str, parameter: str) -> None:
         )
     if label in names:
         raise InvalidParameterError(
-            f"A column of labels cannot also be one of scores, but {label!r} is both. Set label=.", parameter="label"
+            f"The column of labels must not be a column of scores, but {label!r} is both. Name another with label=.",
+            parameter="label",
         )
 
 
@@ -394,7 +396,7 @@ def _check_finite(columns: FileColumns, name: str, values: Floats) -> None:
         row = int(bad.argmax())
         raise TableError(
             f"Features must be finite or missing, but {columns.describe_place(row, name)} has {values[row]} in column "
-            f"{name!r}. Correct it, or leave the cell empty."
+            f"{name!r}. Correct the value, or leave the cell empty."
         )
 
 
@@ -403,7 +405,7 @@ def _check_learnable(path: Path, summary: ColumnSummary, n: int) -> None:
 
     A category looks like an identifier if it has more distinct texts than half the number of rows.
     """
-    name, remedy = summary.name, f"Leave it out with exclude={summary.name!r}."
+    name, remedy = summary.name, f"Leave the column out with exclude={summary.name!r}."
     if summary.n_missing == n:
         raise TableError(
             f"A feature must have values, but column {name!r} of {path} has no value in any row. {remedy}",
@@ -411,7 +413,7 @@ def _check_learnable(path: Path, summary: ColumnSummary, n: int) -> None:
         )
     if summary.kind == "category" and n >= _MIN_ROWS_OF_AN_IDENTIFIER and 2 * (summary.n_distinct or 0) > n:
         raise TableError(
-            f"Categories must repeat for a model to learn from them, but column {name!r} of {path} has "
-            f"{summary.n_distinct} different texts in {n} rows, like an identifier. {remedy}",
+            f"Categories must occur in several rows so that a model can learn from them, but column {name!r} of {path} "
+            f"has {summary.n_distinct} different texts in {n} rows. It seems to be an identifier. {remedy}",
             parameter="exclude",
         )

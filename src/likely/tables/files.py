@@ -28,7 +28,7 @@ _SIGNATURES = {
     b"\xff\xd8\xff": "a JPEG picture",
     b"GIF8": "a GIF picture",
     b"%PDF": "a PDF document",
-    b"PK\x03\x04": "a zip archive, as spreadsheets and .npz files are",
+    b"PK\x03\x04": "a zip archive, for example a spreadsheet or a .npz file",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet",
     b"\x1f\x8b": _GZIP,
     b"PAR1": "a Parquet file",
@@ -67,7 +67,9 @@ def suffix_of(path: FilePath, *others: str) -> str:
     found = next((suffix for suffix in suffixes if name.lower().endswith(suffix)), None)
     if found is None:
         known = ", ".join(suffixes)
-        raise TableError(f"A table's file name must end with one of {known}, but is {name!r}. Rename or convert it.")
+        raise TableError(
+            f"The file name of a table must end with one of {known}, but is {name!r}. Rename or convert the file."
+        )
     return found
 
 
@@ -146,7 +148,7 @@ def _decompressed_start(path: Path) -> bytes:
 
 def _wrong_content(path: Path, expected: str, found: str) -> TableError:
     return TableError(
-        f"{path} must be {expected} according to its suffix, but begins like {found}. Rename or convert it."
+        f"{path} must be {expected} according to its suffix, but begins like {found}. Rename or convert the file."
     )
 
 
@@ -171,7 +173,7 @@ def check_distinct(path: Path, header: Sequence[str]) -> None:
     """Raise if two columns have the same name."""
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
-        raise TableError(f"Columns must have distinct names, but {path} has {twice[0]!r} twice. Rename one.")
+        raise TableError(f"Columns must have distinct names, but {path} has {twice[0]!r} twice. Rename one of them.")
 
 
 def check_present(
@@ -199,8 +201,8 @@ def check_named(path: Path, names: Sequence[str], role: str, parameter: str, rem
     for name in names:
         if not name or re.fullmatch(r"__index_level_\d+__", name):
             raise TableError(
-                f"Every column {role} must have a name, but {path} has one called {name!r}, which pandas writes for "
-                f"row numbers. Write the file with index=False, or {remedy} with {parameter}=.",
+                f"Every column {role} must have a name, but {path} has one with the name {name!r}. pandas gives this "
+                f"name to row numbers. Write the file with index=False. Alternatively, {remedy} with {parameter}=.",
                 parameter=parameter,
             )
 

@@ -40,8 +40,8 @@ def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 begins = reader.line_num + 1
     except _UNREADABLE as error:
         raise TableError(
-            f"{path} cannot be read from line {begins} onwards ({error}). Look for an unclosed quotation mark or a "
-            "damaged file."
+            f"{path} cannot be read from line {begins} onwards ({error}). The cause can be an unclosed quotation mark "
+            "or a damaged file."
         ) from error
 
 
@@ -98,7 +98,7 @@ def check_width(path: Path, begins: int, cells: list[str], width: int) -> None:
     if len(cells) != width:
         raise TableError(
             f"Every row of {path} must have {width} cells, one per column, but the row on line {begins} has "
-            f"{len(cells)}. Look there for a missing or extra delimiter, or an unclosed quotation mark."
+            f"{len(cells)}. Check this line for a missing delimiter, an extra delimiter or an unclosed quotation mark."
         )
 
 

@@ -49,8 +49,8 @@ def _check_types(path: Path, arrays: dict[str, Labels]) -> None:
     for name, array in arrays.items():
         if array.dtype.kind in "cVS":
             raise TableError(
-                f"Arrays must hold numbers or text, but {name!r} of {path} is of type {array.dtype}. Save it as "
-                f"numbers or text, or leave it out with exclude={name!r}.",
+                f"Arrays must hold numbers or text, but {name!r} of {path} is of type {array.dtype}. Save the array as "
+                f"numbers or text. Alternatively, leave it out with exclude={name!r}.",
                 parameter="exclude",
             )
 
@@ -89,12 +89,15 @@ def _load_array(path: Path, file: Any, name: str) -> Labels:
         if "allow_pickle" not in str(error):
             raise
         raise TableError(
-            f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects, which are not loaded "
-            f"because loading could run code. Save it as numbers or text, or leave it out with exclude={name!r}.",
+            f"Arrays must hold numbers or text, but {name!r} of {path} holds Python objects. They are not loaded, "
+            "because loading them could run code. Save the array as numbers or text. Alternatively, leave it out with "
+            f"exclude={name!r}.",
             parameter="exclude",
         ) from None
     if not isinstance(array, np.ndarray):
-        raise TableError(f"{path} must be a .npz file, but {name!r} inside it is not an array. Rename or convert it.")
+        raise TableError(
+            f"{path} must be a .npz file, but {name!r} inside it is not an array. Rename or convert the file."
+        )
     return array
 
 
@@ -115,11 +118,11 @@ def _choose_features(path: Path, roles: Roles, arrays: dict[str, Labels]) -> dic
     shown = ", ".join(f"{name!r} {array.shape}" for name, array in arrays.items()) or "none"
     if roles.target is not None:
         raise TableError(
-            f"{path} must have an array with as many rows as {roles.target!r}, but its arrays are {shown}."
+            f"{path} must have an array of features with as many rows as {roles.target!r}, but its arrays are {shown}."
         )
     raise TableError(
-        f"Without a target {path} must have exactly one array of rows and columns, but its arrays are {shown}. "
-        "Leave arrays out with exclude=, or name the target of the rows.",
+        f"Without a target, {path} must have exactly one array of two or more dimensions, but its arrays are {shown}. "
+        "Leave out the other arrays with exclude=, or name the array of labels with target=.",
         parameter="exclude",
     )
 

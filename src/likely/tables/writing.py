@@ -196,14 +196,14 @@ def _check_column(name: Any, values: Any) -> Any:
     pa, given = arrow(), np.asarray(values)
     if given.ndim != 1 or given.dtype.kind not in "iufbUO":
         raise InvalidDataError(
-            f"A column must be texts, numbers or booleans in an array of one dimension, but {name!r} is of type "
-            f"{given.dtype} and shape {given.shape}."
+            f"A column must be an array of one dimension that holds texts, numbers or booleans, but {name!r} is of "
+            f"type {given.dtype} and shape {given.shape}."
         )
     try:
         return pa.array(given.tolist() if given.dtype.kind == "O" else given)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidDataError(
-            f"The cells of a column must be of one type, but those of {name!r} are not: {error}."
+            f"The cells of a column must be of one type, but the cells of {name!r} are not: {error}."
         ) from None
 
 
@@ -214,7 +214,7 @@ def _check_scores(scores: Any) -> Floats:
         raise InvalidDataError(f"Scores must be numbers in an array of one or two dimensions: {error}.") from error
     if values.ndim not in (1, 2) or not values.size:
         raise InvalidDataError(
-            f"Scores must have shape (n,) or (n, n_columns) and not be empty, but have shape {values.shape}."
+            f"Scores must have shape (n,) or (n, n_columns) and must not be empty, but have shape {values.shape}."
         )
     values = values.reshape(len(values), -1)
     missing = np.argwhere(np.isnan(values))
@@ -236,7 +236,7 @@ def _check_written_labels(labels: Any, n: int) -> Labels:
         raise InvalidDataError(f"Labels must be whole numbers, text or booleans, but are of type {given.dtype}.")
     if given.dtype.kind == "U" and (given == "").any():
         raise InvalidDataError(
-            f"Labels must not be empty texts, but the label of row {int((given == '').argmax())} is."
+            f"Labels must not be empty texts, but the label of row {int((given == '').argmax())} is empty."
         )
     return given
 

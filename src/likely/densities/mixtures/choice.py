@@ -92,8 +92,8 @@ def choose_mixture(
     sizes, shapes = _check_sizes(n_components, n_train), _list_shapes(covariances, tied)
     if not sizes or not shapes:
         raise InvalidParameterError(
-            f"choose_mixture needs at least one shape and one size of at most {n_train}, the number of training rows, "
-            f"but got n_components={n_components!r}, covariances={covariances!r}, tied={tied!r}."
+            f"choose_mixture needs at least one shape, and at least one size that is at most {n_train} (the number of "
+            f"training rows), but got n_components={n_components!r}, covariances={covariances!r}, tied={tied!r}."
         )
     with suppress_warnings(DegenerateDataWarning, NotConvergedWarning):  # only the chosen mixture warns
         models, found = _fit_and_score(template, shapes, sizes, criterion, rows, weight, splits)
@@ -156,8 +156,8 @@ def _make_splits(rows: Any, cv: Any, kept: Integers | None, n: int) -> list[tupl
     if isinstance(cv, (int, np.integer)):
         if not is_count(cv, 2, rows.shape[0]):
             raise InvalidParameterError(
-                f"cv of choose_mixture must be a whole number from 2 to {rows.shape[0]}, the number of rows, or a "
-                f"splitter, but is {cv}."
+                f"cv of choose_mixture must be a splitter, or a whole number from 2 to {rows.shape[0]} (the number "
+                f"of rows), but is {cv}."
             )
         codes = np.random.RandomState(0).permutation(rows.shape[0]) % int(cv)
         return [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(int(cv))]

@@ -152,7 +152,7 @@ class GaussianMixture(MixtureBase):
     """
 
     _State = GaussianMixtureState
-    _remedy: ClassVar[str] = ", or continue from the result by passing it as init"
+    _remedy: ClassVar[str] = " Alternatively, pass the result as init to continue from it."
     _constraints: ClassVar[Constraints] = {
         "n_components": count(1),
         "covariance": SHAPE,
@@ -262,8 +262,9 @@ class GaussianMixture(MixtureBase):
             return self.fit(X, sample_weight=sample_weight)
         if self._instalments is None:
             raise IncompatiblePartsError(
-                f"partial_fit cannot update a {self._name()} returned by adapt or given, which has no sums. Fit a new "
-                "one, with init set to (weights_, means_, covariances_) to continue from this one."
+                f"partial_fit cannot update a {self._name()} returned by adapt or given, because it has no sums. Fit "
+                "a new mixture. To continue from this one, set init of the new mixture to (weights_, means_, "
+                "covariances_)."
             )
         self._check_unchanged(self._instalments.family)
         with all_or_nothing(self):
@@ -407,11 +408,12 @@ class GaussianMixture(MixtureBase):
         size = f"{format_count(rows, 'row')} for {format_count(d, 'column')}"
         message = f"{self._name()}: {subject} no variance in some direction ({size})."
         remedy = (
-            "Use fewer components, a simpler shape or tied=True, drop constant columns or outliers, or raise floor."
+            "Use fewer components, a simpler shape or tied=True. Alternatively, drop constant columns, drop "
+            "outliers, or raise floor."
         )
         if self.floor == 0:
             raise DegenerateDataError(f"{message} {remedy}")
-        warn_of_degenerate_data(f"{message} The variance there is at the floor, {self.floor}. {remedy}")
+        warn_of_degenerate_data(f"{message} The variance in such a direction is at the floor, {self.floor}. {remedy}")
 
     def _find_degenerate(self) -> Integers:
         """Return the covariances at the floor; none if the caller set a higher floor than the default."""
@@ -423,7 +425,7 @@ class GaussianMixture(MixtureBase):
     def _check_state(self, scope: Scope) -> None:
         self._check_components(scope, Gaussians)
         if scope.fitted and not isinstance(self.mixed_.components.covariances, shape_of(self.covariance).fitted):
-            raise ViolationError("must have covariances of the shape given by covariance, but has others")
+            raise ViolationError("must have covariances of the shape given by covariance, but their shape differs")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -226,9 +226,11 @@ class MixtureBase(DensityMethods, SourceLearner):
         if not scope.fitted:
             return
         if self.mixed_.n_components != self.n_components:
-            raise ViolationError(f"has {self.mixed_.n_components} components where n_components is {self.n_components}")
+            raise ViolationError(
+                f"must have n_components = {self.n_components} components, but has {self.mixed_.n_components}"
+            )
         if not isinstance(self.mixed_.components, kinds):
-            raise ViolationError(f"must have {kinds[0].__name__} for components, but has others")
+            raise ViolationError(f"must have components of type {kinds[0].__name__}, but has others")
 
     def _warn(self) -> None:
         """Warn if EM did not converge."""
@@ -236,7 +238,7 @@ class MixtureBase(DensityMethods, SourceLearner):
             passes = format_count(self.n_iter_, "pass", "passes")
             warn_of_no_convergence(
                 f"{self._name()} stopped after {passes} before the likelihood converged. Use a larger tol or max_iter "
-                f"(now {self.max_iter}){self._remedy}."
+                f"(now {self.max_iter}).{self._remedy}"
             )
 
 
@@ -366,7 +368,7 @@ class Mixture(MixtureBase):
 
     def _check_state(self, scope: Scope) -> None:
         if not (hasattr(self.density, "log_density") and hasattr(self.density, "fit_source")):
-            raise ViolationError("density must be a density, but is not")
+            raise ViolationError("must have a density as its parameter 'density', but has another object")
         self._check_components(scope, Several)
 
     def __sklearn_tags__(self) -> Any:
@@ -384,7 +386,7 @@ class AnyFamily(Family):
 
     @property
     def min_weight(self) -> float:
-        """Zero: a component without rows keeps its parameters."""
+        """It is 0, because a component without rows keeps its parameters."""
         return 0.0
 
     def prepare(self, mixture: Mixed) -> AnyEStep:
@@ -399,7 +401,7 @@ class AnyFamily(Family):
         return Mixed(sums.weights / sums.weights.sum(), Several(densities))
 
     def _estimate_one(self, part: Any, whole: Any, fallback: Any) -> Any:
-        """Return the density of a sum, or the fallback if the sum is insufficient, as without values of a column."""
+        """Return the density of a sum. If the sum does not suffice (a column has no values), return the fallback."""
         if part is None:
             return fallback
         try:

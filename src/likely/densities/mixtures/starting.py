@@ -49,7 +49,7 @@ FLOOR = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Arguments of EM other than the start.
+    """All arguments of EM except the start.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _survey_rows(source: Source, shape: Covariance) -> _Survey:
     empty = np.flatnonzero(survey.moments.diagonal().column_weights == 0)
     if len(empty):
         raise InvalidDataError(
-            f"X has no value in column {empty[0]}: all are NaN. Drop that column, or fill in its values."
+            f"X has no value in column {empty[0]}: all its values are NaN. Drop that column, or fill in its values."
         )
     return survey
 
@@ -147,9 +147,9 @@ def mixture_shape(covariance: Any) -> Covariance:
     shape = shape_of(covariance)
     if shape.get_params() != type(shape)().get_params():
         raise InvalidParameterError(
-            "covariance of a mixture must be a shape with default options, because with others EM may lower the "
-            f"likelihood, but is {shape!r}. Give the name of the shape, {shape.name!r}, and set the floor by the "
-            "mixture's floor."
+            f"covariance of a mixture must be a shape with default options, but is {shape!r}. With other options, EM "
+            f"may lower the likelihood. Give the name of the shape, {shape.name!r}, and set the floor with the "
+            "parameter floor of the mixture."
         )
     return shape
 
@@ -348,8 +348,8 @@ def start_from_parameters(init: Any, n_components: int, setup: Setup) -> Mixed:
 def _check_fitted_start(init: MixtureBase) -> Any:
     if not isinstance(getattr(getattr(init, "mixed_", None), "components", None), Gaussians):
         raise InvalidParameterError(
-            "init of GaussianMixture must be a fitted mixture of Gaussians, but is not fitted or has other components. "
-            "Copies made by clone are not fitted. Give (weights_, means_, covariances_) instead."
+            "init of GaussianMixture must be a fitted mixture of Gaussians, but is not fitted, or its components are "
+            "not Gaussians. A copy made by clone is not fitted. Give (weights_, means_, covariances_) instead."
         )
     gaussians: Gaussians = init.mixed_.components
     return init.mixed_.weights, gaussians.means, gaussians.broadcast_covariances()
@@ -374,8 +374,8 @@ def _check_weights(weights: Floats, K: int) -> None:
 def _check_covariances(covariances: Floats, K: int, d: int) -> None:
     if covariances.shape not in ((K, d, d), (K, d)) or not np.isfinite(covariances).all():
         raise InvalidParameterError(
-            f"Covariances given to a mixture must be finite and have the shape ({K}, {d}, {d}) or, if diagonal, "
-            f"({K}, {d}), but have the shape {covariances.shape}."
+            f"Covariances given to a mixture must be finite and have the shape ({K}, {d}, {d}) (matrices) or "
+            f"({K}, {d}) (variances), but have the shape {covariances.shape}."
         )
     if covariances.ndim == 2:
         is_valid = bool((covariances >= 0).all())

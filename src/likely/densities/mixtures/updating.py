@@ -77,8 +77,8 @@ class Stepwise:
             sums = e_step(source, prepared, hard)
         if not (np.isfinite(sums.parts.array).all() and np.isfinite(sums.log_likelihood)):
             raise InvalidDataError(
-                "Values of this batch are too large to be squared and summed relative to those of the first batch. "
-                "Rescale them, or drop such rows."
+                "Values of this batch are so much larger than the values of the first batch that the sums of their "
+                "squares overflow. Rescale the values, or drop the rows with such values."
             )
         # Step size η, at most 1, and the new average (1 − η) s + η s'.
         share = min(1.0, float(self.steps + 2) ** -FORGETTING * sums.weight / self.typical)

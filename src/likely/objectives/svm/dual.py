@@ -66,7 +66,7 @@ class _Problems:
         return [self._solve_along_costs(side, self._working_set_solver(side, shared)) for side in self.task.sides]
 
     def solve_by_coordinates(self) -> list[list[DualSolution]]:
-        """Return the same by coordinate descent.
+        """Return the solutions of every problem for each of the costs, by coordinate descent.
 
         Problems for which it does not converge, as with columns of very different scales, are solved by working sets.
         """
@@ -85,7 +85,7 @@ class _Problems:
         return self.source.codes
 
     def _solve_along_costs(self, side: Floats, ascend: Ascend) -> list[DualSolution]:
-        """Solve a problem for each of the costs, each from the solution of the one before."""
+        """Solve a problem for each of the costs. Each solution starts from the previous one."""
         found: list[DualSolution] = []
         costs = self.task.costs
         for cost, before in zip(costs, [None, *costs], strict=False):
@@ -95,7 +95,7 @@ class _Problems:
         return found
 
     def _solve_unconverged(self, side: Floats, found: list[DualSolution]) -> list[DualSolution]:
-        """Solve the problems that did not converge by working sets, from where coordinate descent stopped."""
+        """Solve the problems that did not converge by working sets, starting from the result of coordinate descent."""
         if self.solver.max_iter is not None or all(solution.converged for solution in found):
             return found
         ascend = self._working_set_solver(side, None)
@@ -180,10 +180,10 @@ def _assemble_machine(problems: _Problems, solutions: list[DualSolution], centre
 
 def _undecided_error(n_sets: int, problem: str) -> DegenerateDataError:
     return DegenerateDataError(
-        f"SVM with a hard margin found neither a separating surface for {problem} nor a proof that there is none "
-        f"within {format_count(n_sets, 'working set')}. The margin may be too narrow for floating-point precision, or "
-        "there may be too many rows for the proof. Set a finite C, put Standardize before SVM, or raise max_iter of "
-        "DualSolver."
+        f"SVM with a hard margin stopped after {format_count(n_sets, 'working set')}. For the problem {problem}, it "
+        "found no separating surface, and no proof that such a surface does not exist. The margin may be too narrow "
+        "for floating-point precision, or there may be too many rows for the proof. Set a finite C, put Standardize "
+        "before SVM, or raise max_iter of DualSolver."
     )
 
 

@@ -227,17 +227,17 @@ class SeparabilityCheck:
         if not self.has_bias:
             return NotSeparableError(
                 "SVM with a hard margin (C=inf) needs separable classes, but without a bias (bias_scale=0) no surface "
-                f"of this kernel separates them for {self.problem}: the origin is a convex combination of "
-                f"{_format_rows(rows)}, those of the first side times −1, up to {max(overlap.distance, 1e-16):.0e} "
-                "times the size of the rows (the certificate of this error holds the rows and their weights). Set a "
-                "finite C, or leave bias_scale out.",
+                f"of this kernel separates them in the problem {self.problem}. If the rows of the first side are "
+                f"multiplied by −1, the origin is a convex combination of {_format_rows(rows)}, up to "
+                f"{max(overlap.distance, 1e-16):.0e} times the size of the rows. The certificate of this error holds "
+                "the rows and their weights. Set a finite C, or do not set bias_scale.",
                 certificate,
             )
         return NotSeparableError(
             f"SVM with a hard margin (C=inf) needs separable classes, but no surface of this kernel separates "
-            f"them for {self.problem}: a convex combination of {_format_rows(rows[ups])} equals a convex "
-            f"combination of {_format_rows(rows[~ups])} up to {max(overlap.distance, 1e-16):.0e} times the spread of "
-            "the rows (the certificate of this error holds the rows and their weights). Set a finite C, or use another "
+            f"them in the problem {self.problem}. A convex combination of {_format_rows(rows[ups])} equals a convex "
+            f"combination of {_format_rows(rows[~ups])}, up to {max(overlap.distance, 1e-16):.0e} times the spread of "
+            "the rows. The certificate of this error holds the rows and their weights. Set a finite C, or use another "
             "kernel.",
             certificate,
         )

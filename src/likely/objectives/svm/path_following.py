@@ -76,7 +76,7 @@ left out of the Hessian."""
 
 @dataclass(frozen=True, eq=False)
 class MarginSetting:
-    """Arguments of the sums over rows besides the parameters and μ.
+    """All arguments of the sums over rows except the model parameters θ and μ.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class MarginSums:
     gradient, gradient_by_mu : arrays of shape (n_parameters,)
         Gradient of ``value`` by θ, and its derivative by μ.
     squared_radius : float
-        Σ D r² / μ over rows: D is the second derivative of the loss, and D changes much if the score moves by r.
+        Σ D r² / μ over rows; r is the change of the score at which D, the second derivative, changes substantially.
     hessian : array of shape (n_parameters, n_parameters) or (n_parameters,)
         Hessian of ``value``, or its diagonal.
     """
@@ -289,7 +289,7 @@ class _NewtonSystem:
         """Length of the Newton step δ relative to the radius of its quadratic model: √(δ'Hδ / Σ D r²).
 
         A step changes the score of each row. The length is about the root mean square of this change divided by r, the
-        change at which the second derivative D of the row's loss changes much; see :class:`MarginSums`.
+        change at which the second derivative D of the row's loss changes substantially; see :class:`MarginSums`.
         """
         point = self._point
         if not np.isfinite(point.value):

@@ -135,7 +135,7 @@ class HingeLosses(SmoothedLosses):
 
 
 class OriginHingeLosses(HingeLosses):
-    """The same without a bias: the losses do not depend on b, which stays 0."""
+    """Smoothed hinge losses without a bias: the losses do not depend on b, which stays 0."""
 
     def sums(self) -> HingeSums:
         found = super().sums()
@@ -226,7 +226,7 @@ class HingeProblem(MarginProblem):
 
 
 class OriginHingeProblem(HingeProblem):
-    """The same without a bias (K = 0), for rows that are not centred.
+    """Hinge problem without a bias (K = 0), for rows that are not centred.
 
     The parameter b remains in θ, so that all problems have the same layout. No loss depends on it. Its own penalty,
     ½ b², keeps the Hessian regular, and b stays 0.
