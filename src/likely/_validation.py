@@ -75,15 +75,20 @@ def check_width(name: str, estimator: Any, X: Any) -> None:
 
 
 def _describe_text(name: str, X: Any) -> str:
-    """Return a message about the first text among rows that must be numbers, or an empty text if there is none."""
-    if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
-        return ""
+    """Return a message about the first text in rows that must be numbers, or an empty message if no cell is a text.
+
+    Only columns that can hold texts are copied, so the memory is bounded by theirs.
+    """
     names = getattr(X, "columns", None)
-    columns = [X[key] for key in names] if names is not None else np.asarray(X, dtype=object).T
+    if names is None:
+        array = np.empty(0) if issparse(X) else np.asarray(X)
+        columns: Any = array.T if array.ndim == 2 and array.dtype.kind in "OUST" else ()
+    else:
+        columns = (X[key] for key in names)
     for j, column in enumerate(columns):
-        values = np.asarray(column, dtype=object)
-        if values.ndim != 1:
-            return ""
+        values = np.asarray(column)
+        if values.ndim != 1 or values.dtype.kind not in "OUST":
+            continue
         row = next(
             (i for i, value in enumerate(values.tolist()) if isinstance(value, str) and not _is_number(value)), None
         )

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import likely
 from likely import InvalidDataError
@@ -58,6 +59,12 @@ def test_a_wrong_number_of_columns_names_the_model_and_the_columns(name):
     model.fit(X.to_numpy(), y)
     with pytest.raises(InvalidDataError, match=f"X has 4 features, but {name} is expecting 3 features as input"):
         getattr(model, method)(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("X", [np.zeros((0, 3)), csr_array((0, 3)), np.zeros(3), np.zeros((2, 2, 2))])
+def test_rows_of_a_wrong_shape_raise_an_error_of_the_library(X):
+    with pytest.raises(InvalidDataError, match=r"array|sample"):
+        likely.GaussianClassifier().fit(X, np.arange(len(X) if X.ndim != 2 else X.shape[0]))
 
 
 @pytest.mark.filterwarnings("ignore")
