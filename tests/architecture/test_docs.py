@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
@@ -70,7 +71,8 @@ def test_names_that_pages_quote_exist(page):
             try:
                 value = getattr(value, part)
             except AttributeError:
-                value = __import__(f"{value.__name__}.{part}", fromlist=[part])
+                value = import_module(f"{value.__name__}.{part}")  # raises if there is no such module
+        assert value is not likely
 
 
 OPTIONS = {
