@@ -193,7 +193,7 @@ class Block:
         )
 
     def non_finite(self) -> InvalidDataError:
-        """Return an error that names the row and column of the first infinity, or of the first NaN if there is none.
+        """Return an error that names the row and column of the first infinity, or else of the first NaN.
 
         If all values are finite, the error names the column with the largest value, whose sum of squares overflows.
         """

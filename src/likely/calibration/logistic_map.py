@@ -50,7 +50,7 @@ class MapFit(NamedTuple):
     is_softened: bool
     """Whether the targets are those of Laplace's rule, because the scores separate the classes."""
     problem: str
-    """Text of a warning; empty if there is none."""
+    """Text of the warning that the fit causes, or an empty text."""
 
 
 class TrainingRows(NamedTuple):

@@ -48,7 +48,7 @@ from likely.exceptions import DegenerateDataError, InvalidDataError, InvalidPara
 from likely.kernels import RBFKernel
 
 MAX_OUTPUTS = 2**27
-"""Maximum number of outputs of an expansion. One row of so many outputs takes one gibibyte."""
+"""Maximum number of outputs of an expansion. One row with this number of outputs takes one gibibyte."""
 
 ROWS, MIN_ROWS, VALUES = 2**10, 2**5, 2**19
 """Size of the blocks in which rows are expanded: ROWS rows, or fewer so that the outputs of a block are at most VALUES

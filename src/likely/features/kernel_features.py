@@ -49,7 +49,7 @@ MAX_ROWS = 10_000
 decomposition takes minutes, and the memory is a few times the 800 MB of the matrix."""
 
 MAX_PCA_ROWS = 30_000
-"""Maximum number of training rows of KernelPCA. The kernel matrix of so many rows takes 7 GB, and its eigenvectors take
+"""Maximum number of training rows of KernelPCA. A kernel matrix of this size takes 7 GB, and its eigenvectors take
 as much again."""
 
 

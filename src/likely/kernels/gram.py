@@ -28,7 +28,7 @@ CANCELLATION = 1e-10
 their mean is below this share of their mean squared length."""
 
 MAX_SET = 3072
-"""Maximum number of rows of a working set. The kernel matrix of so many rows takes 75 MB."""
+"""Maximum number of rows of a working set. A kernel matrix of this size takes 75 MB."""
 
 
 def require_in_memory(source: Source, whom: str, max_rows: int, remedy: str) -> ArraySource:

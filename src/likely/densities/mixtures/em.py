@@ -215,11 +215,11 @@ class Family(ABC):
         return mixture
 
     def widen_twins(self, source: Source, found: EMResult) -> Mixed | None:
-        """Return the mixture with nearly equal components moved apart, or None if there are none."""
+        """Return the mixture with nearly equal components moved apart, or None if no components are nearly equal."""
         return None
 
     def split_twins(self, source: Source, found: EMResult) -> Mixed | None:
-        """Return the mixture with nearly equal components split in another direction, or None if there are none."""
+        """Return the mixture with nearly equal components split anew, or None if no components are nearly equal."""
         return None
 
 
