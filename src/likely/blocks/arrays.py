@@ -25,7 +25,7 @@ with this limit, the copy fits in memory that is reused from block to block."""
 
 WIDE, CELL_VALUES = 256, 2**22
 """With at least WIDE features, labelled rows are divided by class and fold into blocks of at most CELL_VALUES values.
-A scatter matrix of so many features is large compared with a block. A block of one class and one fold has only one
+A scatter matrix of WIDE or more features is large compared with a block. A block of one class and one fold has only one
 such matrix to add to the total."""
 
 MIN_ROWS = 32

@@ -45,7 +45,7 @@ from likely.kernels.gram import (
 from likely.kernels.standard import KERNEL
 
 MAX_ROWS = 10_000
-"""Maximum number of training rows of models that decompose their kernel matrix completely. For so many rows the
+"""Maximum number of training rows of models that decompose their kernel matrix completely. At this limit the
 decomposition takes minutes, and the memory is a few times the 800 MB of the matrix."""
 
 MAX_PCA_ROWS = 30_000

@@ -50,7 +50,7 @@ class Regression:
     def require_exact(self) -> Regression:
         """Return the regression itself, if exact intervals of its coefficients exist; otherwise raise an error.
 
-        There are none if the coefficients are penalised, or if the rows do not determine them.
+        Exact intervals do not exist if the coefficients are penalised, or if the rows do not determine them.
         """
         self._check_unpenalised()
         d = len(self.fit.whitener)
